@@ -1,0 +1,21 @@
+"""Content digests, and seeds made from them."""
+
+import hashlib
+from typing import Any
+
+from medthink.core.jsonio import canonical_json
+
+
+def digest_bytes(data: bytes) -> str:
+    """SHA-256 of the bytes, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_value(value: Any) -> str:
+    """SHA-256 of the value's canonical JSON, in hex: equal values, equal digests."""
+    return digest_bytes(canonical_json(value))
+
+
+def seed_from(*parts: str | int) -> int:
+    """A 64-bit seed that depends on these parts and nothing else: no global generator, no order of calls."""
+    return int.from_bytes(hashlib.sha256(canonical_json(parts)).digest()[:8], "big")

@@ -1,0 +1,68 @@
+"""The error tree: what is raised when someone must act now.
+
+MedThinkError           the root; `str(error)` is the whole message a person needs
+├── UsageError          the command was called wrongly                       exit 2
+├── DataError           a file, row or field is not what it must be          exit 2
+├── LedgerError         the run on disk cannot be used or written            exit 2
+├── OutsideError        the network, a hub or a provider failed              exit 3
+│   └── ModelError      (in `medthink.models`) a model call failed, by kind
+└── Declined            the work was done and the answer is "no"             exit 1
+
+What *happened to a case* (a refusal, an unparsed reply) is not an error but a result, and lives with the results.
+"""
+
+
+class MedThinkError(Exception):
+    """Something a person must act on; `remedy` says what to do."""
+
+    exit_code = 2
+
+    def __init__(self, problem: str, *, remedy: str = "") -> None:
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        return f"{self.problem}\n  → {self.remedy}" if self.remedy else self.problem
+
+
+class UsageError(MedThinkError):
+    """The command was called in a way that cannot work."""
+
+
+class DataError(MedThinkError):
+    """A file is not what it must be; says which file, row and field, and what to do."""
+
+    def __init__(
+        self, problem: str, *, file: object = "", row: int | None = None, field: str = "", remedy: str = ""
+    ) -> None:
+        super().__init__(problem, remedy=remedy)
+        self.file = str(file)
+        self.row = row
+        self.field = field
+
+    @property
+    def place(self) -> str:
+        """`file:row: field`, as far as known."""
+        place = self.file + (f":{self.row}" if self.row is not None else "")
+        return ": ".join(part for part in (place, self.field) if part)
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{self.place}: {message}" if self.place else message
+
+
+class LedgerError(MedThinkError):
+    """A run on disk cannot be opened, continued or written."""
+
+
+class OutsideError(MedThinkError):
+    """Something beyond this machine failed: a network, a hub, a provider."""
+
+    exit_code = 3
+
+
+class Declined(MedThinkError):
+    """The work was done, and the answer is no: a check failed, a budget was reached."""
+
+    exit_code = 1

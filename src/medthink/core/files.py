@@ -1,0 +1,65 @@
+"""Files read with a clear error and written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from medthink.core.errors import DataError
+
+
+def open_for_reading(path: Path) -> BinaryIO:
+    """Open a file for reading, or raise DataError."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise DataError("no such file", file=path, remedy="check the path") from None
+    except IsADirectoryError:
+        raise DataError("this is a folder; a file is due", file=path, remedy="name the file inside it") from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=path, remedy="check its permissions") from None
+
+
+def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file so that a reader sees the old one or the whole new one: write beside it, fsync, rename."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            for chunk in chunks:
+                stream.write(chunk)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.chmod(0o666 & ~_umask())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise _cannot_write(path, error) from None
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _cannot_write(path: Path, error: OSError) -> DataError:
+    return DataError(f"cannot be written: {error.strerror}", file=path, remedy="check the folder and the free space")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

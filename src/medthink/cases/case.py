@@ -1,0 +1,114 @@
+"""A case, in two halves: what a model may see, and what it may not.
+
+`case.question` holds the history, the images and the options. `case.reference` holds everything withheld: captions,
+findings, discussion, answer, codes, timeline. Prompt builders are handed a `Question`, from which nothing of the
+`Reference` can be reached.
+"""
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from medthink.core.digest import digest_bytes
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
+LETTERS = "ABCDE"
+MAX_IMAGES = 49
+MODALITIES = (
+    "CT",
+    "MRI",
+    "X-ray",
+    "Ultrasound",
+    "Pathology",
+    "Clinical photography",
+    "Nuclear medicine & Molecular imaging",
+    "Endoscopy",
+    "Non-modality / Workflow / Post-processing",
+)
+
+
+class ImageStore(Protocol):
+    """Where the bytes of a benchmark's images lie: a folder, a zip, a parquet column."""
+
+    def read(self, path: str) -> bytes:
+        """The image's bytes, or DataError."""
+
+    def has(self, path: str) -> bool:
+        """Whether the image is there; False for a path that may not be opened."""
+
+
+class Image(msgspec.Struct, frozen=True):
+    """One image of a question: the slot it fills and the way to its bytes."""
+
+    slot: int
+    id: str
+    path: str
+    store: ImageStore
+
+    def read(self) -> bytes:
+        """The file's bytes, untouched."""
+        return self.store.read(self.path)
+
+    def digest(self) -> str:
+        """SHA-256 of the file's bytes."""
+        return digest_bytes(self.read())
+
+    def open(self) -> "PillowImage":
+        """The decoded picture, within the decode limits."""
+        from medthink.cases.images import decode
+
+        return decode(self.read(), name=self.path)
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What a model may see."""
+
+    history: str
+    images: tuple[Image, ...]
+    options: dict[str, str]
+
+
+class ImageReference(msgspec.Struct, frozen=True):
+    """What is known of one image and withheld: its caption (the step 1 reference) and its labels."""
+
+    caption: str
+    modality: str
+    sub_modality: str
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """What a model may not see; `images` runs parallel to the question's."""
+
+    images: tuple[ImageReference, ...]
+    findings: str
+    discussion: str
+    answer: str
+    answer_text: str
+    icd_chapter: str
+    icd_block: str
+    icd_category: str
+    is_longitudinal: bool
+    timepoint_count: int
+    interval_text: str
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One case of a benchmark, as its file states it, defects included.
+
+    `image_count` is what the row declares; `extra` keeps the columns the schema does not know.
+    """
+
+    id: int
+    title: str
+    split: str
+    question: Question
+    reference: Reference
+    image_count: int
+    extra: dict[str, Any]
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """The distinct level-1 modalities, in order of first appearance."""
+        return tuple(dict.fromkeys(image.modality for image in self.reference.images))

@@ -1,0 +1,167 @@
+"""A benchmark row as a case, and back, losing nothing.
+
+A row is a flat dict with the released column names. Types are enforced here and only here; whether the values make
+sense (five options, a letter among them …) is the business of `check`, so that a defective case can be looked at.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+from medthink.cases.case import LETTERS, MAX_IMAGES, Case, Image, ImageReference, ImageStore, Question, Reference
+from medthink.core.errors import DataError
+from medthink.core.jsonio import encode_json, parse_json
+
+_TITLE = re.compile(r"\D*(\d{1,9})\D*")
+_SLOT_PARTS = ("id", "path", "caption", "modality", "sub_modality")
+_SLOT_COLUMNS = [tuple(f"image_{slot:02d}_{part}" for part in _SLOT_PARTS) for slot in range(1, MAX_IMAGES + 1)]
+
+TEXT_COLUMNS = (
+    "title",
+    "CLINICAL_HISTORY",
+    "IMAGING_FINDINGS",
+    "discussion",
+    "correct_answer",
+    "correct_answer_text",
+    "ICD Chapter",
+    "ICD Block",
+    "ICD Category",
+    "interval_text",
+)
+COLUMNS = (
+    *TEXT_COLUMNS[:4],
+    "options",
+    *TEXT_COLUMNS[4:9],
+    "is_longitudinal",
+    "timepoint_count",
+    "interval_text",
+    "image_count",
+)
+SLOT_COLUMNS = tuple(column for columns in _SLOT_COLUMNS for column in columns)
+EMBEDDED_COLUMNS = tuple(f"image_{slot:02d}" for slot in range(1, MAX_IMAGES + 1))
+_KNOWN = frozenset(COLUMNS) | frozenset(SLOT_COLUMNS) | frozenset(EMBEDDED_COLUMNS)
+
+
+class Place(NamedTuple):
+    """Where a row stands, for error messages."""
+
+    file: str
+    row: int
+
+
+def case_from_row(row: dict[str, Any], *, split: str, store: ImageStore, place: Place) -> Case:
+    """Build the case that a row states, or raise DataError naming the field."""
+    if not isinstance(row, dict):
+        raise DataError("a row must be an object", file=place.file, row=place.row, remedy="one JSON object per line")
+    texts = {column: _text(row, column, place) for column in TEXT_COLUMNS}
+    images, image_references = _images(row, store, place)
+    return Case(
+        id=_case_number(texts["title"], place),
+        title=texts["title"],
+        split=split,
+        question=Question(texts["CLINICAL_HISTORY"], images, _options(row, place)),
+        reference=Reference(
+            images=image_references,
+            findings=texts["IMAGING_FINDINGS"],
+            discussion=texts["discussion"],
+            answer=texts["correct_answer"],
+            answer_text=texts["correct_answer_text"],
+            icd_chapter=texts["ICD Chapter"],
+            icd_block=texts["ICD Block"],
+            icd_category=texts["ICD Category"],
+            is_longitudinal=_flag(row, "is_longitudinal", place),
+            timepoint_count=_whole_number(row, "timepoint_count", place),
+            interval_text=texts["interval_text"],
+        ),
+        image_count=_whole_number(row, "image_count", place),
+        extra={key: value for key, value in row.items() if key not in _KNOWN and value is not None},
+    )
+
+
+def row_from_case(case: Case) -> dict[str, Any]:
+    """The row that states this case, with the released column names; unfilled slots are left out."""
+    reference = case.reference
+    row: dict[str, Any] = {
+        "title": case.title,
+        "CLINICAL_HISTORY": case.question.history,
+        "IMAGING_FINDINGS": reference.findings,
+        "discussion": reference.discussion,
+        "options": case.question.options,
+        "correct_answer": reference.answer,
+        "correct_answer_text": reference.answer_text,
+        "ICD Chapter": reference.icd_chapter,
+        "ICD Block": reference.icd_block,
+        "ICD Category": reference.icd_category,
+        "is_longitudinal": reference.is_longitudinal,
+        "timepoint_count": reference.timepoint_count,
+        "interval_text": reference.interval_text,
+        "image_count": case.image_count,
+    }
+    for image, withheld in zip(case.question.images, reference.images, strict=True):
+        values = (image.id, image.path, withheld.caption, withheld.modality, withheld.sub_modality)
+        row.update(zip(_SLOT_COLUMNS[image.slot - 1], values, strict=True))
+    return row | case.extra
+
+
+def _images(
+    row: dict[str, Any], store: ImageStore, place: Place
+) -> tuple[tuple[Image, ...], tuple[ImageReference, ...]]:
+    images, references = [], []
+    for slot, columns in enumerate(_SLOT_COLUMNS, start=1):
+        if not any(map(row.get, columns)):
+            continue
+        id_, path, caption, modality, sub_modality = (_text(row, column, place) for column in columns)
+        images.append(Image(slot, id_, path, store))
+        references.append(ImageReference(caption, modality, sub_modality))
+    return tuple(images), tuple(references)
+
+
+def _options(row: dict[str, Any], place: Place) -> dict[str, str]:
+    """The options by letter, from an object, a list of texts or of [letter, text] pairs, or a JSON string of either."""
+    value = row.get("options")
+    if isinstance(value, str):
+        value = parse_json(value.encode(), file=place.file, row=place.row)
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
+        value = dict(zip(LETTERS + "FGHIJKLMNOPQRSTUVWXYZ", value, strict=False))
+    if not isinstance(value, dict) or not all(isinstance(text, str | None) for text in value.values()):
+        raise _wrong_type(place, "options", "an object of letter to text", value)
+    return {letter: text for letter, text in value.items() if text is not None}
+
+
+def _case_number(title: str, place: Place) -> int:
+    match = _TITLE.fullmatch(title)
+    if match is None:
+        raise DataError(
+            f"no single case number in {title[:60]!r}",
+            file=place.file, row=place.row, field="title", remedy='write it as "Case number 123"',
+        )  # fmt: skip
+    return int(match[1])
+
+
+def _text(row: dict[str, Any], column: str, place: Place) -> str:
+    value = row.get(column, "")
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _wrong_type(place, column, "a text", value)
+    return value
+
+
+def _flag(row: dict[str, Any], column: str, place: Place) -> bool:
+    value = row.get(column)
+    if not isinstance(value, bool):
+        raise _wrong_type(place, column, "true or false", value)
+    return value
+
+
+def _whole_number(row: dict[str, Any], column: str, place: Place) -> int:
+    value = row.get(column)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong_type(place, column, "a whole number", value)
+    return value
+
+
+def _wrong_type(place: Place, column: str, due: str, value: object) -> DataError:
+    found = "nothing" if value is None else encode_json(str(value)[:60]).decode()
+    return DataError(
+        f"{due} is due, found {found}", file=place.file, row=place.row, field=column, remedy="correct the row"
+    )

@@ -1,0 +1,60 @@
+"""The command line: a table of commands, each imported only when it is called.
+
+`medthink --help` is printed from this table without loading anything else, click included.
+"""
+
+import sys
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One top-level command: where it lives and what it is for."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark"),
+    "demo": Command("medthink.cli.demo", "Phantom benchmark, checked and described: no key, no network"),
+    "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing"),
+}
+
+_EXAMPLE = "Example: medthink data synth bench/ --cases 60 && medthink data check bench/ --images"
+
+
+def main() -> None:
+    """Run `medthink` and leave with its exit code."""
+    words = sys.argv[1:]
+    if words in ([], ["--help"], ["-h"]):
+        sys.stdout.write(overview())
+        return
+    if words == ["--version"]:
+        from medthink import __version__
+
+        sys.stdout.write(f"medthink {__version__}\n")
+        return
+    from medthink.cli.door import enter
+
+    sys.exit(enter(words))
+
+
+def overview() -> str:
+    """What `medthink --help` prints."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "Usage: medthink COMMAND [OPTIONS] …",
+            "",
+            "The toolkit for multi-image diagnostic reasoning benchmarks. Research and education only.",
+            "",
+            "Commands:",
+            *lines,
+            "",
+            "`medthink COMMAND --help` tells more; `medthink --version` says which one this is.",
+            "Exit codes: 0 done, 1 the answer is no, 2 bad usage or input, 3 the outside failed, 130 interrupted.",
+            _EXAMPLE,
+            "",
+        ]
+    )

@@ -1,0 +1,38 @@
+"""Enter a command and turn what it raises into a message and an exit code."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from medthink.cli import COMMANDS
+from medthink.core.errors import MedThinkError
+
+
+def enter(words: list[str]) -> int:
+    """Run the command that the words name; every way out gives one clear message and a documented code."""
+    name, *rest = words
+    if name not in COMMANDS:
+        return _complain(f"no such command: {name}\n  → medthink --help lists the commands", 2)
+    command: click.Command = getattr(import_module(COMMANDS[name].module), name)
+    try:
+        command.main(rest, prog_name=f"medthink {name}", standalone_mode=False)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except MedThinkError as error:
+        return _complain(str(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has had enough; that is not an error.
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"medthink: {message}\n")
+    return code

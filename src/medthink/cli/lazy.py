@@ -1,0 +1,24 @@
+"""A command group whose commands are imported when they are called."""
+
+from importlib import import_module
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A group over a table of `name → module`; each module holds a click command of the group's naming."""
+
+    def __init__(self, *args: object, modules: dict[str, str], **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The names, in the table's order."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        """The command, imported now."""
+        if name not in self._modules:
+            return None
+        command: click.Command = import_module(self._modules[name]).command
+        return command

@@ -1,0 +1,44 @@
+"""How the command line shows things: tables that fit, progress on stderr, JSON for machines."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from medthink.core.jsonio import encode_json
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()) -> Table:
+    """A plain table; columns whose index is in `right` are aligned right."""
+    numeric = set(right)
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="right" if index in numeric else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(str(cell) for cell in row))
+    return made
+
+
+def progress() -> Progress:
+    """A progress bar on standard error, so that output can be piped."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def print_json(value: Any) -> None:
+    """One JSON text on standard output."""
+    sys.stdout.write(encode_json(value).decode() + "\n")

@@ -1,0 +1,60 @@
+"""The seam between a task and whoever answers it.
+
+A task builds a `Prompt` and awaits `ask(prompt)`. Under `ask` stand the ledger, the limits and a model, or a baseline
+that reads the prompt's structure instead of its text; the task knows neither.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from medthink.cases.case import Image, Question
+from medthink.models.request import Reply
+
+PromptKind = Literal["answer", "findings", "summary", "differential", "twi", "discussion"]
+Unfinished = Literal["refused", "truncated", "failed"]
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """The JSON schema that a reply must follow, under the name that providers ask for."""
+
+    name: str
+    body: dict[str, Any]
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to ask.
+
+    `system`, `parts` and `schema` are what a model is sent. `kind`, `question`, `image`, `findings` and `summary` say
+    the same by structure: `question` is the question as the condition shows it, `image` the one that a findings prompt
+    is about, `findings` and `summary` what earlier steps (or expert cues) said.
+    """
+
+    kind: PromptKind
+    question: Question
+    system: str
+    parts: tuple[str | Image, ...]
+    schema: Schema | None = None
+    image: Image | None = None
+    findings: tuple[str, ...] = ()
+    summary: str = ""
+
+
+class Unanswered(Exception):
+    """A call came to an end without an answer; the task stops here and the case gets this state."""
+
+    def __init__(self, state: Unfinished, detail: str) -> None:
+        self.state: Unfinished = state
+        self.detail = detail
+        super().__init__(f"{state}: {detail}")
+
+
+class Ask(Protocol):
+    """How a task asks: a reply that was answered, or `Unanswered`."""
+
+    async def __call__(self, prompt: Prompt) -> Reply:
+        """Ask one thing."""
+
+    async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
+        """Ask several things side by side, replies in the prompts' order."""

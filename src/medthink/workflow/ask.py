@@ -5,22 +5,15 @@ that reads the prompt's structure instead of its text; the task knows neither.
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from medthink.cases.case import Image, Question
-from medthink.models.request import Reply
+from medthink.models.request import Reply, Schema
 
 PromptKind = Literal["answer", "findings", "summary", "differential", "twi", "discussion"]
 Unfinished = Literal["refused", "truncated", "failed"]
-
-
-class Schema(msgspec.Struct, frozen=True):
-    """The JSON schema that a reply must follow, under the name that providers ask for."""
-
-    name: str
-    body: dict[str, Any]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):

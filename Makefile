@@ -1,0 +1,40 @@
+# On a machine with Python 3.11+ and make, each target sets up what it needs in .venv; second runs skip the set-up.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+
+.PHONY: demo test check unit bench clean lock
+
+demo: .venv/.ready
+	$(BIN)/medthink demo
+
+test: check unit
+
+check: .venv/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: .venv/.ready-dev
+	$(BIN)/pytest -n auto --dist worksteal
+
+bench: .venv/.ready-dev
+	$(BIN)/python -m bench
+
+# The versions that the tests passed with; names and numbers only, so that any index can serve them.
+lock: .venv/.ready-dev
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
+
+clean:
+	rm -rf .venv demo
+
+.venv/.ready: pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) --editable .
+	touch $@
+
+.venv/.ready-dev: .venv/.ready tests/install_browser.sh
+	$(PIP) --editable '.[dev,radcliq]'
+	sh tests/install_browser.sh
+	touch $@

@@ -1,0 +1,71 @@
+"""The surface is asserted: exports, what `--help` loads, that every command is documented and explained."""
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+import medthink
+from medthink.cli import COMMANDS, overview
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}
+
+
+def all_commands() -> dict[str, click.Command]:
+    """Every command by its full name, subcommands included."""
+    found: dict[str, click.Command] = {}
+    for name, entry in COMMANDS.items():
+        command = getattr(import_module(entry.module), name)
+        found[f"medthink {name}"] = command
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for sub in command.list_commands(context):
+                found[f"medthink {name} {sub}"] = command.get_command(context, sub)
+    return found
+
+
+def test_exports_are_these_and_resolve():
+    assert set(medthink.__all__) == {
+        "__version__",
+        "Benchmark",
+        "Case",
+        "Image",
+        "Question",
+        "Reference",
+        "DataError",
+        "MedThinkError",
+        "UsageError",
+    }
+    for name in medthink.__all__:
+        assert getattr(medthink, name) is not None
+    with pytest.raises(AttributeError):
+        _ = medthink.nothing_of_the_kind
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys; sys.argv=['medthink','--help']; from medthink.cli import main; main(); print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = {name.split(".")[0] for name in shown.splitlines()[-1].split()}
+    assert not loaded & HEAVY
+
+
+def test_overview_names_every_command():
+    for name in COMMANDS:
+        assert re.search(rf"^  {name}\b", overview(), re.MULTILINE)
+
+
+def test_every_command_has_a_docs_heading():
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    headings = set(re.findall(r"^#+ `(medthink [^`]+)`$", text, re.MULTILINE))
+    assert headings == set(all_commands())
+
+
+@pytest.mark.parametrize(("name", "command"), all_commands().items())
+def test_every_command_shows_an_example(name, command):
+    assert command.help, name
+    assert "Example" in command.help, name

@@ -1,0 +1,49 @@
+"""What a run may still spend."""
+
+from medthink.core.errors import Declined, UsageError
+
+
+class BudgetReached(Declined):
+    """The limit on calls or money is reached; what is under way is finished, nothing new is started."""
+
+
+class Budget:
+    """Counts calls and money; asked before each call, told after.
+
+    Calls under way are counted at their worst-case price, so the limit is not overrun by what is in flight. What
+    earlier sessions of the same run spent counts too.
+    """
+
+    def __init__(
+        self, *, max_usd: float | None = None, max_calls: int | None = None, spent_usd: float = 0.0, calls: int = 0
+    ) -> None:
+        self._max_usd = max_usd
+        self._max_calls = max_calls
+        self._reserved_usd = 0.0
+        self.spent_usd = spent_usd
+        self.calls = calls
+
+    def reserve(self, worst_usd: float | None) -> float:
+        """Set aside what a call may cost, or raise BudgetReached."""
+        if self._max_calls is not None and self.calls >= self._max_calls:
+            raise BudgetReached(f"{self.calls} calls were made, the limit of --max-calls", remedy=_AGAIN)
+        if self._max_usd is not None:
+            if worst_usd is None:
+                raise UsageError(
+                    "--max-usd needs a price, and this model's is not known", remedy="give one with --prices"
+                )
+            if self.spent_usd + self._reserved_usd + worst_usd > self._max_usd:
+                raise BudgetReached(
+                    f"the next call could pass --max-usd {self._max_usd:g} ({self.spent_usd:.4f} spent)", remedy=_AGAIN
+                )
+        self.calls += 1
+        self._reserved_usd += worst_usd or 0.0
+        return worst_usd or 0.0
+
+    def settle(self, reserved_usd: float, cost_usd: float | None) -> None:
+        """Replace what was set aside by what it cost."""
+        self._reserved_usd -= reserved_usd
+        self.spent_usd += cost_usd or 0.0
+
+
+_AGAIN = "run the same command with a higher limit to go on; nothing done is lost"

@@ -1,0 +1,256 @@
+"""The ledger: every model call of a run, its intent committed before it is sent and its outcome after.
+
+One SQLite file in WAL mode with `synchronous=FULL`: what was acknowledged survives `kill -9` and power loss. A single
+writer thread takes whatever is waiting and commits it together, so storage does not limit throughput. Resuming,
+caching, cost, audit and replay are all just reading this file.
+"""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from medthink.core.clock import now_utc
+from medthink.core.errors import LedgerError
+from medthink.core.jsonio import encode_json
+from medthink.models.request import Attempt, Reply
+
+CallState = Literal["open", "done", "failed"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,          -- digest of model, case and everything asked: the same call, the same key
+  asked TEXT NOT NULL,               -- digest of what was asked alone: another model's run can be replayed by it
+  case_id INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  request TEXT NOT NULL,             -- what was asked, images by digest
+  state TEXT NOT NULL,               -- open, done, failed
+  reply TEXT,                        -- the reply, when done
+  error_kind TEXT,                   -- why it failed, when failed
+  error_detail TEXT,
+  cost_usd REAL,                     -- NULL when the price is not known
+  started_at TEXT NOT NULL,
+  ended_at TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS calls_asked ON calls (asked);
+CREATE TABLE IF NOT EXISTS attempts (
+  call_key TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  endpoint TEXT NOT NULL,
+  outcome TEXT NOT NULL,             -- ok, cancelled, the kind of the error, or unknown (the process died meanwhile)
+  is_sent INTEGER NOT NULL,
+  latency_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS predictions (
+  case_id INTEGER NOT NULL,
+  sample INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (case_id, sample)
+) STRICT;
+"""
+
+
+class Call(NamedTuple):
+    """A call about to be made."""
+
+    key: str
+    asked: str
+    case_id: int
+    kind: str
+    request: dict[str, Any]
+
+
+class Totals(NamedTuple):
+    """What a ledger adds up to; `cost_usd` is None as soon as one answered call has no known price."""
+
+    calls: dict[CallState, int]
+    attempts: int
+    unknown_attempts: int
+    cost_usd: float | None
+
+
+class Finished(NamedTuple):
+    """A call that was made and answered earlier."""
+
+    id: int
+    reply: Reply
+    cost_usd: float | None
+
+
+_Statement = tuple[str, tuple[Any, ...]]
+
+
+class _Order(NamedTuple):
+    """A statement to commit, and the future to resolve then, if anybody waits for it."""
+
+    statement: _Statement
+    done: "asyncio.Future[None] | None" = None
+
+
+class Ledger:
+    """The open ledger of a run; one process at a time writes it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._reader = _connect(path)
+            self._reader.executescript(_SCHEMA)
+            self._close_open_calls()
+        except sqlite3.Error as error:
+            raise _unusable(path, error) from None
+        self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
+        self._writer = threading.Thread(target=self._write_orders, name="ledger", daemon=True)
+        self._writer.start()
+
+    def finished(self, key: str) -> Finished | None:
+        """The call's outcome, if it was answered before."""
+        row = self._reader.execute(
+            "SELECT id, reply, cost_usd FROM calls WHERE key = ? AND state = 'done'", (key,)
+        ).fetchone()
+        return None if row is None else Finished(row[0], msgspec.json.decode(row[1], type=Reply), row[2])
+
+    async def intend(self, call: Call) -> None:
+        """Commit that this call is about to be made; a call that failed before is opened again."""
+        await self._commit(
+            (
+                "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at)"
+                " VALUES (?, ?, ?, ?, ?, 'open', ?)"
+                " ON CONFLICT (key) DO UPDATE SET state = 'open', started_at = excluded.started_at,"
+                " error_kind = NULL, error_detail = NULL",
+                (call.key, call.asked, call.case_id, call.kind, encode_json(call.request).decode(), now_utc()),
+            )
+        )
+
+    def note_attempt(self, key: str, attempt: Attempt) -> None:
+        """Record one try at sending; it is committed before anything that is awaited after it."""
+        values = (key, attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
+        self._orders.put(_Order(("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)", values)))
+
+    async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> int:
+        """Commit the reply; returns the call's id."""
+        await self._commit(
+            (
+                "UPDATE calls SET state = 'done', reply = ?, cost_usd = ?, ended_at = ? WHERE key = ?",
+                (msgspec.json.encode(reply).decode(), cost_usd, now_utc(), key),
+            )
+        )
+        return int(self._reader.execute("SELECT id FROM calls WHERE key = ?", (key,)).fetchone()[0])
+
+    async def fail(self, key: str, *, kind: str, detail: str) -> None:
+        """Commit that the call failed for good in this session; the next one tries again."""
+        await self._commit(
+            (
+                "UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, ended_at = ? WHERE key = ?",
+                (kind, detail, now_utc(), key),
+            )
+        )
+
+    async def save_prediction(self, case_id: int, sample: int, *, state: str, body: bytes) -> None:
+        """Commit what came out for a case."""
+        await self._commit(
+            ("INSERT OR REPLACE INTO predictions VALUES (?, ?, ?, ?)", (case_id, sample, state, body.decode()))
+        )
+
+    def totals(self) -> Totals:
+        """Calls by state, attempts sent, and money."""
+        calls = dict(self._reader.execute("SELECT state, count(*) FROM calls GROUP BY state"))
+        sent, unknown = self._reader.execute(
+            "SELECT count(*), ifnull(sum(outcome = 'unknown'), 0) FROM attempts WHERE is_sent"
+        ).fetchone()
+        cost, unpriced = self._reader.execute(
+            "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls WHERE state = 'done'"
+        ).fetchone()
+        return Totals(calls, sent, unknown, None if unpriced else cost)
+
+    def predictions(self) -> Iterator[bytes]:
+        """The predictions' JSON texts, ordered by case and sample."""
+        for (body,) in self._reader.execute("SELECT body FROM predictions ORDER BY case_id, sample"):
+            yield body.encode()
+
+    def forget_predictions(self) -> None:
+        """Start a session with none: each is made again, its calls answered from the ledger."""
+        with self._reader:
+            self._reader.execute("DELETE FROM predictions")
+
+    def close(self) -> None:
+        """Write what is waiting, and close."""
+        self._orders.put(None)
+        self._writer.join()
+        self._reader.close()
+
+    async def _commit(self, statement: _Statement) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._orders.put(_Order(statement, done))
+        # A cancelled task must not take its record with it: the writer commits the order in any case.
+        await asyncio.shield(done)
+
+    def _write_orders(self) -> None:
+        connection = _connect(self.path)
+        is_last = False
+        while not is_last and (first := self._orders.get()) is not None:
+            orders, is_last = self._take_waiting(first)
+            error = _write_together(connection, [order.statement for order in orders])
+            for order in orders:
+                if order.done is not None:
+                    order.done.get_loop().call_soon_threadsafe(_tell, order.done, error)
+        connection.close()
+
+    def _take_waiting(self, first: _Order) -> tuple[list[_Order], bool]:
+        """Everything that waits right now, and whether the end of the queue was reached."""
+        orders = [first]
+        while not self._orders.empty():
+            order = self._orders.get()
+            if order is None:
+                return orders, True
+            orders.append(order)
+        return orders, False
+
+    def _close_open_calls(self) -> None:
+        """A call still open belongs to a process that died: nobody knows how it ended, and that is written down."""
+        with self._reader:
+            self._reader.execute(
+                "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0 FROM calls WHERE state = 'open'"
+            )
+            self._reader.execute(
+                "UPDATE calls SET state = 'failed', error_kind = 'interrupted',"
+                " error_detail = 'the process ended while the call was under way' WHERE state = 'open'"
+            )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False, timeout=30)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def _write_together(connection: sqlite3.Connection, statements: list[_Statement]) -> sqlite3.Error | None:
+    try:
+        with connection:
+            for statement, values in statements:
+                connection.execute(statement, values)
+    except sqlite3.Error as error:
+        return error
+    return None
+
+
+def _tell(done: "asyncio.Future[None]", error: sqlite3.Error | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(
+            LedgerError(f"the ledger cannot be written: {error}", remedy="check the disk, then run again")
+        )
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> LedgerError:
+    return LedgerError(f"{path}: the ledger cannot be opened: {error}", remedy="check the disk and the file's rights")

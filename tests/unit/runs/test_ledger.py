@@ -1,0 +1,137 @@
+"""The ledger keeps what was acknowledged, tells what is known, and answers finished calls."""
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from medthink.core.errors import LedgerError
+from medthink.models.request import Attempt, Reply, Usage
+from medthink.runs.ledger import Call, Ledger
+
+REPLY = Reply(text="B", json={"answer": "B"}, usage=Usage(10, 2, 5, 1), model="m-1", latency_s=0.5)
+
+
+def call(key: str = "k1", case_id: int = 7) -> Call:
+    return Call(key=key, asked=f"asked-{key}", case_id=case_id, kind="answer", request={"system": "…"})
+
+
+def attempt(number: int = 1, outcome: str = "ok") -> Attempt:
+    return Attempt(number=number, endpoint="http://127.0.0.1", outcome=outcome, is_sent=True, latency_s=0.1)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    opened = Ledger(tmp_path / "ledger.sqlite")
+    yield opened
+    opened.close()
+
+
+async def finish(ledger: Ledger, key: str) -> int:
+    await ledger.intend(call(key))
+    ledger.note_attempt(key, attempt())
+    return await ledger.settle(key, REPLY, cost_usd=0.25)
+
+
+def test_a_settled_call_answers_with_the_same_reply(ledger):
+    call_id = asyncio.run(finish(ledger, "k1"))
+    found = ledger.finished("k1")
+    assert found is not None
+    assert (found.id, found.reply, found.cost_usd) == (call_id, REPLY, 0.25)
+    assert ledger.finished("k2") is None
+
+
+def test_an_intended_or_failed_call_is_not_finished(ledger):
+    async def scene():
+        await ledger.intend(call("k1"))
+        assert ledger.finished("k1") is None
+        await ledger.fail("k1", kind="server", detail="500")
+        assert ledger.finished("k1") is None
+        await ledger.intend(call("k1"))
+        await ledger.settle("k1", REPLY, cost_usd=None)
+        assert ledger.finished("k1").cost_usd is None
+
+    asyncio.run(scene())
+
+
+def test_intent_is_on_disk_before_intend_returns(ledger, tmp_path):
+    async def scene():
+        await ledger.intend(call("k1"))
+        other = sqlite3.connect(tmp_path / "ledger.sqlite")
+        assert other.execute("SELECT state FROM calls").fetchall() == [("open",)]
+        other.close()
+
+    asyncio.run(scene())
+
+
+def test_many_at_once_are_all_kept(ledger):
+    async def scene():
+        await asyncio.gather(*(finish(ledger, f"k{n}") for n in range(300)))
+
+    asyncio.run(scene())
+    assert all(ledger.finished(f"k{n}") for n in range(300))
+
+
+def test_a_call_left_open_by_a_dead_process_is_written_down_as_unknown(tmp_path):
+    first = Ledger(tmp_path / "ledger.sqlite")
+    asyncio.run(first.intend(call("k1")))
+    first.close()
+    second = Ledger(tmp_path / "ledger.sqlite")
+    totals = second.totals()
+    second.close()
+    assert totals.unknown_attempts == 1
+    assert totals.calls == {"failed": 1}
+
+
+def test_a_cancelled_task_does_not_take_its_record_with_it(ledger):
+    async def scene():
+        await ledger.intend(call("k1"))
+        task = asyncio.create_task(ledger.settle("k1", REPLY, cost_usd=0.1))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scene())
+    ledger.close()
+    rows = sqlite3.connect(ledger.path).execute("SELECT state FROM calls").fetchall()
+    assert rows == [("done",)]
+
+
+def test_totals_add_up(ledger):
+    async def scene():
+        await asyncio.gather(finish(ledger, "k1"), finish(ledger, "k2"))
+        await ledger.intend(call("k3"))
+        ledger.note_attempt("k3", attempt(1, "server"))
+        await ledger.fail("k3", kind="server", detail="500")
+
+    asyncio.run(scene())
+    totals = ledger.totals()
+    assert totals.calls == {"done": 2, "failed": 1}
+    assert totals.attempts == 3
+    assert totals.cost_usd == 0.5
+
+
+def test_one_unpriced_call_makes_the_cost_unknown(ledger):
+    async def scene():
+        await finish(ledger, "k1")
+        await ledger.intend(call("k2"))
+        await ledger.settle("k2", REPLY, cost_usd=None)
+
+    asyncio.run(scene())
+    assert ledger.totals().cost_usd is None
+
+
+def test_a_file_that_is_no_ledger_is_refused(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(b"not a database at all" * 100)
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Ledger(path)
+
+
+def test_predictions_come_back_in_order(ledger):
+    async def scene():
+        for case_id, sample in [(9, 0), (2, 1), (2, 0)]:
+            await ledger.save_prediction(case_id, sample, state="ok", body=f"[{case_id},{sample}]".encode())
+
+    asyncio.run(scene())
+    assert list(ledger.predictions()) == [b"[2,0]", b"[2,1]", b"[9,0]"]

@@ -1,0 +1,139 @@
+"""Model names: `openai/NAME`, `openai-chat/NAME`, `anthropic/NAME`, `google/NAME`, `server/NAME`.
+
+A provider is one line here and one wire module, which is imported when it is asked for.
+"""
+
+import importlib
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from medthink.core.errors import UsageError
+from medthink.models.keys import Key
+from medthink.models.preflight import MB, ImageLimits
+
+if TYPE_CHECKING:
+    from medthink.models.transport import AttemptHook, HttpModel, Target, Transport
+
+
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a provider is, how it is spoken to, and what it takes."""
+
+    wire: str
+    url: str = ""
+    url_variable: str = ""
+    key_variables: tuple[str, ...]
+    needs_key: bool = True
+    image_limits: ImageLimits = ImageLimits()
+
+
+_OPENAI_IMAGES = ImageLimits(max_images=500, max_image_bytes=50 * MB, max_request_bytes=50 * MB)
+# 10 MB is Anthropic's limit for the base64 of an image, so three quarters of it for the file. Models with a context of
+# 200,000 tokens take 100 images and say so themselves.
+_ANTHROPIC_IMAGES = ImageLimits(
+    max_images=600, max_image_bytes=10 * MB * 3 // 4, max_request_bytes=32 * MB,
+    max_side=8_000, crowd=20, max_crowded_side=2_000,
+)  # fmt: skip
+_GEMINI_IMAGES = ImageLimits(max_images=900, max_image_bytes=7 * MB, max_request_bytes=100 * MB)
+
+PROVIDERS: dict[str, Provider] = {
+    "openai": Provider(
+        wire="openai_responses", url="https://api.openai.com/v1", url_variable="OPENAI_BASE_URL",
+        key_variables=("OPENAI_API_KEY",), image_limits=_OPENAI_IMAGES,
+    ),
+    "openai-chat": Provider(
+        wire="openai_chat", url="https://api.openai.com/v1", url_variable="OPENAI_BASE_URL",
+        key_variables=("OPENAI_API_KEY",), image_limits=_OPENAI_IMAGES,
+    ),
+    "anthropic": Provider(
+        wire="anthropic", url="https://api.anthropic.com", url_variable="ANTHROPIC_BASE_URL",
+        key_variables=("ANTHROPIC_API_KEY",), image_limits=_ANTHROPIC_IMAGES,
+    ),
+    "google": Provider(
+        wire="gemini", url="https://generativelanguage.googleapis.com", url_variable="GOOGLE_GEMINI_BASE_URL",
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), image_limits=_GEMINI_IMAGES,
+    ),
+    "server": Provider(wire="server_chat", key_variables=("MEDTHINK_SERVER_KEY",), needs_key=False),
+}  # fmt: skip
+
+
+class ModelName(msgspec.Struct, frozen=True):
+    """`provider/name`, taken apart."""
+
+    provider: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.name}"
+
+
+def parse_model_name(spec: str) -> ModelName:
+    """Take `provider/name` apart, or raise UsageError; the name itself may contain slashes."""
+    provider, _, name = spec.partition("/")
+    if provider not in PROVIDERS or not name:
+        known = ", ".join(f"{each}/NAME" for each in PROVIDERS)
+        raise UsageError(f"unknown model {spec!r}", remedy=f"models reached over the network are {known}")
+    return ModelName(provider, name)
+
+
+def resolve_target(
+    spec: str, *, base_urls: tuple[str, ...] = (), env: Mapping[str, str] | None = None
+) -> "Target":
+    """Settle everything about the model that does not need the network, or raise UsageError."""
+    from medthink.models.transport import Target
+
+    env = os.environ if env is None else env
+    model = parse_model_name(spec)
+    provider = PROVIDERS[model.provider]
+    return Target(
+        provider=model.provider,
+        name=model.name,
+        wire=importlib.import_module(f"medthink.models.wires.{provider.wire}"),
+        urls=_settle_urls(model, provider, base_urls, env),
+        key=_find_key(model, provider, env),
+        key_variable=" or ".join(provider.key_variables),
+        image_limits=provider.image_limits,
+    )
+
+
+def open_model(
+    spec: str,
+    *,
+    base_urls: tuple[str, ...] = (),
+    transport: "Transport | None" = None,
+    on_attempt: "AttemptHook | None" = None,
+    env: Mapping[str, str] | None = None,
+) -> "HttpModel":
+    """The model of that name, ready to be asked."""
+    from medthink.models.transport import HttpModel
+
+    return HttpModel(resolve_target(spec, base_urls=base_urls, env=env), transport, on_attempt=on_attempt)
+
+
+def _settle_urls(
+    model: ModelName, provider: Provider, base_urls: tuple[str, ...], env: Mapping[str, str]
+) -> tuple[str, ...]:
+    urls = base_urls or tuple(url for url in (env.get(provider.url_variable, "") or provider.url,) if url)
+    if not urls:
+        raise UsageError(f"where is {model}?", remedy="give --base-url, e.g. --base-url http://localhost:8000/v1")
+    for url in urls:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"{url!r} is no base URL", remedy="it must start with http:// or https://")
+        if parts.username or parts.password:
+            raise UsageError(
+                "a base URL must not contain a password", remedy=f"put the key into {provider.key_variables[0]}"
+            )
+    return tuple(dict.fromkeys(url.rstrip("/") for url in urls))
+
+
+def _find_key(model: ModelName, provider: Provider, env: Mapping[str, str]) -> Key | None:
+    for variable in provider.key_variables:
+        if secret := env.get(variable, "").strip():
+            return Key(secret, variable)
+    if provider.needs_key:
+        raise UsageError(f"{model} needs a key", remedy=f"set {' or '.join(provider.key_variables)}")
+    return None

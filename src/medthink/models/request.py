@@ -1,0 +1,152 @@
+"""What is asked and what comes back.
+
+A refusal, a truncation or a filtered answer is an *outcome*: it was paid for and has usage, so it is a `Reply` whose
+`stop` says so. A `ModelError` is raised when there is no such outcome: the call did not get through, or what came
+back is not an answer.
+"""
+
+import base64
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from medthink.core.digest import digest_bytes, digest_value
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+MediaType = Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+Stop = Literal["end", "truncated", "refused", "filtered"]
+
+
+class TextPart(msgspec.Struct, frozen=True, tag="text"):
+    """A piece of the prompt's text."""
+
+    text: str
+
+
+class ImagePart(msgspec.Struct, frozen=True, tag="image"):
+    """An image, its bytes in base64 once and for all, so that every step of a case shares them."""
+
+    media_type: MediaType
+    digest: str
+    base64: bytes
+    width: int | None = None
+    height: int | None = None
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, media_type: MediaType, *, width: int | None = None, height: int | None = None
+    ) -> "ImagePart":
+        """Encode and digest the image's file as it is."""
+        return cls(media_type, digest_bytes(data), base64.b64encode(data), width, height)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the image's file."""
+        return len(self.base64) // 4 * 3 - self.base64[-2:].count(b"=")
+
+    def __repr__(self) -> str:
+        return f"ImagePart({self.media_type}, {self.digest[:12]}…, {self.size_bytes:,} bytes)"
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """The JSON schema the answer must follow, and the name providers want for it."""
+
+    name: str
+    definition: dict[str, Any]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One question to a model, with nothing in it that depends on which model is asked."""
+
+    parts: tuple[TextPart | ImagePart, ...]
+    system: str = ""
+    schema: Schema | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    effort: Effort | None = None
+    sample: int = 0
+
+    @property
+    def images(self) -> tuple[ImagePart, ...]:
+        """The images, in the order they are sent."""
+        return tuple(part for part in self.parts if isinstance(part, ImagePart))
+
+    def content(self) -> dict[str, Any]:
+        """Everything that was asked, as plain data; images stand by digest, never by bytes."""
+        return {
+            "system": self.system,
+            "parts": [_describe(part) for part in self.parts],
+            "schema": None if self.schema is None else [self.schema.name, self.schema.definition],
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "effort": self.effort,
+            "sample": self.sample,
+        }
+
+    def key(self) -> str:
+        """The digest of the content: equal requests, equal keys."""
+        return digest_value(self.content())
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens as the provider counts them: `input` includes `cached`, `output` includes `reasoning`."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input + other.input,
+            self.cached + other.cached,
+            self.output + other.output,
+            self.reasoning + other.reasoning,
+        )
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model answered; `usage` is None where the provider does not say, which is not the same as 0.
+
+    `wasted` is what earlier attempts of the same call used before they failed: it was paid for as well.
+    """
+
+    text: str
+    json: Any = None
+    reasoning: str | None = None
+    stop: Stop = "end"
+    usage: Usage | None = None
+    model: str = ""
+    latency_s: float = 0.0
+    attempts: int = 1
+    wasted: Usage = Usage()
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One try at sending a request; `outcome` is "ok", "cancelled" or the kind of the error.
+
+    `is_sent` is False when no byte of it can have reached the server.
+    """
+
+    number: int
+    endpoint: str
+    outcome: str
+    is_sent: bool
+    latency_s: float
+    usage: Usage | None = None
+
+
+class Model(Protocol):
+    """Whatever answers requests."""
+
+    async def generate(self, request: Request) -> Reply:
+        """Answer the request, or raise ModelError."""
+        ...
+
+
+def _describe(part: TextPart | ImagePart) -> list[str]:
+    if isinstance(part, TextPart):
+        return ["text", part.text]
+    return ["image", part.media_type, part.digest]

@@ -1,0 +1,145 @@
+"""Anthropic Messages: `POST /v1/messages`."""
+
+from typing import Any
+
+import msgspec
+
+from medthink.models.errors import ModelError
+from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
+from medthink.models.wires import Encoded, HttpReply
+from medthink.models.wires.answers import finish, read_answer, stop_of
+from medthink.models.wires.bodies import drop_absent, image_mark, join_images
+
+_STOPS: dict[str, Stop] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "truncated",
+    "refusal": "refused",
+}
+# Models before 4.6 have no adaptive thinking; effort becomes a budget of thinking tokens.
+_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768}
+_FIRST_ADAPTIVE = (4, 6)
+
+
+class _Block(msgspec.Struct):
+    type: str
+    text: str | None = None
+    thinking: str | None = None
+
+
+class _OutputDetails(msgspec.Struct):
+    thinking_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int
+    output_tokens: int
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _Message(msgspec.Struct):
+    content: list[_Block]
+    stop_reason: str | None
+    usage: _Usage
+    model: str = ""
+
+
+def encode(request: Request, model: str) -> Encoded:
+    """Encode the request; the provider is told to refuse, not shrink, an image that is too large."""
+    if request.max_tokens is None:
+        raise ModelError("unsupported", "Anthropic needs a token limit", remedy="give --max-tokens")
+    for name in ("temperature", "seed"):
+        if getattr(request, name) is not None:
+            raise ModelError("unsupported", f"Anthropic takes no {name}", remedy=f"leave out --{name}")
+    mark = image_mark(request)
+    thinking, effort = _encode_effort(request, model)
+    config = drop_absent({"effort": effort, "format": _encode_format(request)})
+    body = drop_absent(
+        {
+            "model": model,
+            "max_tokens": request.max_tokens,
+            "system": request.system or None,
+            "thinking": thinking,
+            "output_config": config or None,
+            "messages": [{"role": "user", "content": [_encode_part(part, mark) for part in request.parts]}],
+        }
+    )
+    return Encoded("/v1/messages", {"anthropic-version": "2023-06-01"}, join_images(body, request, mark))
+
+
+def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
+    """Read the message."""
+    message = read_answer(reply, _Message)
+    usage = _read_usage(message.usage)
+    return finish(
+        text="".join(block.text or "" for block in message.content if block.type == "text"),
+        stop=stop_of(message.stop_reason, _STOPS, usage),
+        usage=usage,
+        model=message.model,
+        reasoning="\n".join(block.thinking for block in message.content if block.thinking),
+        wants_json=wants_json,
+    )
+
+
+def sign(key: str) -> dict[str, str]:
+    """The headers that carry the key."""
+    return {"x-api-key": key}
+
+
+def _encode_part(part: TextPart | ImagePart, mark: str) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    return {
+        "type": "image",
+        "source": {"type": "base64", "media_type": part.media_type, "data": mark},
+        "transformations": {"oversized_image": "error"},
+    }
+
+
+def _encode_format(request: Request) -> dict[str, Any] | None:
+    if request.schema is None:
+        return None
+    return {"type": "json_schema", "schema": request.schema.definition}
+
+
+def _encode_effort(request: Request, model: str) -> tuple[dict[str, Any] | None, str | None]:
+    """The `thinking` object and the effort of `output_config`."""
+    if request.effort is None:
+        return None, None
+    if request.effort == "none":
+        return {"type": "disabled"}, None
+    if request.effort == "minimal":
+        raise ModelError("unsupported", "Anthropic has no minimal effort", remedy="use --effort none or --effort low")
+    if _version(model) >= _FIRST_ADAPTIVE:
+        return {"type": "adaptive", "display": "summarized"}, request.effort
+    budget = _BUDGETS[request.effort]
+    if request.max_tokens is None or request.max_tokens <= budget:
+        raise ModelError(
+            "unsupported",
+            f"effort {request.effort} is a thinking budget of {budget:,} tokens for {model}",
+            remedy=f"set --max-tokens above {budget}, or lower --effort",
+        )
+    return {"type": "enabled", "budget_tokens": budget}, None
+
+
+def _version(model: str) -> tuple[int, int]:
+    """(4, 6) of `claude-opus-4-6-20260205`; a name without a number is a recent one."""
+    numbers = [int(word) for word in model.replace(".", "-").split("-") if word.isdecimal() and len(word) < 3]
+    if not numbers:
+        return (99, 0)
+    return (numbers[0], numbers[1] if len(numbers) > 1 else 0)
+
+
+def _read_usage(usage: _Usage) -> Usage:
+    cached = usage.cache_read_input_tokens or 0
+    details = usage.output_tokens_details
+    return Usage(
+        # Anthropic counts cached tokens apart from the input.
+        input=usage.input_tokens + cached + (usage.cache_creation_input_tokens or 0),
+        cached=cached,
+        output=usage.output_tokens,
+        reasoning=(details.thinking_tokens or 0) if details else 0,
+    )

@@ -1,0 +1,31 @@
+"""Request bodies in which images never pass through a JSON encoder.
+
+A wire builds its body as plain data with a mark where an image's base64 belongs. The small rest is encoded, split at
+the marks, and the images' bytes are put in between as they are.
+"""
+
+from typing import Any
+
+from medthink.core.jsonio import encode_json
+from medthink.models.request import Request
+
+
+def image_mark(request: Request) -> str:
+    """A mark that cannot stand in the request's own text, because it is the digest of that text."""
+    return request.key()
+
+
+def join_images(body: dict[str, Any], request: Request, mark: str) -> list[bytes]:
+    """Encode the body and put each image where its mark stands."""
+    images = request.images
+    pieces = encode_json(body).split(mark.encode())
+    chunks = [pieces[0]]
+    for image, piece in zip(images, pieces[1:], strict=True):
+        chunks.append(image.base64)
+        chunks.append(piece)
+    return chunks
+
+
+def drop_absent(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields that were asked for: what is None was not, and is not sent."""
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,12 @@
+"""Chat Completions as local servers speak it (vLLM, SGLang, llama.cpp, Ollama and the like)."""
+
+from medthink.models.request import Request
+from medthink.models.wires import Encoded
+from medthink.models.wires.openai_chat import decode, encode_chat, sign
+
+__all__ = ["decode", "encode", "sign"]
+
+
+def encode(request: Request, model: str) -> Encoded:
+    """Encode the request with the older name of the token limit, which every server knows."""
+    return encode_chat(request, model, limit_name="max_tokens", detail=None)

@@ -1,0 +1,101 @@
+"""Intervals, paired tests, ranks, agreement and calibration: arrays in, small named results out.
+
+Chance comes in as a `numpy.random.Generator`; the same rows in any order with the same seed give the same
+result. What cannot be computed is `Undefined` with its reason, never NaN. scipy is loaded on first use.
+"""
+
+from medthink.stats.agreement import (
+    Agreement,
+    KappaCaution,
+    OrderedAgreement,
+    agreement,
+    cohen_kappa,
+    confusion,
+    gwet_ac,
+    kappa_caution,
+    matthews_correlation,
+    ordered_agreement,
+    percent_agreement,
+)
+from medthink.stats.bootstrap import bootstrap_mean, bootstrap_statistic
+from medthink.stats.calibration import (
+    Calibration,
+    CalibrationError,
+    ReliabilityBin,
+    brier_score,
+    calibration,
+    expected_calibration_error,
+)
+from medthink.stats.correction import Validation, corrected_clustered_rate, corrected_rate
+from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
+from medthink.stats.intervals import clustered_error, mean_interval, rate_interval, wilson
+from medthink.stats.multiple import holm
+from medthink.stats.paired import (
+    McNemar,
+    PairedComparison,
+    SignFlip,
+    compare_pair,
+    mcnemar,
+    mcnemar_p,
+    paired_difference,
+    sign_flip_test,
+)
+from medthink.stats.panel import PanelAgreement, krippendorff_alpha, panel_agreement
+from medthink.stats.power import Resolution, minimum_detectable_difference, needed_cases, paired_power
+from medthink.stats.ranks import RankedRun, Ranking, rank_runs
+from medthink.stats.repeats import Repeats, case_means, repeated_mean
+
+__all__ = [
+    "Agreement",
+    "Calibration",
+    "CalibrationError",
+    "Estimate",
+    "KappaCaution",
+    "McNemar",
+    "Measured",
+    "OrderedAgreement",
+    "PairedComparison",
+    "PanelAgreement",
+    "RankedRun",
+    "Ranking",
+    "ReliabilityBin",
+    "Repeats",
+    "Resolution",
+    "SignFlip",
+    "Undefined",
+    "Validation",
+    "agreement",
+    "bootstrap_mean",
+    "bootstrap_statistic",
+    "brier_score",
+    "calibration",
+    "case_means",
+    "clustered_error",
+    "cohen_kappa",
+    "compare_pair",
+    "confusion",
+    "corrected_clustered_rate",
+    "corrected_rate",
+    "expected_calibration_error",
+    "gwet_ac",
+    "holm",
+    "kappa_caution",
+    "krippendorff_alpha",
+    "matthews_correlation",
+    "mcnemar",
+    "mcnemar_p",
+    "mean_interval",
+    "minimum_detectable_difference",
+    "needed_cases",
+    "ordered_agreement",
+    "paired_difference",
+    "paired_power",
+    "panel_agreement",
+    "percent_agreement",
+    "rank_runs",
+    "rate_interval",
+    "reciprocal",
+    "repeated_mean",
+    "sign_flip_test",
+    "wilson",
+]

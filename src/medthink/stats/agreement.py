@@ -1,0 +1,212 @@
+"""Agreement of raters: several coefficients together, because each misleads alone.
+
+Every interval draws whole clusters (cases): judgements of steps of one case are not independent, and an
+interval that pretends they are is too narrow.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from medthink.stats import coefficients as co
+from medthink.stats.bootstrap import ClusterReplicates
+from medthink.stats.clusters import Floats, Ints, cluster_totals
+from medthink.stats.coefficients import Weighting, as_value
+from medthink.stats.estimate import Measured
+from medthink.stats.intervals import rate_interval
+from medthink.stats.labels import Label, Labels, paired_codes
+
+# κ falls with prevalence however good the raters; beyond this share, and this far below AC1, it misleads.
+SKEWED_SHARE = 0.8
+KAPPA_GAP = 0.1
+
+CONSTANT = "a rater used one category only"
+ALL_ALIKE = "all labels are of one category"
+ONE_CATEGORY = "fewer than two categories"
+
+
+class KappaCaution(msgspec.Struct, frozen=True, kw_only=True):
+    """Why κ should not be read alone here."""
+
+    prevalence: float
+    kappa: float | None
+    ac1: float
+    reason: str
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Two raters on the same rows; `confusion` has a's categories in rows, `prevalence` averages the two."""
+
+    n: int
+    clusters: int
+    categories: tuple[Label, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    prevalence: tuple[float, ...]
+    percent: Measured
+    kappa: Measured
+    mcc: Measured
+    ac1: Measured
+    alpha: Measured
+    caution: KappaCaution | None
+
+
+class OrderedAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Two raters on an ordered scale, near misses counting in part."""
+
+    n: int
+    clusters: int
+    kappa_linear: Measured
+    kappa_quadratic: Measured
+    ac2_linear: Measured
+    ac2_quadratic: Measured
+    alpha_ordinal: Measured
+
+
+def confusion(
+    a: Labels, b: Labels, *, categories: Sequence[Label] | None = None
+) -> Ints:
+    """Counts (K × K) of a's category (rows) against b's (columns), in the order of `categories`."""
+    first, second, known = paired_codes(a, b, categories)
+    k = len(known)
+    counts: Ints = np.bincount(first * k + second, minlength=k * k).reshape(k, k)
+    return counts
+
+
+def percent_agreement(table: npt.ArrayLike) -> float | None:
+    """Share of rows on which two raters agree, in [0, 1]; None without rows."""
+    return as_value(co.percents(np.asarray(table, dtype=np.float64)))
+
+
+def cohen_kappa(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> float | None:
+    """Cohen's κ: agreement beyond what the raters' own category shares give by chance, in [−1, 1].
+
+    (p_o − p_e)/(1 − p_e), disagreements weighted by 1, |i − j| or (i − j)² (Cohen 1960, 1968). None if either
+    rater used one category only: κ is then 0/0, or 0 whatever the agreement, and says nothing (scikit-learn
+    gives NaN and 0). Rivals: Scott's π and Krippendorff's α pool the shares of both raters.
+    """
+    return as_value(co.kappas(np.asarray(table, dtype=np.float64), weighting))
+
+
+def matthews_correlation(table: npt.ArrayLike) -> float | None:
+    """Matthews' correlation, Gorodkin's R_K beyond two categories, in [−1, 1]; None for a constant rater.
+
+    The Pearson correlation of category indicators (Matthews 1975; Gorodkin 2004). scikit-learn gives 0
+    for a constant rater, which cannot be told from a true zero.
+    """
+    return as_value(co.correlations(np.asarray(table, dtype=np.float64)))
+
+
+def gwet_ac(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> float | None:
+    """Gwet's AC1, or AC2 with weights: agreement beyond chance that hardly falls with prevalence, in [−1, 1].
+
+    Chance is Σπ(1 − π)/(K − 1), times the mean weight for AC2, with π the shares of both raters together
+    (Gwet 2008). K is the number of categories offered, used or not. None for fewer than two.
+    """
+    return as_value(co.gwets_of_tables(np.asarray(table, dtype=np.float64), weighting))
+
+
+def kappa_caution(table: npt.ArrayLike) -> KappaCaution | None:
+    """Say whether κ misleads for this table because one category prevails; None if it does not.
+
+    It does when the commonest category holds at least 80 % of both raters' labels and κ is undefined or
+    0.1 or more below AC1: high agreement with low κ, the paradox of Feinstein and Cicchetti (1990). Raters
+    that are each right 90 % of the time get κ 0.63 at a prevalence of 50 %, but 0.23 at 95 %.
+    """
+    counts = np.asarray(table, dtype=np.float64)
+    kappa, ac1 = cohen_kappa(counts), gwet_ac(counts)
+    if ac1 is None or counts.sum() == 0:
+        return None
+    prevalence = float(_shares(counts).max())
+    if prevalence < SKEWED_SHARE or (kappa is not None and ac1 - kappa < KAPPA_GAP):
+        return None
+    shown = "undefined" if kappa is None else f"{kappa:.2f}"
+    reason = f"one category holds {prevalence:.0%} of the labels, so κ is {shown} where AC1 is {ac1:.2f}"
+    return KappaCaution(prevalence=prevalence, kappa=kappa, ac1=ac1, reason=reason)
+
+
+def _shares(table: Floats) -> Floats:
+    shares: Floats = (table.sum(axis=0) + table.sum(axis=1)) / (2 * table.sum())
+    return shares
+
+
+def _cell_indicators(first: Ints, second: Ints, k: int) -> Floats:
+    indicators: Floats = np.eye(k * k)[first * k + second]
+    return indicators
+
+
+def agreement(
+    a: Labels,
+    b: Labels,
+    *,
+    rng: np.random.Generator,
+    clusters: npt.ArrayLike | None = None,
+    categories: Sequence[Label] | None = None,
+    level: float = 0.95,
+    resamples: int = 2_000,
+) -> Agreement:
+    """Percent agreement, κ, MCC, AC1 and α of two raters, all from the same resampled clusters.
+
+    Categories default to those that occur, sorted; give them where some may not occur (AC1 depends on
+    their number). Percent agreement uses `rate_interval`, which stays honest at 100 %.
+    """
+    first, second, known = paired_codes(a, b, categories)
+    k, n = len(known), len(first)
+    totals = cluster_totals(_cell_indicators(first, second, k), clusters)
+    drawn = ClusterReplicates(totals.sums, n, rng=rng, level=level, resamples=resamples)
+    table = drawn.total.reshape(k, k)
+
+    def tables(sums: Floats) -> Floats:
+        return sums.reshape(*sums.shape[:-1], k, k)
+
+    return Agreement(
+        n=n,
+        clusters=drawn.groups,
+        categories=known,
+        confusion=tuple(tuple(int(cell) for cell in row) for row in table),
+        prevalence=tuple(_shares(table).tolist()) if n else (),
+        percent=rate_interval(first == second, clusters=clusters, level=level),
+        kappa=drawn.measure(lambda sums: co.kappas(tables(sums), "identity"), CONSTANT),
+        mcc=drawn.measure(lambda sums: co.correlations(tables(sums)), CONSTANT),
+        ac1=drawn.measure(lambda sums: co.gwets_of_tables(tables(sums), "identity"), ONE_CATEGORY),
+        alpha=drawn.measure(lambda sums: co.alphas(_symmetric(tables(sums)), "nominal"), ALL_ALIKE),
+        caution=kappa_caution(table),
+    )
+
+
+def _symmetric(tables: Floats) -> Floats:
+    return tables + np.swapaxes(tables, -1, -2)
+
+
+def ordered_agreement(
+    a: Labels,
+    b: Labels,
+    *,
+    categories: Sequence[Label],
+    rng: np.random.Generator,
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    resamples: int = 2_000,
+) -> OrderedAgreement:
+    """Weighted κ, AC2 and ordinal α of two raters on categories given from lowest to highest.
+
+    Weights depend on the number of categories between two, so all must be given, used or not.
+    """
+    first, second, known = paired_codes(a, b, categories)
+    k = len(known)
+    totals = cluster_totals(_cell_indicators(first, second, k), clusters)
+    drawn = ClusterReplicates(totals.sums, len(first), rng=rng, level=level, resamples=resamples)
+
+    def tables(sums: Floats) -> Floats:
+        return sums.reshape(*sums.shape[:-1], k, k)
+
+    return OrderedAgreement(
+        n=len(first),
+        clusters=drawn.groups,
+        kappa_linear=drawn.measure(lambda sums: co.kappas(tables(sums), "linear"), CONSTANT),
+        kappa_quadratic=drawn.measure(lambda sums: co.kappas(tables(sums), "quadratic"), CONSTANT),
+        ac2_linear=drawn.measure(lambda sums: co.gwets_of_tables(tables(sums), "linear"), ONE_CATEGORY),
+        ac2_quadratic=drawn.measure(lambda sums: co.gwets_of_tables(tables(sums), "quadratic"), ONE_CATEGORY),
+        alpha_ordinal=drawn.measure(lambda sums: co.alphas(_symmetric(tables(sums)), "ordinal"), ALL_ALIKE),
+    )

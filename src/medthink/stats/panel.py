@@ -1,0 +1,118 @@
+"""Agreement of any number of raters, each of whom may have left rows out."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from medthink.stats import coefficients as co
+from medthink.stats.bootstrap import ClusterReplicates
+from medthink.stats.clusters import Floats, Ints, cluster_totals
+from medthink.stats.coefficients import Scale, as_value
+from medthink.stats.estimate import Measured
+from medthink.stats.labels import Label, code_labels, known_categories
+
+Ratings = Sequence[Sequence[Label | None]]
+
+NO_PAIRS = "no row has two raters, or fewer than two categories"
+
+
+class PanelAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Any number of raters, each of whom may have left rows out."""
+
+    n: int
+    clusters: int
+    categories: tuple[Label, ...]
+    prevalence: tuple[float, ...]
+    percent: Measured
+    ac1: Measured
+    alpha: Measured
+
+
+def krippendorff_alpha(
+    ratings: Ratings,
+    *,
+    categories: Sequence[Label] | None = None,
+    scale: Scale = "nominal",
+) -> float | None:
+    """Krippendorff's α of rows × raters, None marking what a rater left out; in [−1, 1].
+
+    1 − D_observed/D_expected over all pairs of values within a row, against all pairs of values at large
+    (Krippendorff 2004), with a small-sample correction that κ lacks. None if all values are of one category.
+    """
+    codes, known = _coded_panel(ratings, categories)
+    return as_value(co.alphas(_coincidences(_row_counts(codes, len(known))).sum(axis=0), scale))
+
+
+def _coded_panel(ratings: Ratings, categories: Sequence[Label] | None) -> tuple[Ints, tuple[Label, ...]]:
+    rows = [list(row) for row in ratings]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("every row must have a place for every rater; None marks what is missing")
+    flat = [label for row in rows for label in row]
+    known = known_categories({label for label in flat if label is not None}, categories)
+    return code_labels(flat, known).reshape(len(rows), -1 if flat else 0), known
+
+
+def _row_counts(codes: Ints, k: int) -> Floats:
+    """How many raters put each row in each category (rows × K)."""
+    counts: Floats = (codes[:, :, None] == np.arange(k)).sum(axis=1).astype(np.float64)
+    return counts
+
+
+def _coincidences(counts: Floats) -> Floats:
+    """Each row's share of the coincidence table (rows × K × K): its ordered pairs, over its raters less one."""
+    raters = counts.sum(axis=1)
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1])
+    used = np.where(raters > 1, raters - 1, np.inf)
+    return pairs / used[:, None, None]
+
+
+def _features(counts: Floats) -> Floats:
+    """Per row what sums to every coefficient: coincidences, agreement and its count, shares and their count."""
+    n, k = counts.shape
+    raters = counts.sum(axis=1)
+    paired, rated = raters > 1, raters > 0
+    agreeing = (counts * (counts - 1)).sum(axis=1) / np.where(paired, raters * (raters - 1), np.inf)
+    shares = counts / np.where(rated, raters, np.inf)[:, None]
+    return np.column_stack([_coincidences(counts).reshape(n, k * k), agreeing, paired, shares, rated])
+
+
+def panel_agreement(
+    ratings: Ratings,
+    *,
+    rng: np.random.Generator,
+    clusters: npt.ArrayLike | None = None,
+    categories: Sequence[Label] | None = None,
+    scale: Scale = "nominal",
+    level: float = 0.95,
+    resamples: int = 2_000,
+) -> PanelAgreement:
+    """Mean pairwise agreement, Gwet's AC1 and Krippendorff's α of rows × raters, None marking gaps.
+
+    Percent and AC1 average over rows with two raters or more; category shares over all rated rows, each
+    row counting once (Gwet 2014). `scale` applies to α.
+    """
+    codes, known = _coded_panel(ratings, categories)
+    k, n = len(known), len(codes)
+    totals = cluster_totals(_features(_row_counts(codes, k)), clusters)
+    drawn = ClusterReplicates(totals.sums, n, rng=rng, level=level, resamples=resamples)
+
+    def percents(sums: Floats) -> Floats:
+        return np.where(sums[..., k * k + 1] > 0, sums[..., k * k] / np.maximum(sums[..., k * k + 1], 1), np.nan)
+
+    def shares(sums: Floats) -> Floats:
+        return sums[..., k * k + 2 : -1] / np.maximum(sums[..., -1:], 1)
+
+    def alphas(sums: Floats) -> Floats:
+        return co.alphas(sums[..., : k * k].reshape(*sums.shape[:-1], k, k), scale)
+
+    return PanelAgreement(
+        n=n,
+        clusters=drawn.groups,
+        categories=known,
+        prevalence=tuple(shares(drawn.total).tolist()),
+        percent=drawn.measure(percents, NO_PAIRS),
+        ac1=drawn.measure(lambda sums: co.gwets(percents(sums), shares(sums), "identity"), NO_PAIRS),
+        alpha=drawn.measure(alphas, "all paired labels are of one category"),
+    )

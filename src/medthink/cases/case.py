@@ -5,6 +5,7 @@ findings, discussion, answer, codes, timeline. Prompt builders are handed a `Que
 `Reference` can be reached.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -37,6 +38,12 @@ class ImageStore(Protocol):
 
     def has(self, path: str) -> bool:
         """Whether the image is there; False for a path that may not be opened."""
+
+    def problem(self, path: str) -> str:
+        """Why the image cannot be read, or "" when it can."""
+
+    def paths(self) -> Iterator[str]:
+        """Every image the store holds, asked for or not."""
 
 
 class Image(msgspec.Struct, frozen=True):

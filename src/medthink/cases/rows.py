@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from medthink.cases.case import LETTERS, MAX_IMAGES, Case, Image, ImageReference, ImageStore, Question, Reference
 from medthink.core.errors import DataError
-from medthink.core.jsonio import encode_json, parse_json
+from medthink.core.jsonio import parse_json
 
 _TITLE = re.compile(r"\D*(\d{1,9})\D*")
 _SLOT_PARTS = ("id", "path", "caption", "modality", "sub_modality")
@@ -38,7 +38,8 @@ COLUMNS = (
 )
 SLOT_COLUMNS = tuple(column for columns in _SLOT_COLUMNS for column in columns)
 EMBEDDED_COLUMNS = tuple(f"image_{slot:02d}" for slot in range(1, MAX_IMAGES + 1))
-_KNOWN = frozenset(COLUMNS) | frozenset(SLOT_COLUMNS) | frozenset(EMBEDDED_COLUMNS)
+_KNOWN = frozenset(COLUMNS) | frozenset(SLOT_COLUMNS)
+_ALL_LETTERS = LETTERS + "FGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Place(NamedTuple):
@@ -52,6 +53,7 @@ def case_from_row(row: dict[str, Any], *, split: str, store: ImageStore, place: 
     """Build the case that a row states, or raise DataError naming the field."""
     if not isinstance(row, dict):
         raise DataError("a row must be an object", file=place.file, row=place.row, remedy="one JSON object per line")
+    _refuse_missing_columns(row, place)
     texts = {column: _text(row, column, place) for column in TEXT_COLUMNS}
     images, image_references = _images(row, store, place)
     return Case(
@@ -107,7 +109,8 @@ def _images(
 ) -> tuple[tuple[Image, ...], tuple[ImageReference, ...]]:
     images, references = [], []
     for slot, columns in enumerate(_SLOT_COLUMNS, start=1):
-        if not any(map(row.get, columns)):
+        filled = [row.get(column) for column in columns]
+        if not any(filled):
             continue
         id_, path, caption, modality, sub_modality = (_text(row, column, place) for column in columns)
         images.append(Image(slot, id_, path, store))
@@ -115,16 +118,34 @@ def _images(
     return tuple(images), tuple(references)
 
 
+def _refuse_missing_columns(row: dict[str, Any], place: Place) -> None:
+    """A column that is absent is not the same as one that is empty: an answer left out must not read as "no answer"."""
+    for column in COLUMNS:
+        if column not in row:
+            raise DataError(
+                "the column is missing", file=place.file, row=place.row, field=column, remedy="every row needs it"
+            )
+
+
 def _options(row: dict[str, Any], place: Place) -> dict[str, str]:
-    """The options by letter, from an object, a list of texts or of [letter, text] pairs, or a JSON string of either."""
-    value = row.get("options")
+    """The options by letter, sorted, from an object, a list of texts or of pairs, or a JSON string of one of these."""
+    value = row["options"]
     if isinstance(value, str):
         value = parse_json(value.encode(), file=place.file, row=place.row)
-    if isinstance(value, list) and all(isinstance(text, str) for text in value):
-        value = dict(zip(LETTERS + "FGHIJKLMNOPQRSTUVWXYZ", value, strict=False))
+    if isinstance(value, list):
+        value = _options_by_letter(value)
     if not isinstance(value, dict) or not all(isinstance(text, str | None) for text in value.values()):
-        raise _wrong_type(place, "options", "an object of letter to text", value)
-    return {letter: text for letter, text in value.items() if text is not None}
+        raise _wrong_type(place, "options", "an object of letter to text", row["options"])
+    return {letter: value[letter] for letter in sorted(value) if value[letter] is not None}
+
+
+def _options_by_letter(value: list[Any]) -> dict[str, Any] | None:
+    if len(value) <= len(_ALL_LETTERS) and all(isinstance(text, str) for text in value):
+        return dict(zip(_ALL_LETTERS, value, strict=False))
+    if all(isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in value):
+        letters = dict(value)
+        return letters if len(letters) == len(value) else None
+    return None
 
 
 def _case_number(title: str, place: Place) -> int:
@@ -161,7 +182,7 @@ def _whole_number(row: dict[str, Any], column: str, place: Place) -> int:
 
 
 def _wrong_type(place: Place, column: str, due: str, value: object) -> DataError:
-    found = "nothing" if value is None else encode_json(str(value)[:60]).decode()
+    found = "nothing" if value is None else ascii(value)[:60]
     return DataError(
         f"{due} is due, found {found}", file=place.file, row=place.row, field=column, remedy="correct the row"
     )

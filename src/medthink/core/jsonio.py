@@ -17,6 +17,7 @@ from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading, write_atomic
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 64
 
 _BOM = b"\xef\xbb\xbf"
 # Every string of a valid JSON text, left to right; the group tells keys (":" follows) from values.
@@ -30,6 +31,14 @@ class Line(NamedTuple):
     value: Any
 
 
+class RawLine(NamedTuple):
+    """One line of a JSON Lines file as it stands, with its number and the byte it starts at."""
+
+    number: int
+    offset: int
+    data: bytes
+
+
 def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any:
     """Parse one JSON text, or raise DataError."""
     try:
@@ -37,7 +46,13 @@ def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any
     except orjson.JSONDecodeError as error:
         problem, remedy = _explain(data, error)
         raise DataError(problem, file=file, row=row, remedy=remedy) from None
-    if _count_keys_written(data) != _count_keys_kept(value):
+    try:
+        kept = _count_keys_kept(value)
+    except _TooDeep:
+        raise DataError(
+            f"nested more than {MAX_DEPTH} deep", file=file, row=row, remedy="is this the right file?"
+        ) from None
+    if _count_keys_written(data) != kept:
         field = _find_duplicate_key(data)
         raise DataError(
             "the same key stands twice in one object", file=file, row=row, field=field, remedy="keep one of them"
@@ -52,15 +67,37 @@ def read_json(path: Path) -> Any:
 
 
 def read_jsonl(path: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
-    """Stream the lines of a JSON Lines file."""
+    """Stream the values of a JSON Lines file."""
+    for raw in read_lines(path, max_line_bytes=max_line_bytes):
+        yield Line(raw.number, parse_line(raw, file=path))
+
+
+def read_lines(path: Path, *, offset: int = 0, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[RawLine]:
+    """Stream the lines of a JSON Lines file unparsed, from a byte that starts a line; numbers count from there.
+
+    What makes the whole file unusable (empty, a byte-order mark, CRLF, an endless line) is raised here; what is wrong
+    with one line only is left to `parse_line`, so that a caller can go on to the next.
+    """
     with open_for_reading(path) as stream:
-        number = 0
-        while raw := stream.readline(max_line_bytes + 1):
-            number += 1
-            _refuse_bad_line(raw, file=path, row=number, max_line_bytes=max_line_bytes)
-            yield Line(number, parse_json(raw, file=path, row=number))
+        try:
+            stream.seek(offset)
+            number = 0
+            while data := stream.readline(max_line_bytes + 1):
+                number += 1
+                _refuse_bad_file(data, file=path, row=number, max_line_bytes=max_line_bytes)
+                yield RawLine(number, offset, data)
+                offset += len(data)
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", file=path, remedy="check the disk") from None
         if number == 0:
             raise DataError("the file is empty", file=path, remedy="expected one JSON object per line")
+
+
+def parse_line(line: RawLine, *, file: Path) -> Any:
+    """Parse one line of a JSON Lines file, or raise DataError."""
+    if not line.data.strip():
+        raise DataError("the line is blank", file=file, row=line.number, remedy="remove it")
+    return parse_json(line.data, file=file, row=line.number)
 
 
 def encode_json(value: Any) -> bytes:
@@ -83,7 +120,7 @@ def write_jsonl(path: Path, values: Iterable[Any]) -> None:
     write_atomic(path, (orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE) for value in values))
 
 
-def _refuse_bad_line(raw: bytes, *, file: Path, row: int, max_line_bytes: int) -> None:
+def _refuse_bad_file(raw: bytes, *, file: Path, row: int, max_line_bytes: int) -> None:
     if len(raw) > max_line_bytes:
         raise DataError(
             f"the line is longer than {max_line_bytes:,} bytes",
@@ -93,8 +130,6 @@ def _refuse_bad_line(raw: bytes, *, file: Path, row: int, max_line_bytes: int) -
         raise DataError("the file starts with a byte-order mark", file=file, row=1, remedy="save it as plain UTF-8")
     if raw.endswith(b"\r\n"):
         raise DataError("the line ends in CRLF", file=file, row=row, remedy="convert the line endings to LF")
-    if not raw.strip():
-        raise DataError("the line is blank", file=file, row=row, remedy="remove it")
 
 
 def _explain(data: bytes, error: orjson.JSONDecodeError) -> tuple[str, str]:
@@ -114,11 +149,18 @@ def _count_keys_written(data: bytes) -> int:
     return _STRINGS.findall(data).count(b":")
 
 
-def _count_keys_kept(value: Any) -> int:
+class _TooDeep(Exception):
+    """Nesting that no benchmark needs and that would exhaust the stack."""
+
+
+def _count_keys_kept(value: Any, depth: int = 0) -> int:
+    if depth > MAX_DEPTH:
+        raise _TooDeep
     if isinstance(value, dict):
-        return len(value) + sum(_count_keys_kept(item) for item in value.values() if isinstance(item, dict | list))
+        inner = value.values()
+        return len(value) + sum(_count_keys_kept(item, depth + 1) for item in inner if isinstance(item, dict | list))
     if isinstance(value, list):
-        return sum(_count_keys_kept(item) for item in value if isinstance(item, dict | list))
+        return sum(_count_keys_kept(item, depth + 1) for item in value if isinstance(item, dict | list))
     return 0
 
 

@@ -1,0 +1,159 @@
+"""A benchmark: its cases, streamed as often as asked, and its fingerprint."""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from medthink.cases.case import Case, ImageStore
+from medthink.cases.layout import find_images, find_tables
+from medthink.cases.readers import Row, Table
+from medthink.cases.rows import Place, case_from_row, row_from_case
+from medthink.core.digest import digest_bytes, digest_value
+from medthink.core.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_CASES_IN_FLIGHT = 64
+
+Predicate = Callable[[Case], bool]
+
+
+class Benchmark:
+    """The cases of one or more splits; a value that reads its files anew each time it is iterated.
+
+    `benchmark["test"]` and `benchmark.filter(…)` give smaller benchmarks over the same files.
+    """
+
+    def __init__(
+        self, path: Path, tables: tuple[Table, ...], images: ImageStore, keep: tuple[Predicate, ...] = ()
+    ) -> None:
+        self.path = path
+        self.tables = tables
+        self.images = images
+        self._keep = keep
+        self._index: dict[int, tuple[Table, int, int]] | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Benchmark":
+        """Open a benchmark folder, or a single `.jsonl` or `.parquet` file."""
+        path = Path(path)
+        tables = find_tables(path)
+        return cls(path, tables, find_images(path, tables))
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits, in reading order."""
+        return tuple(table.split for table in self.tables)
+
+    @property
+    def sources(self) -> str:
+        """Which files are read, for a person."""
+        return f"{', '.join(table.path.name for table in self.tables)}; images: {self.images}"
+
+    def __iter__(self) -> Iterator[Case]:
+        """Every case, split by split, in the order of the files; the first defective row raises."""
+        for found in self.rows_or_errors():
+            if isinstance(found, DataError):
+                raise found
+            yield found
+
+    def rows_or_errors(self) -> Iterator[Case | DataError]:
+        """Every case, or in its place why the row is none; only a file that cannot be read at all raises."""
+        for table in self.tables:
+            for row in table.rows():
+                found = row if isinstance(row, DataError) else self._case_or_error(table, row)
+                if isinstance(found, DataError) or self._is_kept(found):
+                    yield found
+
+    def __len__(self) -> int:
+        if self._keep:
+            return sum(1 for _ in self)
+        return sum(table.count() for table in self.tables)
+
+    def __getitem__(self, split: str) -> "Benchmark":
+        return self.split(split)
+
+    def split(self, name: str) -> "Benchmark":
+        """The benchmark of this split alone."""
+        tables = tuple(table for table in self.tables if table.split == name)
+        if not tables:
+            raise UsageError(f"{self.path}: no split {name!r}", remedy=f"there are: {', '.join(self.splits)}")
+        return Benchmark(self.path, tables, self.images, self._keep)
+
+    def case(self, case_id: int) -> Case:
+        """The case with this number; the first look reads all cases once, later ones only that row."""
+        if self._index is None:
+            self._index = self._build_index()
+        if case_id not in self._index:
+            raise DataError(f"no case {case_id}", file=self.path, remedy="medthink data stats says what there is")
+        table, number, position = self._index[case_id]
+        found = self._case_or_error(table, table.row_at(position, number))
+        if isinstance(found, DataError):
+            raise found
+        if found.id != case_id:
+            raise DataError("the file has changed since it was opened", file=table.path, remedy="open it again")
+        return found
+
+    def filter(
+        self, predicate: Predicate | None = None, *, modality: str | None = None, longitudinal: bool | None = None
+    ) -> "Benchmark":
+        """The cases that fit everything asked for: a predicate, a level-1 modality among the images, the timeline."""
+        keep = self._keep
+        if predicate is not None:
+            keep += (predicate,)
+        if modality is not None:
+            keep += (lambda case: modality in case.modalities,)
+        if longitudinal is not None:
+            keep += (lambda case: case.reference.is_longitudinal is longitudinal,)
+        return Benchmark(self.path, self.tables, self.images, keep)
+
+    def fingerprint(self) -> str:
+        """A digest of every field and every image's bytes; the same whatever format, file or order they come in."""
+        cases = iter(self)
+        lines: list[str] = []
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            # A window at a time: hashing and reading files release the interpreter, and memory stays flat.
+            while window := list(islice(cases, _CASES_IN_FLIGHT)):
+                lines.extend(pool.map(_line_of_fingerprint, window))
+        return digest_bytes("".join(sorted(lines)).encode())
+
+    def to_arrow(self) -> "pa.Table":
+        """All cases as one Arrow table with the released columns and `split`."""
+        from medthink.cases.arrow import table_from_cases
+
+        return table_from_cases(self)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """All cases as a data frame with the released columns and `split`."""
+        return self.to_arrow().to_pandas()
+
+    def _case_or_error(self, table: Table, row: Row) -> Case | DataError:
+        place = Place(str(table.path), row.number)
+        try:
+            return case_from_row(row.values, split=table.split, store=self.images, place=place)
+        except DataError as error:
+            return error
+
+    def _is_kept(self, case: Case) -> bool:
+        return all(keep(case) for keep in self._keep)
+
+    def _build_index(self) -> dict[int, tuple[Table, int, int]]:
+        index: dict[int, tuple[Table, int, int]] = {}
+        for table in self.tables:
+            for row in table.rows():
+                found = row if isinstance(row, DataError) else self._case_or_error(table, row)
+                if isinstance(row, Row) and isinstance(found, Case) and self._is_kept(found):
+                    index.setdefault(found.id, (table, row.number, row.position))
+        return index
+
+
+def _line_of_fingerprint(case: Case) -> str:
+    """One case as a line; an image that is not there counts as null, so that its absence is pinned too."""
+    images = [image.digest() if image.store.has(image.path) else None for image in case.question.images]
+    content: dict[str, Any] = {"row": row_from_case(case), "images": images}
+    return f"{case.split}\t{case.id}\t{digest_value(content)}\n"

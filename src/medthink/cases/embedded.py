@@ -1,0 +1,121 @@
+"""Images embedded in the `image_NN` columns of parquet files."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from medthink.cases.readers import embedded_columns, open_parquet
+from medthink.cases.stores import MAX_IMAGE_BYTES, path_problem, refusal, too_large
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_CACHE_BYTES = 256 * 1024 * 1024
+
+
+class _Spot(NamedTuple):
+    """Where one image lies: file, row group, column, and the row inside the group."""
+
+    file: Path
+    group: int
+    column: str
+    row: int
+
+
+class ParquetImages:
+    """Images inside parquet files, found by the path their row gives them; safe to use from several threads.
+
+    Parquet can only be read a column chunk at a time, so the last chunks are kept: cases read in order cost each
+    chunk once.
+    """
+
+    def __init__(self, files: tuple[Path, ...]) -> None:
+        self.files = files
+        self._lock = threading.Lock()
+        self._index: dict[str, _Spot] | None = None
+        self._chunks: OrderedDict[tuple[Path, int, str], pa.ChunkedArray] = OrderedDict()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ParquetImages, (self.files,)
+
+    def read(self, path: str) -> bytes:
+        """The image's bytes, or DataError."""
+        if problem := self.problem(path):
+            raise refusal(problem, self.files[0].parent, path)
+        spot = self._spots()[path]
+        with self._lock:
+            value = self._chunk(spot)[spot.row]
+        if not value.is_valid:
+            raise refusal("the row holds no bytes for it", spot.file, path)
+        if value.as_buffer().size > MAX_IMAGE_BYTES:
+            raise too_large(spot.file, path)
+        data: bytes = value.as_py()
+        return data
+
+    def has(self, path: str) -> bool:
+        """Whether a row embeds an image under this path."""
+        return not self.problem(path)
+
+    def problem(self, path: str) -> str:
+        """Why the image cannot be read, or "" when it can."""
+        return path_problem(path) or ("" if path in self._spots() else "no such image")
+
+    def paths(self) -> Iterator[str]:
+        """Every embedded image's path, sorted."""
+        return iter(sorted(self._spots()))
+
+    def _spots(self) -> dict[str, _Spot]:
+        with self._lock:
+            if self._index is None:
+                self._index = {path: spot for file in self.files for path, spot in _find_images(file)}
+            return self._index
+
+    def _chunk(self, spot: _Spot) -> "pa.ChunkedArray":
+        key = spot[:3]
+        if key in self._chunks:
+            self._chunks.move_to_end(key)
+            return self._chunks[key]
+        with open_parquet(spot.file) as file:
+            column = file.read_row_group(spot.group, columns=[spot.column], use_threads=False).column(0)
+        chunk = _bytes_of(column)
+        while self._chunks and chunk.nbytes + sum(kept.nbytes for kept in self._chunks.values()) > _CACHE_BYTES:
+            self._chunks.popitem(last=False)
+        self._chunks[key] = chunk
+        return chunk
+
+    def __str__(self) -> str:
+        return "embedded in " + ", ".join(file.name for file in self.files)
+
+
+def _find_images(path: Path) -> Iterator[tuple[str, _Spot]]:
+    """Every embedded image of a file by its row's path; the bytes themselves are not read where that can be helped."""
+    with open_parquet(path) as file:
+        schema = file.schema_arrow
+        columns = [name for name in embedded_columns(schema) if f"{name}_path" in schema.names]
+        for group in range(file.metadata.num_row_groups):
+            for column in columns:
+                names, present = _read_presence(file, group, column)
+                for row, name in enumerate(names):
+                    if name and present[row]:
+                        yield name, _Spot(path, group, column, row)
+
+
+def _read_presence(file: Any, group: int, column: str) -> tuple[list[Any], list[bool]]:
+    """The paths of one slot in a row group, and whether an image is embedded for each."""
+    import pyarrow.types as types
+
+    kind = file.schema_arrow.field(column).type
+    has_path = types.is_struct(kind) and kind.get_field_index("path") >= 0
+    # The struct's own nulls can be told from its small `path` leaf, without the bytes.
+    leaf = f"{column}.path" if has_path else column
+    table = file.read_row_group(group, columns=[f"{column}_path", leaf], use_threads=False)
+    return table.column(f"{column}_path").to_pylist(), table.column(column).is_valid().to_pylist()
+
+
+def _bytes_of(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+    import pyarrow.compute as compute
+    import pyarrow.types as types
+
+    return compute.struct_field(column, "bytes") if types.is_struct(column.type) else column

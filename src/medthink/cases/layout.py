@@ -1,0 +1,61 @@
+"""What lies in a benchmark's folder: which files are splits, and where the images are.
+
+Every `*.jsonl` and `*.parquet` file of the folder is a split named by its stem, `train` first and `test` last of the
+usual names. Where a split stands in both forms, the JSON Lines file is read: it is lighter, and its errors name lines.
+Images are taken from `images/`, else from `images.zip`, else from the parquet files that embed them.
+"""
+
+from pathlib import Path
+
+from medthink.cases.case import ImageStore
+from medthink.cases.embedded import ParquetImages
+from medthink.cases.readers import JsonlTable, ParquetTable, Table
+from medthink.cases.stores import FOLDER, FolderImages, NoImages, ZipImages
+from medthink.core.errors import DataError
+
+_USUAL_ORDER = ("train", "validation", "test")
+_READERS: dict[str, type[JsonlTable] | type[ParquetTable]] = {".jsonl": JsonlTable, ".parquet": ParquetTable}
+
+
+def find_tables(path: Path) -> tuple[Table, ...]:
+    """The splits at this path: one for a file, one per stem for a folder."""
+    if path.is_dir():
+        return _tables_of_folder(path)
+    if not path.exists():
+        raise DataError("no such file or folder", file=path, remedy="check the path")
+    if path.suffix not in _READERS:
+        raise DataError("not a benchmark file", file=path, remedy="a .jsonl or .parquet file or a folder is due")
+    return (_READERS[path.suffix](path, path.stem),)
+
+
+def find_images(path: Path, tables: tuple[Table, ...]) -> ImageStore:
+    """The store that holds the images of the benchmark at this path."""
+    root = path if path.is_dir() else path.parent
+    folder, archive = root / FOLDER, root / f"{FOLDER}.zip"
+    if folder.is_dir() and any(folder.iterdir()):
+        return FolderImages(root)
+    if archive.exists():
+        return ZipImages(archive)
+    beside = (ParquetTable(table.path.with_suffix(".parquet"), table.split) for table in tables)
+    embedding = tuple(table.path for table in beside if table.path.is_file() and table.has_embedded_images)
+    return ParquetImages(embedding) if embedding else NoImages(root)
+
+
+def _tables_of_folder(folder: Path) -> tuple[Table, ...]:
+    try:
+        files = sorted(file for file in folder.iterdir() if file.suffix in _READERS and not file.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=folder, remedy="check its permissions") from None
+    if not files:
+        raise DataError(
+            "no split in this folder", file=folder, remedy="expected train.jsonl, test.jsonl or .parquet files"
+        )
+    # ".jsonl" sorts before ".parquet", so that the first file of a stem is the one to read.
+    chosen: dict[str, Path] = {}
+    for file in files:
+        chosen.setdefault(file.stem, file)
+    return tuple(_READERS[chosen[split].suffix](chosen[split], split) for split in sorted(chosen, key=_order))
+
+
+def _order(split: str) -> tuple[int, str]:
+    return (_USUAL_ORDER.index(split) if split in _USUAL_ORDER else len(_USUAL_ORDER), split)

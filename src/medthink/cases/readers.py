@@ -1,0 +1,261 @@
+"""The rows of a split, streamed from JSON Lines or parquet.
+
+Both readers give the same rows in the same order, hold a few hundred of them at a time, and turn what is wrong with
+one row into a DataError in its place, so that a check can go on; a file that cannot be read at all raises.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from medthink.cases.rows import COLUMNS, EMBEDDED_COLUMNS, SLOT_COLUMNS
+from medthink.core.errors import DataError
+from medthink.core.files import open_for_reading
+from medthink.core.jsonio import parse_json, parse_line, read_lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+JSON_MARK = {b"medthink": b"json"}
+"""The metadata of a parquet column whose texts are JSON, written by our export for values parquet has no type for."""
+
+_BATCH_ROWS = 256
+_BUFFER_BYTES = 64 * 1024
+_EMBEDDED = frozenset(EMBEDDED_COLUMNS)
+_SLOTS = frozenset(SLOT_COLUMNS)
+
+
+class Row(NamedTuple):
+    """One row: its number for messages, its position for `row_at`, and its values by column."""
+
+    number: int
+    position: int
+    values: dict[str, Any]
+
+
+class JsonlTable:
+    """A split in a JSON Lines file; a row's position is the byte its line starts at."""
+
+    def __init__(self, path: Path, split: str) -> None:
+        self.path = path
+        self.split = split
+
+    def rows(self) -> Iterator[Row | DataError]:
+        """Every row, or in its place why it is none."""
+        for line in read_lines(self.path):
+            try:
+                yield Row(line.number, line.offset, parse_line(line, file=self.path))
+            except DataError as error:
+                yield error
+
+    def row_at(self, position: int, number: int) -> Row:
+        """The row that starts at this byte."""
+        line = next(read_lines(self.path, offset=position))
+        return Row(number, position, parse_line(line._replace(number=number), file=self.path))
+
+    def count(self) -> int:
+        """How many rows there are, without parsing them."""
+        lines, last = 0, b""
+        with open_for_reading(self.path) as stream:
+            while chunk := stream.read(1024 * 1024):
+                lines += chunk.count(b"\n")
+                last = chunk
+        return lines if last.endswith(b"\n") or not last else lines + 1
+
+
+class ParquetTable:
+    """A split in a parquet file; a row's position is its index. Embedded images are not read for the text."""
+
+    def __init__(self, path: Path, split: str) -> None:
+        self.path = path
+        self.split = split
+
+    def rows(self) -> Iterator[Row | DataError]:
+        """Every row, or in its place why it is none."""
+        number = 0
+        for batch, marked in self._batches():
+            for values in self._rows_of(batch):
+                number += 1
+                yield self._finish(values, marked, number)
+
+    def row_at(self, position: int, number: int) -> Row:
+        """The row with this index."""
+        group, first = self._group_of(position)
+        for batch, marked in self._batches(groups=[group]):
+            if position < first + batch.num_rows:
+                row = self._finish(self._rows_of(batch.slice(position - first, 1))[0], marked, number)
+                if isinstance(row, DataError):
+                    raise row
+                return row
+            first += batch.num_rows
+        raise self._has_changed()
+
+    def count(self) -> int:
+        """How many rows there are, from the file's footer."""
+        with open_parquet(self.path) as file:
+            return int(file.metadata.num_rows)
+
+    @property
+    def has_embedded_images(self) -> bool:
+        """Whether the file carries the images themselves."""
+        with open_parquet(self.path) as file:
+            return bool(embedded_columns(file.schema_arrow))
+
+    def _batches(self, groups: list[int] | None = None) -> "Iterator[tuple[pa.RecordBatch, frozenset[str]]]":
+        """The text columns in batches, each with the names of those that hold JSON."""
+        with open_parquet(self.path) as file:
+            schema = file.schema_arrow
+            _refuse_columns(schema, self.path)
+            embedded = set(embedded_columns(schema))
+            names = [name for name in schema.names if name not in embedded]
+            marked = frozenset(name for name in names if _is_marked(schema.field(name)))
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names, use_threads=False):
+                yield batch, marked
+
+    def _rows_of(self, batch: "pa.RecordBatch") -> list[dict[str, Any]]:
+        with reading_parquet(self.path):
+            return _rows_of_batch(batch)
+
+    def _finish(self, values: dict[str, Any], marked: frozenset[str], number: int) -> Row | DataError:
+        """Decode the columns that hold JSON."""
+        try:
+            for name in marked:
+                if isinstance(text := values.get(name), str):
+                    values[name] = parse_json(text.encode(), file=self.path, row=number)
+        except DataError as error:
+            return error
+        return Row(number, number - 1, values)
+
+    def _group_of(self, position: int) -> tuple[int, int]:
+        """The row group that holds a row, and the index of the group's first row."""
+        with open_parquet(self.path) as file:
+            first = 0
+            for group in range(file.metadata.num_row_groups):
+                size = file.metadata.row_group(group).num_rows
+                if position < first + size:
+                    return group, first
+                first += size
+        raise self._has_changed()
+
+    def _has_changed(self) -> DataError:
+        return DataError("the file has changed while it was read", file=self.path, remedy="open it again")
+
+
+Table = JsonlTable | ParquetTable
+
+
+@contextmanager
+def reading_parquet(path: Path) -> Iterator[None]:
+    """Turn what the parquet library raises into DataError."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError("no such file", file=path, remedy="check the path") from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or ["unknown"])[0][:200]
+        raise DataError(
+            f"cannot be read as parquet: {reason}", file=path, remedy="copy or download the file again"
+        ) from None
+
+
+@contextmanager
+def open_parquet(path: Path) -> "Iterator[pq.ParquetFile]":
+    """Open a parquet file with its checksums verified, pages streamed and its errors as DataError."""
+    open_for_reading(path).close()
+    import pyarrow.parquet as pq
+
+    with (
+        reading_parquet(path),
+        pq.ParquetFile(path, page_checksum_verification=True, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
+    ):
+        yield file
+
+
+def embedded_columns(schema: "pa.Schema") -> list[str]:
+    """The `image_NN` columns that carry bytes: a struct of bytes and path as `datasets` writes it, or plain binary."""
+    import pyarrow.types as types
+
+    def carries_bytes(kind: "pa.DataType") -> bool:
+        if types.is_struct(kind):
+            return any(field.name == "bytes" for field in kind)
+        return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+    return [field.name for field in schema if field.name in _EMBEDDED and carries_bytes(field.type)]
+
+
+def _rows_of_batch(batch: "pa.RecordBatch") -> list[dict[str, Any]]:
+    """The batch's rows; of the slot columns only what is filled, since most of the 49 slots are empty in every row."""
+    plain = [name for name in batch.schema.names if name not in _SLOTS]
+    columns = [_values(batch.column(name)) for name in plain]
+    rows = [dict(zip(plain, values, strict=True)) for values in zip(*columns, strict=True)]
+    for name in batch.schema.names:
+        if name not in _SLOTS or (column := batch.column(name)).null_count == len(column):
+            continue
+        for row, value in zip(rows, column.to_pylist(), strict=True):
+            if value:
+                row[name] = value
+    return rows
+
+
+def _values(column: "pa.Array") -> list[Any]:
+    import pyarrow.types as types
+
+    values: list[Any] = column.to_pylist()
+    if types.is_floating(column.type) or types.is_nested(column.type):
+        return [_finite(value) for value in values]
+    return values
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for NaN, which in parquet means "no value"; JSON has no word for infinity."""
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise ValueError("a column holds an infinite number")
+        return None if math.isnan(value) else value
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    return value
+
+
+def _is_marked(field: "pa.Field") -> bool:
+    return (field.metadata or {}).items() >= JSON_MARK.items()
+
+
+def _refuse_columns(schema: "pa.Schema", path: Path) -> None:
+    """Refuse a file without the columns every row needs, or with one that no JSON can say."""
+    names = set(schema.names)
+    if missing := [column for column in COLUMNS if column not in names]:
+        raise DataError(
+            f"these columns are missing: {', '.join(missing)}",
+            file=path, remedy="is this a split of a MedThinkVQA-style benchmark?",
+        )  # fmt: skip
+    if len(names) < len(schema.names):
+        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        raise DataError(f"columns stand twice: {', '.join(twice)}", file=path, remedy="rename or drop one of each")
+    embedded = set(embedded_columns(schema))
+    for field in schema:
+        if field.name not in embedded and field.name != "options" and not _is_plain(field.type):
+            raise DataError(
+                f"the column holds {field.type}, which JSON cannot say",
+                file=path, field=field.name, remedy="drop the column or turn it into text",
+            )  # fmt: skip
+
+
+def _is_plain(kind: "pa.DataType") -> bool:
+    """Whether JSON has a form for values of this type."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind) or types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _is_plain(kind.value_type)
+    if types.is_struct(kind):
+        return all(_is_plain(field.type) for field in kind)
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return bool(is_text or is_number or types.is_null(kind))

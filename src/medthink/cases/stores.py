@@ -1,0 +1,218 @@
+"""Where a benchmark's images lie, and the only code that opens them.
+
+A path comes from a file somebody else wrote, so it is judged before anything is opened: nothing outside the
+benchmark's folder, its `images.zip` or its parquet files is ever read, and no image may be larger than the limit.
+"""
+
+import os
+import re
+import stat
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from medthink.core.errors import DataError
+
+MAX_IMAGE_BYTES = 64 * 1024 * 1024
+MAX_ZIP_RATIO = 100
+FOLDER = "images"
+
+_MAX_PATH_CHARS = 1024
+_MAX_NAME_BYTES = 255
+_RATIO_IS_HARMLESS_BELOW = 1024 * 1024
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_MISSING = "no such image"
+_LEAVES = "the path leaves the benchmark's folder"
+
+
+def path_problem(path: str) -> str:
+    """Why this path may not be opened whatever lies there, or "" when it may."""
+    if not path:
+        return "the path is empty"
+    if len(path) > _MAX_PATH_CHARS or any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
+        return "the path is too long"
+    if any(ord(letter) < 32 or letter == "\\" for letter in path):
+        return "the path holds a backslash or a control character"
+    if _SCHEME.match(path):
+        return "the path is an address, not a file of the benchmark"
+    if path.startswith(("/", "~")) or any(part in ("", ".", "..") for part in path.split("/")):
+        return _LEAVES
+    return ""
+
+
+class NoImages:
+    """The store of a benchmark that came without images."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def read(self, path: str) -> bytes:
+        """Always DataError: there is nothing to read."""
+        raise refusal(path_problem(path) or _MISSING, self.root, path, remedy=f"put {FOLDER}/ or {FOLDER}.zip there")
+
+    def has(self, path: str) -> bool:  # noqa: ARG002
+        """Never."""
+        return False
+
+    def problem(self, path: str) -> str:
+        """Why the image cannot be read."""
+        return path_problem(path) or _MISSING
+
+    def paths(self) -> Iterator[str]:
+        """Nothing."""
+        return iter(())
+
+    def __str__(self) -> str:
+        return "no images"
+
+
+class FolderImages:
+    """Images as files below a root folder; symbolic links may not lead out of it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._real_root = os.path.realpath(root)
+
+    def read(self, path: str) -> bytes:
+        """The file's bytes, or DataError."""
+        real, problem = self._locate(path)
+        if problem:
+            raise refusal(problem, self.root, path)
+        try:
+            return self._read_regular(real, path)
+        except OSError as error:
+            raise refusal(f"cannot be read: {error.strerror}", self.root, path) from None
+
+    def has(self, path: str) -> bool:
+        """Whether a regular file stands there and may be opened."""
+        return not self.problem(path)
+
+    def problem(self, path: str) -> str:
+        """Why the image cannot be read, or "" when it can."""
+        return self._locate(path)[1]
+
+    def paths(self) -> Iterator[str]:
+        """Every file below `images/`, sorted within its folder."""
+        for folder, folders, names in os.walk(self.root / FOLDER):
+            folders.sort()
+            below = Path(folder).relative_to(self.root).as_posix()
+            yield from (f"{below}/{name}" for name in sorted(names) if not name.startswith("."))
+
+    def _locate(self, path: str) -> tuple[str, str]:
+        """The real place of an image and why it may not be read."""
+        if problem := path_problem(path):
+            return "", problem
+        # os.path and not pathlib: this runs once per image, and is five times faster.
+        real = os.path.realpath(os.path.join(self._real_root, path))  # noqa: PTH118
+        if not real.startswith(os.path.join(self._real_root, "")):  # noqa: PTH118
+            return "", _LEAVES
+        return real, "" if os.path.isfile(real) else _MISSING  # noqa: PTH113
+
+    def _read_regular(self, real: str, path: str) -> bytes:
+        # The path is resolved, so a link found now was put there since; NONBLOCK keeps a pipe from hanging.
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise refusal("not a regular file", self.root, path)
+            data = stream.read(MAX_IMAGE_BYTES + 1)
+        if len(data) > MAX_IMAGE_BYTES:
+            raise too_large(self.root, path)
+        return data
+
+    def __str__(self) -> str:
+        return f"{FOLDER}/"
+
+
+class ZipImages:
+    """Images inside a zip, read one by one and never unpacked; safe to use from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._opened: tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ZipImages, (self.path,)
+
+    def read(self, path: str) -> bytes:
+        """The member's bytes, or DataError; a bomb is refused by its declared size before it is unpacked."""
+        archive, members = self._open()
+        if problem := self.problem(path):
+            raise refusal(problem, self.path, path)
+        member = members[path]
+        _refuse_bomb(member, self.path, path)
+        try:
+            with archive.open(member) as stream:
+                data = stream.read(MAX_IMAGE_BYTES + 1)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+            # RuntimeError: encrypted; NotImplementedError (its child): an unknown compression.
+            raise refusal(f"cannot be unpacked: {error}", self.path, path) from None
+        if len(data) > MAX_IMAGE_BYTES:
+            raise too_large(self.path, path)
+        return data
+
+    def has(self, path: str) -> bool:
+        """Whether the zip holds it under a path that may be opened."""
+        return not self.problem(path)
+
+    def problem(self, path: str) -> str:
+        """Why the image cannot be read, or "" when it can."""
+        return path_problem(path) or ("" if path in self._open()[1] else _MISSING)
+
+    def paths(self) -> Iterator[str]:
+        """Every file in the zip, sorted, as a path that starts with `images/`."""
+        return iter(sorted(self._open()[1]))
+
+    def _open(self) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._read_directory()
+            return self._opened
+
+    def _read_directory(self) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]:
+        try:
+            archive = zipfile.ZipFile(self.path)
+        except FileNotFoundError:
+            raise DataError("no such file", file=self.path, remedy="check the path") from None
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            raise DataError(
+                f"cannot be read as a zip: {error}", file=self.path, remedy="download it again; it may be cut off"
+            ) from None
+        members = (member for member in archive.infolist() if not member.is_dir())
+        return archive, {_canonical(member.filename): member for member in members if _is_wanted(member.filename)}
+
+    def __str__(self) -> str:
+        return self.path.name
+
+
+def _canonical(name: str) -> str:
+    """A zip may hold `images/caseNNNNN/…` or start at `caseNNNNN/…`; the rows always say `images/…`."""
+    return name if name.startswith(f"{FOLDER}/") else f"{FOLDER}/{name}"
+
+
+def _is_wanted(name: str) -> bool:
+    """Whether a member is more than what a file manager left behind."""
+    return not name.startswith("__MACOSX/") and not name.rpartition("/")[2].startswith(".")
+
+
+def _refuse_bomb(member: zipfile.ZipInfo, file: Path, path: str) -> None:
+    if member.file_size > MAX_IMAGE_BYTES:
+        raise too_large(file, path)
+    is_large = member.file_size > _RATIO_IS_HARMLESS_BELOW
+    if is_large and member.file_size > MAX_ZIP_RATIO * max(member.compress_size, 1):
+        raise refusal(f"unpacks to more than {MAX_ZIP_RATIO} times its size, as no image does", file, path)
+
+
+def too_large(file: Path, path: str) -> DataError:
+    """The error for an image over the size limit."""
+    return refusal(f"larger than {MAX_IMAGE_BYTES // 1024 // 1024} MB", file, path)
+
+
+def refusal(problem: str, file: Path, path: str, *, remedy: str = "") -> DataError:
+    """The error for an image that is not read, its path made safe to print."""
+    shown = path if len(path) <= 120 else path[:117] + "..."
+    remedy = remedy or "medthink data check names every such image"
+    return DataError(f"{problem}: {shown!a}", file=file, remedy=remedy)

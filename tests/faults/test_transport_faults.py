@@ -1,0 +1,357 @@
+"""The HTTP transport against a server that misbehaves."""
+
+import asyncio
+import importlib.util
+import json
+import logging
+import subprocess
+import sys
+import traceback
+import urllib.request
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
+from medthink.models.catalog import open_model
+from medthink.models.limits import Pace
+from medthink.models.retries import Backoff
+from medthink.models.transport import HttpModel, Transport
+
+SERVER_FILE = Path(__file__).with_name("fault_server.py")
+
+
+def load_fault_server():
+    spec = importlib.util.spec_from_file_location("fault_server", SERVER_FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.FaultServer
+
+
+FaultServer = load_fault_server()
+
+SENTINEL = "sk-SENTINEL-7f3a9c1e5b-do-not-show"
+KEY_PIECES = (SENTINEL, SENTINEL[:8], "c2stU0VO")
+ENV = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MEDTHINK_SERVER_KEY"), SENTINEL)
+SPECS = {
+    "server/m": "/v1",
+    "openai-chat/gpt-4o": "/v1",
+    "openai/gpt-5.2": "/v1",
+    "anthropic/claude-opus-4-6": "",
+    "google/gemini-3-pro": "",
+}
+SCHEMA = Schema(
+    "reading",
+    {
+        "type": "object",
+        "properties": {"answer": {"type": "string", "enum": ["A", "B", "C"]}, "why": {"type": "string"}},
+        "required": ["answer", "why"],
+        "additionalProperties": False,
+    },
+)
+IMAGES = tuple(ImagePart.from_bytes(bytes([n]) * 2_000, "image/png", width=64, height=64) for n in range(3))
+QUICK = Backoff(first_s=0.002, most_s=0.01)
+
+
+def ask(text="What is it?", **fields):
+    parts = (TextPart("history"), *IMAGES, TextPart(text))
+    return Request(system="You read images.", parts=parts, schema=SCHEMA, max_tokens=500, **fields)
+
+
+def connect(server, spec="server/m", *, attempts=None, timeout_s=5.0, pace=None, backoff=QUICK) -> HttpModel:
+    transport = Transport(timeout_s=timeout_s, backoff=backoff, pace=pace or Pace())
+    hook = None if attempts is None else lambda _, attempt: attempts.append(attempt)
+    return open_model(spec, base_urls=(server.url + SPECS[spec],), transport=transport, on_attempt=hook, env=ENV)
+
+
+async def ask_once(script, spec="server/m", *, request=None, retry_after=None, **options):
+    attempts = []
+    async with FaultServer(script=script, hang_s=5.0) as server:
+        server.retry_after = retry_after or server.retry_after
+        async with connect(server, spec, attempts=attempts, **options) as model:
+            try:
+                outcome = await model.generate(request or ask())
+            except ModelError as error:
+                outcome = error
+    return outcome, attempts, server
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_good_answer_is_read_whole(spec):
+    reply, attempts, server = asyncio.run(ask_once([], spec))
+    assert reply.json["answer"] in "ABC"
+    assert json.loads(reply.text) == reply.json
+    assert reply.stop == "end"
+    assert reply.usage == Usage(input=350, cached=10, output=20, reasoning=5)
+    assert reply.model != "" and reply.latency_s > 0
+    assert (reply.attempts, len(attempts), server.requests) == (1, 1, 1)
+    assert server.records[0]["images"] == [image.digest for image in IMAGES]
+
+
+RETRIED = {
+    "429": "rate_limit",
+    "429-after": "rate_limit",
+    "500": "server",
+    "529": "server",
+    "reset": "connection",
+    "truncated-body": "connection",
+    "empty": "invalid_reply",
+    "error-inside": "server",
+    "html": "invalid_reply",
+    "wrong-type": "invalid_reply",
+    "invalid-json": "invalid_json",
+}
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("fault", RETRIED)
+def test_transient_faults_are_tried_again(fault, spec):
+    reply, attempts, server = asyncio.run(ask_once([fault], spec))
+    assert [attempt.outcome for attempt in attempts] == [RETRIED[fault], "ok"]
+    assert reply.stop == "end" and reply.json is not None
+    assert reply.attempts == server.requests == 2
+    first, second = server.records
+    assert first["body"] == second["body"], "a retry must not change what is asked"
+
+
+@pytest.mark.parametrize("fault", ["hang", "drip"])
+def test_a_reply_that_does_not_end_times_out(fault):
+    reply, attempts, server = asyncio.run(ask_once([fault], timeout_s=0.3))
+    assert [attempt.outcome for attempt in attempts] == ["timeout", "ok"]
+    assert reply.attempts == server.requests == 2
+
+
+FINAL = {
+    "400": "bad_request",
+    "401": "auth",
+    "404": "bad_request",
+    "quota": "quota",
+    "unsupported": "unsupported",
+    "redirect": "bad_request",
+}
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("fault", FINAL)
+def test_final_faults_are_never_tried_again(fault, spec):
+    error, attempts, server = asyncio.run(ask_once([fault], spec))
+    assert isinstance(error, ModelError)
+    assert error.kind == FINAL[fault] and not error.retryable
+    assert error.attempts == len(attempts) == server.requests == 1
+
+
+def test_a_final_error_says_what_to_do():
+    error, *_ = asyncio.run(ask_once(["unsupported"]))
+    assert "--temperature" in str(error)
+    error, *_ = asyncio.run(ask_once(["401"]))
+    assert "MEDTHINK_SERVER_KEY" in str(error)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("fault", "stop"), [("refusal", "refused"), ("length", "truncated"), ("filter", "filtered")])
+def test_a_refusal_or_truncation_is_a_paid_reply(fault, stop, spec):
+    # Anthropic has one word for both, and so has Gemini.
+    stop = {("anthropic", "filter"): "refused", ("google", "refusal"): "filtered"}.get(
+        (spec.split("/")[0], fault), stop
+    )
+    reply, _, server = asyncio.run(ask_once([fault], spec))
+    assert reply.stop == stop and reply.json is None
+    assert reply.usage is not None and reply.usage.output == 20
+    assert server.requests == 1
+
+
+def test_paid_attempts_that_failed_are_counted_as_wasted():
+    reply, *_ = asyncio.run(ask_once(["invalid-json", "invalid-json"]))
+    assert reply.wasted == Usage(input=700, cached=20, output=40, reasoning=10)
+    error, attempts, server = asyncio.run(ask_once(["invalid-json"] * 9))
+    assert error.kind == "invalid_json" and "--no-schema" in str(error)
+    assert error.attempts == len(attempts) == server.requests == 3
+    assert error.usage == Usage(input=1050, cached=30, output=60, reasoning=15)
+
+
+def test_without_a_schema_prose_is_an_answer():
+    request = Request(parts=(TextPart("?"),), max_tokens=5)
+    reply, *_ = asyncio.run(ask_once([], request=request))
+    assert reply.text == "Answer: A" and reply.json is None
+
+
+def test_nothing_listening_is_a_connection_error_that_was_never_sent():
+    async def scenario():
+        server = FaultServer()
+        await server.start()
+        await server.stop()
+        attempts = []
+        async with connect(server, attempts=attempts) as model:
+            with pytest.raises(ModelError) as caught:
+                await model.generate(ask())
+        return caught.value, attempts
+
+    error, attempts = asyncio.run(scenario())
+    assert error.kind == "connection" and error.attempts == 0
+    assert len(attempts) == 6 and not any(attempt.is_sent for attempt in attempts)
+
+
+@pytest.mark.parametrize(
+    ("headers", "least_s"),
+    [
+        ({"Retry-After": "0.3"}, 0.3),
+        ({"retry-after-ms": "250"}, 0.25),
+        (
+            {
+                "Retry-After": formatdate(1_000_000_001, usegmt=True),
+                "Date": formatdate(1_000_000_000, usegmt=True),
+            },
+            1.0,
+        ),
+    ],
+)
+def test_retry_after_is_honoured(headers, least_s):
+    waits = []
+
+    async def scenario():
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        await ask_once(["429-after"], retry_after=headers)
+        waits.append(loop.time() - started)
+
+    asyncio.run(scenario())
+    assert waits[0] >= least_s
+
+
+def test_a_longer_wait_than_patience_is_an_error_not_a_day_of_silence():
+    backoff = Backoff(first_s=0.002, most_s=0.01, patience_s=0.01)
+    error, attempts, _ = asyncio.run(ask_once(["429-after"], backoff=backoff))
+    assert error.kind == "rate_limit" and error.retry_after_s == 0.05 and len(attempts) == 1
+
+
+def test_thirty_percent_faults_every_call_ends_and_the_counts_agree():
+    attempts = []
+
+    async def scenario():
+        async with FaultServer(seed=11, fault_rate=0.3, hang_s=2.0) as server:
+            async with connect(server, attempts=attempts, timeout_s=0.5) as model:
+                calls = [model.generate(ask(f"case {n}", temperature=0.5)) for n in range(120)]
+                return await asyncio.gather(*calls, return_exceptions=True), server
+
+    outcomes, server = asyncio.run(scenario())
+    assert all(isinstance(outcome, ModelError) or outcome.stop == "end" for outcome in outcomes)
+    assert sum(not isinstance(outcome, ModelError) for outcome in outcomes) >= 115
+    assert sum(outcome.attempts for outcome in outcomes) == server.requests
+    assert sum(attempt.is_sent for attempt in attempts) == server.requests
+    assert {record["body"]["messages"][-1]["content"][-1]["text"] for record in server.records} == {
+        f"case {n}" for n in range(120)
+    }
+    for record in server.records:
+        assert record["body"]["temperature"] == 0.5 and record["body"]["max_tokens"] == 500
+        assert record["images"] == [image.digest for image in IMAGES]
+
+
+def test_no_more_calls_are_in_flight_than_allowed():
+    async def scenario():
+        async with FaultServer(latency_s=0.005) as server:
+            async with connect(server, pace=Pace(concurrency=3)) as model:
+                await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(20)))
+            return server.most_in_flight
+
+    assert asyncio.run(scenario()) == 3
+
+
+def test_a_storm_of_429_lowers_the_concurrency_and_it_recovers():
+    async def scenario():
+        async with FaultServer(script=["429"] * 24, latency_s=0.002) as server:
+            async with connect(server, pace=Pace(concurrency=8)) as model:
+                await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(8)))
+                lowered = model.gate.limit
+                for _ in range(12):
+                    await asyncio.gather(*(model.generate(ask(f"later {n}")) for n in range(8)))
+                return lowered, model.gate.limit
+
+    lowered, recovered = asyncio.run(scenario())
+    assert lowered < 8 == recovered
+
+
+def test_a_sick_endpoint_rests_and_the_other_does_the_work():
+    async def scenario():
+        async with FaultServer(fault_rate=1.0, faults=("500",)) as sick, FaultServer(latency_s=0.002) as well:
+            urls = (sick.url + "/v1", well.url + "/v1")
+            transport = Transport(backoff=QUICK, pace=Pace(concurrency=4))
+            async with open_model("server/m", base_urls=urls, transport=transport, env={}) as model:
+                replies = await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(60)))
+                while_sick = sick.requests
+                sick.fault_rate = 0.0
+                model.endpoints.all[0].rests_until = 0.0  # its rest is over
+                await asyncio.gather(*(model.generate(ask(f"again {n}")) for n in range(40)))
+                return len(replies), while_sick, sick.requests - while_sick, model.endpoints.all[0].failures
+
+    done, while_sick, afterwards, failures = asyncio.run(scenario())
+    assert done == 60
+    assert while_sick <= 8, "a sick endpoint is left alone"
+    assert afterwards > 5 and failures == 0, "a recovered endpoint gets its share again"
+
+
+def test_equal_endpoints_share_the_work():
+    async def scenario():
+        async with FaultServer(latency_s=0.002) as one, FaultServer(latency_s=0.002) as two:
+            urls = (one.url + "/v1", two.url + "/v1")
+            async with open_model("server/m", base_urls=urls, env={}) as model:
+                await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(40)))
+            return one.requests, two.requests
+
+    assert max(asyncio.run(scenario())) <= 22
+
+
+def test_cancelling_frees_every_place_at_once():
+    async def scenario():
+        attempts = []
+        async with FaultServer(fault_rate=1.0, faults=("hang",)) as server:
+            async with connect(server, attempts=attempts, pace=Pace(concurrency=2)) as model:
+                tasks = [asyncio.create_task(model.generate(ask(f"case {n}"))) for n in range(5)]
+                while sum("body" in record for record in server.records) < 2:
+                    await asyncio.sleep(0.01)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5.0)
+                server.fault_rate = 0.0
+                reply = await model.generate(ask("after"))
+                return attempts, model.gate.in_flight, server.requests, reply
+
+    attempts, in_flight, requests, reply = asyncio.run(scenario())
+    assert [(attempt.outcome, attempt.is_sent) for attempt in attempts] == [
+        ("cancelled", True),
+        ("cancelled", True),
+        ("ok", True),
+    ]
+    assert in_flight == 0 and requests == 3 and reply.attempts == 1
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("fault", ["echo-key", "401", "400", "500", "reset", "html", "invalid-json"])
+def test_keys_are_in_no_error_repr_or_log(fault, spec, caplog):
+    caplog.set_level(logging.DEBUG)
+    error, attempts, server = asyncio.run(ask_once([fault] * 12, spec))
+    assert isinstance(error, ModelError)
+    assert any(SENTINEL in value for value in server.records[0]["headers"].values()), "the key was really sent"
+    model = connect(server, spec)
+    shown = (
+        "".join(traceback.format_exception(error)), repr(error), str(error), repr(vars(error)), repr(attempts),
+        caplog.text, repr(model), repr(model.target), repr(model.target.key),
+    )  # fmt: skip
+    for piece in KEY_PIECES:
+        assert piece not in "".join(shown)
+
+
+def test_the_server_runs_as_a_program_and_ends_by_itself():
+    command = [sys.executable, str(SERVER_FILE), "--port", "0", "--seed", "3", "--lifetime", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        port = int(process.stdout.readline())
+
+        async def scenario():
+            async with open_model("server/m", base_urls=(f"http://127.0.0.1:{port}/v1",), env={}) as model:
+                return await model.generate(ask())
+
+        assert asyncio.run(scenario()).stop == "end"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stats") as response:
+            stats = json.load(response)
+        assert stats["requests"] == 1 and stats["images"] == 3
+        assert process.wait(timeout=30) == 0

@@ -48,7 +48,8 @@ def brier_score(confidences: npt.ArrayLike, correct: npt.ArrayLike) -> float | N
     The two-class form on "the answer was right" (Brier 1950). Rival: Brier's own sum over all classes, up to 2.
     """
     stated, hits = _checked(confidences, correct)
-    return float(((stated - hits) ** 2).mean()) if len(stated) else None
+    # Sorted, because a sum of floats depends on its order in the last bit.
+    return float(np.sort((stated - hits) ** 2).mean()) if len(stated) else None
 
 
 def expected_calibration_error(
@@ -63,7 +64,8 @@ def expected_calibration_error(
     stated, hits = _checked(confidences, correct)
     if not len(stated):
         return None
-    gaps = np.bincount(_bin_codes(stated, bins), hits - stated, minlength=bins)
+    order = np.lexsort([hits, stated])
+    gaps = np.bincount(_bin_codes(stated, bins)[order], (hits - stated)[order], minlength=bins)
     return float(np.abs(gaps).sum() / len(stated))
 
 

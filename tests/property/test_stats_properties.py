@@ -1,0 +1,173 @@
+"""Row order, seeds and symmetry: what may not change a statistic, does not."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medthink.stats import (
+    Estimate,
+    agreement,
+    bootstrap_mean,
+    bootstrap_statistic,
+    brier_score,
+    calibration,
+    cohen_kappa,
+    compare_pair,
+    confusion,
+    corrected_clustered_rate,
+    gwet_ac,
+    holm,
+    krippendorff_alpha,
+    matthews_correlation,
+    mean_interval,
+    ordered_agreement,
+    paired_difference,
+    panel_agreement,
+    rank_runs,
+    rate_interval,
+    repeated_mean,
+    sign_flip_test,
+    wilson,
+)
+
+quick = settings(max_examples=25, deadline=None)
+
+
+def _median(values):
+    return float(np.median(values))
+
+
+# Each takes (values, other values, 0/1 rows, other 0/1 rows, clusters, generator); any shuffle of rows is equal.
+STATISTICS = {
+    "bootstrap_mean": lambda x, y, a, b, c, rng: bootstrap_mean(x, clusters=c, rng=rng, resamples=50),
+    "bootstrap_mean_unclustered": lambda x, y, a, b, c, rng: bootstrap_mean(x, rng=rng, resamples=50),
+    "bootstrap_statistic": lambda x, y, a, b, c, rng: bootstrap_statistic(
+        _median, [x], clusters=c, rng=rng, resamples=20
+    ),
+    "mean_interval": lambda x, y, a, b, c, rng: mean_interval(x, clusters=c),
+    "rate_interval": lambda x, y, a, b, c, rng: rate_interval(a, clusters=c),
+    "compare_pair": lambda x, y, a, b, c, rng: compare_pair(x, y, clusters=c, rng=rng, resamples=50),
+    "compare_pair_binary": lambda x, y, a, b, c, rng: compare_pair(a, b, rng=rng, resamples=50),
+    "agreement": lambda x, y, a, b, c, rng: agreement(a, b, clusters=c, rng=rng, resamples=30),
+    "agreement_unclustered": lambda x, y, a, b, c, rng: agreement(a, b, rng=rng, resamples=30),
+    "ordered_agreement": lambda x, y, a, b, c, rng: ordered_agreement(
+        a, b, categories=[0, 1, 2], clusters=c, rng=rng, resamples=30
+    ),
+    "panel_agreement": lambda x, y, a, b, c, rng: panel_agreement(
+        np.column_stack([a, b, a]).tolist(), clusters=c, rng=rng, resamples=30
+    ),
+    "repeated_mean": lambda x, y, a, b, c, rng: repeated_mean(x, cases=c),
+    "brier_score": lambda x, y, a, b, c, rng: brier_score(1 / (1 + np.exp(-x)), a),
+    "calibration": lambda x, y, a, b, c, rng: calibration(
+        1 / (1 + np.exp(-x)), a, clusters=c, rng=rng, resamples=20
+    ),
+    "corrected_clustered_rate": lambda x, y, a, b, c, rng: corrected_clustered_rate(
+        a, b.astype(bool).tolist(), clusters=c, rng=rng, resamples=50
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 40))
+def test_rows_in_any_order_give_the_same_to_the_bit(name, seed, n):
+    source = np.random.default_rng(seed)
+    x, y = source.normal(size=(2, n))
+    a, b = source.integers(0, 2, size=(2, n))
+    rows = [x, y, a, b, source.integers(0, 6, size=n)]
+    order = source.permutation(n)
+    straight = STATISTICS[name](*rows, np.random.default_rng(seed))
+    shuffled = STATISTICS[name](*(column[order] for column in rows), np.random.default_rng(seed))
+    assert straight == shuffled
+
+
+@quick
+@given(seed=st.integers(0, 2**32))
+def test_ranks_depend_on_neither_order(seed):
+    source = np.random.default_rng(seed)
+    scores = source.integers(0, 2, size=(5, 30)).astype(float)
+    cases = np.array([f"case-{k}" for k in range(30)])
+    columns, rows = source.permutation(30), source.permutation(5)
+    straight = rank_runs(scores, cases=cases, rng=np.random.default_rng(seed), resamples=50)
+    moved = rank_runs(
+        scores[rows][:, columns], cases=cases[columns], rng=np.random.default_rng(seed), resamples=50
+    )
+    found = {row.run: (row.mean, row.rank, row.worst, row.spread_low, row.spread_high) for row in straight.runs}
+    again = {
+        int(rows[row.run]): (row.mean, row.rank, row.worst, row.spread_low, row.spread_high)
+        for row in moved.runs
+    }
+    assert found == again
+    for row in straight.runs:
+        assert 1 <= row.rank <= row.worst <= 5
+        assert 1 <= row.spread_low <= row.spread_high <= 5
+    assert [row.group for row in straight.runs] == sorted(row.group for row in straight.runs)
+
+
+@quick
+@given(seed=st.integers(0, 2**32), n=st.integers(3, 60))
+def test_exchanging_the_runs_turns_the_difference_and_keeps_the_test(seed, n):
+    source = np.random.default_rng(seed)
+    a, b = source.integers(0, 5, size=(2, n))
+    clusters = source.integers(0, 20, size=n)
+    there = paired_difference(a, b, clusters=clusters, rng=np.random.default_rng(seed), resamples=100)
+    back = paired_difference(b, a, clusters=clusters, rng=np.random.default_rng(seed), resamples=100)
+    assert there.value == pytest.approx(-back.value, abs=1e-12)
+    if isinstance(there, Estimate):
+        assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=1e-9)
+    first = sign_flip_test(a, b, clusters=clusters, rng=np.random.default_rng(seed), flips=200)
+    second = sign_flip_test(b, a, clusters=clusters, rng=np.random.default_rng(seed), flips=200)
+    assert first == second
+    assert 0 < first.p_value <= 1
+
+
+@quick
+@given(k=st.integers(0, 200), extra=st.integers(0, 200), level=st.floats(0.5, 0.999))
+def test_wilson_is_symmetric_and_holds_its_rate(k, extra, level):
+    n = k + extra
+    if n == 0:
+        return
+    hits, misses = wilson(k, n, level=level), wilson(extra, n, level=level)
+    assert 0 <= hits.low <= hits.value <= hits.high <= 1
+    assert (hits.low, hits.high) == pytest.approx((1 - misses.high, 1 - misses.low), abs=1e-12)
+
+
+tables = st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=3, max_size=3)
+
+
+@quick
+@given(table=tables, order=st.permutations(range(3)))
+def test_coefficients_do_not_depend_on_who_is_first_or_on_names(table, order):
+    counts = np.array(table)
+    renamed = counts[np.ix_(order, order)]
+    for coefficient in (cohen_kappa, matthews_correlation, gwet_ac):
+        value = coefficient(counts)
+        for other in (counts.T, renamed):
+            assert coefficient(other) == (None if value is None else pytest.approx(value, abs=1e-12))
+        assert value is None or -1 - 1e-12 <= value <= 1 + 1e-12
+    reversed_scale = counts[::-1, ::-1]
+    for weighting in ("linear", "quadratic"):
+        value = cohen_kappa(counts, weighting=weighting)
+        turned = cohen_kappa(reversed_scale, weighting=weighting)
+        assert turned == (None if value is None else pytest.approx(value, abs=1e-12))
+
+
+@quick
+@given(labels=st.lists(st.sampled_from("abc"), min_size=2, max_size=30))
+def test_full_agreement_is_one_or_undefined(labels):
+    table = confusion(labels, labels, categories="abc")
+    constant = len(set(labels)) == 1
+    for value in (cohen_kappa(table), matthews_correlation(table), krippendorff_alpha([[x, x] for x in labels])):
+        assert value == (None if constant else pytest.approx(1.0))
+    assert gwet_ac(table) == pytest.approx(1.0)
+
+
+@quick
+@given(p_values=st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_lies_between_p_and_bonferroni_and_keeps_the_order(p_values):
+    adjusted = holm(p_values)
+    plain = np.array(p_values)
+    assert (adjusted >= plain).all()
+    assert (adjusted <= np.minimum(1.0, plain * len(plain)) + 1e-15).all()
+    assert (np.diff(adjusted[np.argsort(plain, kind="stable")]) >= 0).all()

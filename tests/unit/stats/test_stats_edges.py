@@ -1,0 +1,321 @@
+"""What the room says when there is nothing to say, and when it is asked wrongly."""
+
+import subprocess
+import sys
+
+import msgspec
+import numpy as np
+import pytest
+
+import medthink.stats as stats
+from medthink.stats import (
+    Estimate,
+    Measured,
+    Undefined,
+    Validation,
+    agreement,
+    bootstrap_mean,
+    bootstrap_statistic,
+    calibration,
+    case_means,
+    cohen_kappa,
+    compare_pair,
+    confusion,
+    corrected_clustered_rate,
+    corrected_rate,
+    expected_calibration_error,
+    gwet_ac,
+    holm,
+    kappa_caution,
+    krippendorff_alpha,
+    matthews_correlation,
+    mcnemar,
+    mean_interval,
+    minimum_detectable_difference,
+    needed_cases,
+    paired_difference,
+    paired_power,
+    panel_agreement,
+    percent_agreement,
+    rank_runs,
+    rate_interval,
+    reciprocal,
+    repeated_mean,
+    wilson,
+)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_every_exported_name_exists():
+    assert [name for name in stats.__all__ if not hasattr(stats, name)] == []
+    assert stats.__all__ == sorted(stats.__all__)
+
+
+def test_importing_the_room_loads_nothing_heavy():
+    code = "import sys, medthink.stats; print([m for m in ('scipy', 'sklearn', 'pandas') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_estimates_survive_json(rng):
+    for measured in (wilson(3, 9), bootstrap_mean([1.0, 1.0], rng=rng)):
+        assert msgspec.json.decode(msgspec.json.encode(measured), type=Measured) == measured
+
+
+def test_no_rows_give_a_reason(rng):
+    for measured in (
+        wilson(0, 0),
+        rate_interval([]),
+        mean_interval([]),
+        bootstrap_mean([], rng=rng),
+        bootstrap_statistic(lambda x: float(x.mean()), [[]], rng=rng),
+        paired_difference([], [], rng=rng),
+        repeated_mean([], cases=[]).mean,
+        calibration([], [], rng=rng).brier,
+        calibration([], [], rng=rng).error,
+        agreement([], [], rng=rng, categories=["a", "b"]).kappa,
+        corrected_rate(0, 0, validation=Validation(true_positives=1, positives=1, true_negatives=1, negatives=1)),
+    ):
+        assert isinstance(measured, Undefined)
+        assert measured.reason
+        assert measured.value is None
+
+
+def test_one_cluster_gives_the_value_without_an_interval(rng):
+    for measured in (
+        rate_interval([1, 0], clusters=["x", "x"]),
+        bootstrap_mean([1, 0], clusters=["x", "x"], rng=rng),
+        bootstrap_statistic(lambda x: float(x.mean()), [[1, 0]], clusters=["x", "x"], rng=rng),
+        repeated_mean([1, 0], cases=["x", "x"]).mean,
+    ):
+        assert isinstance(measured, Undefined)
+        assert measured.value == 0.5
+
+
+@pytest.mark.parametrize("call", [mean_interval, rate_interval])
+def test_nan_is_refused(call):
+    with pytest.raises(ValueError, match="NaN"):
+        call([0.0, float("nan")])
+
+
+def test_wrong_shapes_and_ranges_are_refused(rng):
+    bad = [
+        lambda: wilson(4, 3),
+        lambda: wilson(1, 3, level=95),
+        lambda: rate_interval([0, 2]),
+        lambda: mean_interval([[1.0]]),
+        lambda: mean_interval([1.0, 2.0], clusters=[1]),
+        lambda: mcnemar([1, 0], [1]),
+        lambda: holm([0.1, 1.2]),
+        lambda: needed_cases(difference=0.3, discordance=0.2),
+        lambda: needed_cases(difference=0.1, discordance=1.2),
+        lambda: paired_power(n=5, difference=0.3, discordance=0.2),
+        lambda: rank_runs([[1, 0]], cases=["x", "x"], rng=rng),
+        lambda: rank_runs([[1, 0]], cases=["x"], rng=rng),
+        lambda: calibration([1.2], [1], rng=rng),
+        lambda: calibration([0.2, 0.3], [1], rng=rng),
+        lambda: expected_calibration_error([0.2], [1], bins=0),
+        lambda: confusion(["a"], ["a", "b"]),
+        lambda: confusion(["a"], ["c"], categories=["a", "b"]),
+        lambda: confusion(["a"], ["a"], categories=["a", "a"]),
+        lambda: confusion(["a", None], ["a", "b"]),
+        lambda: confusion(["a", 1], ["a", "b"]),
+        lambda: krippendorff_alpha([["a", "b"], ["a"]]),
+        lambda: corrected_clustered_rate([1, 0], [True], rng=rng),
+        lambda: corrected_rate(
+            5, 3, validation=Validation(true_positives=1, positives=1, true_negatives=1, negatives=1)
+        ),
+    ]
+    for call in bad:
+        with pytest.raises(ValueError, match=r"."):
+            call()
+
+
+def test_an_all_right_rate_still_has_an_interval():
+    everywhere = rate_interval([1] * 40, clusters=np.repeat(np.arange(10), 4))
+    assert isinstance(everywhere, Estimate)
+    # Ten cases, not forty rows, are what was seen.
+    assert 0.55 < everywhere.low < 0.75 < everywhere.high == 1.0
+
+
+def test_constant_raters_have_no_kappa_rather_than_a_zero(rng):
+    one_constant = [[50, 0], [10, 0]]
+    both_constant = [[60, 0], [0, 0]]
+    for table in (one_constant, both_constant):
+        assert cohen_kappa(table) is None
+        assert cohen_kappa(table, weighting="quadratic") is None
+        assert matthews_correlation(table) is None
+        assert gwet_ac(table) is not None
+    assert percent_agreement(both_constant) == 1.0
+    assert gwet_ac(both_constant) == 1.0
+    assert gwet_ac([[5]]) is None
+    assert krippendorff_alpha([["a", "a"], ["a", "a"]]) is None
+    result = agreement(["a"] * 9, ["a"] * 9, categories=["a", "b"], rng=rng)
+    assert [type(m) for m in (result.kappa, result.mcc, result.alpha)] == [Undefined] * 3
+    assert isinstance(result.percent, Estimate)
+
+
+def test_kappa_that_is_mostly_undefined_when_resampled_has_no_interval(rng):
+    a = ["no"] * 30
+    b = ["no"] * 29 + ["yes"]
+    kappa = agreement(["yes", *a[1:]], b, rng=rng).kappa
+    assert isinstance(kappa, Undefined)
+    assert kappa.value == pytest.approx(-1 / 29, abs=1e-9)
+    assert "resamples" in kappa.reason
+
+
+def two_raters(prevalence, accuracy=0.9):
+    """Expected table of two independent raters, each right with `accuracy`."""
+    right, wrong = accuracy, 1 - accuracy
+    both = np.array([[right * right, right * wrong], [right * wrong, wrong * wrong]])
+    return prevalence * both + (1 - prevalence) * both[::-1, ::-1]
+
+
+@pytest.mark.parametrize(("prevalence", "kappa", "ac1", "misleads"), [
+    (0.50, 0.64, 0.64, False),
+    (0.80, 0.53, 0.71, False),
+    (0.95, 0.25, 0.78, True),
+])
+def test_kappa_is_flagged_where_prevalence_misleads(prevalence, kappa, ac1, misleads):
+    table = two_raters(prevalence)
+    assert cohen_kappa(table) == pytest.approx(kappa, abs=0.02)
+    assert gwet_ac(table) == pytest.approx(ac1, abs=0.02)
+    caution = kappa_caution(table)
+    assert (caution is not None) == misleads
+    if caution is not None:
+        assert f"{caution.prevalence:.0%}" in caution.reason
+        assert caution.kappa == cohen_kappa(table)
+
+
+def test_a_skewed_table_with_true_agreement_is_not_flagged():
+    assert kappa_caution([[88, 0], [0, 12]]) is None
+    assert kappa_caution([[0, 0], [0, 0]]) is None
+
+
+def test_raters_may_leave_rows_out(rng):
+    rows = [["a", "a", None], ["b", None, "b"], ["a", "b", "b"], [None, None, "a"], ["b", "b", "b"]]
+    panel = panel_agreement(rows, rng=rng)
+    assert panel.percent.value == pytest.approx((1 + 1 + 1 / 3 + 1) / 4)
+    assert panel.prevalence == pytest.approx(((1 + 0 + 1 / 3 + 1 + 0) / 5, (0 + 1 + 2 / 3 + 0 + 1) / 5))
+    lonely = panel_agreement([["a", None], [None, "b"]], rng=rng)
+    assert isinstance(lonely.percent, Undefined)
+    assert isinstance(lonely.alpha, Undefined)
+
+
+def test_a_useless_judge_corrects_nothing(rng):
+    coin = Validation(true_positives=5, positives=10, true_negatives=5, negatives=10)
+    blind = Validation(true_positives=0, positives=0, true_negatives=5, negatives=10)
+    for validation in (coin, blind):
+        assert isinstance(corrected_rate(3, 10, validation=validation), Undefined)
+    assert isinstance(corrected_clustered_rate([1, 0, 1], [None, None, None], rng=rng), Undefined)
+
+
+def test_a_perfect_judge_changes_nothing():
+    sure = Validation(true_positives=400, positives=400, true_negatives=400, negatives=400)
+    corrected, plain = corrected_rate(30, 100, validation=sure), wilson(30, 100)
+    assert corrected.value == pytest.approx(plain.value)
+    assert (corrected.low, corrected.high) == pytest.approx((plain.low, plain.high), abs=0.01)
+
+
+def test_an_estimate_outside_the_range_is_clipped_and_says_so():
+    fair = Validation(true_positives=80, positives=100, true_negatives=80, negatives=100)
+    low = corrected_rate(5, 100, validation=fair)
+    assert low.value == 0.0
+    assert "clipped" in low.method
+
+
+def test_the_board_resolves_about_five_points():
+    low = minimum_detectable_difference(n=720, discordance=0.2)
+    high = minimum_detectable_difference(n=720, discordance=0.4)
+    assert low.difference == pytest.approx(0.0466, abs=2e-4)
+    assert high.difference == pytest.approx(0.0659, abs=2e-4)
+
+
+@pytest.mark.parametrize(("difference", "discordance"), [(0.05, 0.2), (0.1, 0.35), (0.2, 0.3)])
+def test_needed_cases_and_detectable_difference_are_inverse(difference, discordance):
+    plan = needed_cases(difference=-difference, discordance=discordance)
+    back = minimum_detectable_difference(n=plan.n, discordance=discordance)
+    assert back.difference == pytest.approx(difference, rel=0.01)
+    assert back.difference <= difference
+    exact = paired_power(n=plan.n, difference=difference, discordance=discordance)
+    assert 0.7 < exact < 0.83
+    assert exact > paired_power(n=plan.n // 2, difference=difference, discordance=discordance)
+
+
+def test_power_under_the_null_is_at_most_the_level():
+    powers = [paired_power(n=n, difference=0.0, discordance=0.3) for n in (1, 10, 100, 720)]
+    assert max(powers) <= 0.05
+    assert powers[-1] > 0.03
+
+
+def test_too_few_cases_detect_nothing():
+    assert isinstance(minimum_detectable_difference(n=5, discordance=0.1), Undefined)
+
+
+def test_holm_keeps_families_apart():
+    p_values, families = [0.01, 0.04, 0.03, 0.5], ["x", "y", "x", "y"]
+    assert holm(p_values, families=families).tolist() == pytest.approx([0.02, 0.08, 0.03, 0.5])
+    assert holm([]).tolist() == []
+
+
+def test_mcnemar_is_left_out_where_it_does_not_apply(rng):
+    a, b = [1, 0, 1, 1], [0, 0, 1, 0]
+    assert compare_pair(a, b, rng=rng).mcnemar == mcnemar(a, b)
+    assert compare_pair(a, b, clusters=[1, 1, 2, 2], rng=rng).mcnemar is None
+    assert compare_pair([0.5, 0, 1, 1], b, rng=rng).mcnemar is None
+    assert compare_pair([1, 1, 1], [0, 1, 0], rng=rng).correlation is None
+
+
+def test_ranks_of_runs_far_apart(rng):
+    noise = rng.random((3, 400))
+    scores = (noise < np.array([[0.2], [0.9], [0.5]])).astype(float)
+    ranking = rank_runs(scores, cases=range(400), rng=rng, resamples=500)
+    assert [row.run for row in ranking.runs] == [1, 2, 0]
+    assert [(row.rank, row.worst, row.group) for row in ranking.runs] == [(1, 1, 1), (2, 2, 2), (3, 3, 3)]
+
+
+def test_equal_runs_tie(rng):
+    row = (rng.random(300) < 0.5).astype(float)
+    ranking = rank_runs([row, row, 0 * row], cases=range(300), rng=rng, resamples=500)
+    assert [(r.rank, r.worst, r.group) for r in ranking.runs] == [(1, 2, 1), (1, 2, 1), (3, 3, 2)]
+    assert [(r.spread_low, r.spread_high) for r in ranking.runs] == [(1, 1), (1, 1), (3, 3)]
+    assert isinstance(ranking.runs[-1].mean, Undefined)
+
+
+def test_samples_are_averaged_per_case_before_ranking():
+    samples = np.random.default_rng(5).integers(0, 2, size=(4, 60, 3))
+    ours = rank_runs(samples, cases=range(60), rng=np.random.default_rng(1), resamples=200)
+    flat = rank_runs(samples.mean(axis=2), cases=range(60), rng=np.random.default_rng(1), resamples=200)
+    assert ours == flat
+
+
+def test_single_samples_show_no_variance_within():
+    result = repeated_mean([1.0, 0.0, 0.5], cases=["x", "y", "z"])
+    assert result.within_variance is None
+    assert result.error_sampling is None
+    assert isinstance(result.mean, Estimate)
+
+
+def test_cases_weigh_equally_whatever_their_samples():
+    result = repeated_mean([1.0, 1.0, 1.0, 0.0], cases=["x", "x", "x", "y"])
+    assert result.mean.value == 0.5
+    assert case_means([1.0, 1.0, 1.0, 0.0], cases=["x", "x", "x", "y"]).tolist() == [1.0, 0.0]
+    assert result.within_variance == 0.0
+
+
+def test_confidence_on_an_edge_belongs_below():
+    table = calibration([0.0, 0.1, 0.7, 1.0], [0, 0, 1, 1], rng=np.random.default_rng(0), resamples=10).bins
+    assert [row.n for row in table] == [2, 0, 0, 0, 0, 0, 1, 0, 0, 1]
+    assert table[1].confidence is None
+    assert isinstance(table[1].accuracy, Undefined)
+
+
+def test_reciprocal_refuses_an_interval_around_zero():
+    spanning = mean_interval([-1.0, 1.0, 0.5])
+    assert isinstance(reciprocal(spanning), Undefined)
+    flipped = reciprocal(mean_interval([1.9, 2.0, 2.1]))
+    assert flipped.low < flipped.value == 0.5 < flipped.high

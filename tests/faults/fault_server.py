@@ -317,7 +317,7 @@ def strip_images(value: Any) -> Any:
 
 
 def _is_source(value: dict[str, Any]) -> bool:
-    return isinstance(value.get("data"), str) and ("media_type" in value or "mimeType" in value)
+    return isinstance(value.get("data"), str) and bool({"media_type", "mimeType", "mime_type"} & set(value))
 
 
 def _decode(data: str) -> bytes:

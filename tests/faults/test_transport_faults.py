@@ -229,10 +229,10 @@ def test_thirty_percent_faults_every_call_ends_and_the_counts_agree():
     attempts = []
 
     async def scenario():
-        async with FaultServer(seed=11, fault_rate=0.3, hang_s=2.0) as server:
-            async with connect(server, attempts=attempts, timeout_s=0.5) as model:
-                calls = [model.generate(ask(f"case {n}", temperature=0.5)) for n in range(120)]
-                return await asyncio.gather(*calls, return_exceptions=True), server
+        server = FaultServer(seed=11, fault_rate=0.3, hang_s=2.0)
+        async with server, connect(server, attempts=attempts, timeout_s=0.5) as model:
+            calls = [model.generate(ask(f"case {n}", temperature=0.5)) for n in range(120)]
+            return await asyncio.gather(*calls, return_exceptions=True), server
 
     outcomes, server = asyncio.run(scenario())
     assert all(isinstance(outcome, ModelError) or outcome.stop == "end" for outcome in outcomes)
@@ -259,13 +259,13 @@ def test_no_more_calls_are_in_flight_than_allowed():
 
 def test_a_storm_of_429_lowers_the_concurrency_and_it_recovers():
     async def scenario():
-        async with FaultServer(script=["429"] * 24, latency_s=0.002) as server:
-            async with connect(server, pace=Pace(concurrency=8)) as model:
-                await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(8)))
-                lowered = model.gate.limit
-                for _ in range(12):
-                    await asyncio.gather(*(model.generate(ask(f"later {n}")) for n in range(8)))
-                return lowered, model.gate.limit
+        server = FaultServer(script=["429"] * 24, latency_s=0.002)
+        async with server, connect(server, pace=Pace(concurrency=8)) as model:
+            await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(8)))
+            lowered = model.gate.limit
+            for _ in range(12):
+                await asyncio.gather(*(model.generate(ask(f"later {n}")) for n in range(8)))
+            return lowered, model.gate.limit
 
     lowered, recovered = asyncio.run(scenario())
     assert lowered < 8 == recovered
@@ -304,17 +304,17 @@ def test_equal_endpoints_share_the_work():
 def test_cancelling_frees_every_place_at_once():
     async def scenario():
         attempts = []
-        async with FaultServer(fault_rate=1.0, faults=("hang",)) as server:
-            async with connect(server, attempts=attempts, pace=Pace(concurrency=2)) as model:
-                tasks = [asyncio.create_task(model.generate(ask(f"case {n}"))) for n in range(5)]
-                while sum("body" in record for record in server.records) < 2:
-                    await asyncio.sleep(0.01)
-                for task in tasks:
-                    task.cancel()
-                await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5.0)
-                server.fault_rate = 0.0
-                reply = await model.generate(ask("after"))
-                return attempts, model.gate.in_flight, server.requests, reply
+        server = FaultServer(fault_rate=1.0, faults=("hang",))
+        async with server, connect(server, attempts=attempts, pace=Pace(concurrency=2)) as model:
+            tasks = [asyncio.create_task(model.generate(ask(f"case {n}"))) for n in range(5)]
+            while sum("body" in record for record in server.records) < 2:
+                await asyncio.sleep(0.01)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5.0)
+            server.fault_rate = 0.0
+            reply = await model.generate(ask("after"))
+            return attempts, model.gate.in_flight, server.requests, reply
 
     attempts, in_flight, requests, reply = asyncio.run(scenario())
     assert [(attempt.outcome, attempt.is_sent) for attempt in attempts] == [

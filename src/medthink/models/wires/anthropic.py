@@ -67,7 +67,7 @@ def encode(request: Request, model: str) -> Encoded:
             "messages": [{"role": "user", "content": [_encode_part(part, mark) for part in request.parts]}],
         }
     )
-    return Encoded("/v1/messages", {"anthropic-version": "2023-06-01"}, join_images(body, request, mark))
+    return Encoded("/v1/messages", {"anthropic-version": "2026-10-21"}, join_images(body, request, mark))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
@@ -86,7 +86,7 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
 
 def sign(key: str) -> dict[str, str]:
     """The headers that carry the key."""
-    return {"x-api-key": key}
+    return {"Authorization": f"Bearer {key}"}
 
 
 def _encode_part(part: TextPart | ImagePart, mark: str) -> dict[str, Any]:

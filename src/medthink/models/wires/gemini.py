@@ -1,4 +1,4 @@
-"""Gemini: `POST /v1beta/models/NAME:generateContent`."""
+"""Gemini: `POST /v1/models/NAME:generateContent`."""
 
 import re
 from typing import Any
@@ -84,7 +84,7 @@ def encode(request: Request, model: str) -> Encoded:
             "contents": [{"role": "user", "parts": [_encode_part(part, mark) for part in request.parts]}],
         }
     )
-    path = f"/v1beta/models/{quote(model, safe='')}:generateContent"
+    path = f"/v1/models/{quote(model, safe='')}:generateContent"
     return Encoded(path, {}, join_images(body, request, mark))
 
 

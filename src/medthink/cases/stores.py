@@ -19,12 +19,12 @@ from medthink.core.errors import DataError
 MAX_IMAGE_BYTES = 64 * 1024 * 1024
 MAX_ZIP_RATIO = 100
 FOLDER = "images"
+MISSING = "no such image"
 
 _MAX_PATH_CHARS = 1024
 _MAX_NAME_BYTES = 255
 _RATIO_IS_HARMLESS_BELOW = 1024 * 1024
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_MISSING = "no such image"
 _LEAVES = "the path leaves the benchmark's folder"
 
 
@@ -51,7 +51,7 @@ class NoImages:
 
     def read(self, path: str) -> bytes:
         """Always DataError: there is nothing to read."""
-        raise refusal(path_problem(path) or _MISSING, self.root, path, remedy=f"put {FOLDER}/ or {FOLDER}.zip there")
+        raise refusal(path_problem(path) or MISSING, self.root, path, remedy=f"put {FOLDER}/ or {FOLDER}.zip there")
 
     def has(self, path: str) -> bool:  # noqa: ARG002
         """Never."""
@@ -59,7 +59,7 @@ class NoImages:
 
     def problem(self, path: str) -> str:
         """Why the image cannot be read."""
-        return path_problem(path) or _MISSING
+        return path_problem(path) or MISSING
 
     def paths(self) -> Iterator[str]:
         """Nothing."""
@@ -95,11 +95,21 @@ class FolderImages:
         return self._locate(path)[1]
 
     def paths(self) -> Iterator[str]:
-        """Every file below `images/`, sorted within its folder."""
-        for folder, folders, names in os.walk(self.root / FOLDER):
-            folders.sort()
-            below = Path(folder).relative_to(self.root).as_posix()
-            yield from (f"{below}/{name}" for name in sorted(names) if not name.startswith("."))
+        """Every regular file below `images/`, sorted within its folder; links are left out, so that all are inside."""
+        if not (self.root / FOLDER).is_symlink():
+            yield from self._files_below(FOLDER)
+
+    def _files_below(self, folder: str) -> Iterator[str]:
+        try:
+            with os.scandir(self.root / folder) as entries:
+                found = sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
+        except OSError:
+            return  # a folder that cannot be listed: each image in it has its own problem
+        for entry in found:
+            if entry.is_file(follow_symlinks=False):
+                yield f"{folder}/{entry.name}"
+            elif entry.is_dir(follow_symlinks=False):
+                yield from self._files_below(f"{folder}/{entry.name}")
 
     def _locate(self, path: str) -> tuple[str, str]:
         """The real place of an image and why it may not be read."""
@@ -109,7 +119,7 @@ class FolderImages:
         real = os.path.realpath(os.path.join(self._real_root, path))  # noqa: PTH118
         if not real.startswith(os.path.join(self._real_root, "")):  # noqa: PTH118
             return "", _LEAVES
-        return real, "" if os.path.isfile(real) else _MISSING  # noqa: PTH113
+        return real, "" if os.path.isfile(real) else MISSING  # noqa: PTH113
 
     def _read_regular(self, real: str, path: str) -> bytes:
         # The path is resolved, so a link found now was put there since; NONBLOCK keeps a pipe from hanging.
@@ -160,7 +170,7 @@ class ZipImages:
 
     def problem(self, path: str) -> str:
         """Why the image cannot be read, or "" when it can."""
-        return path_problem(path) or ("" if path in self._open()[1] else _MISSING)
+        return path_problem(path) or ("" if path in self._open()[1] else MISSING)
 
     def paths(self) -> Iterator[str]:
         """Every file in the zip, sorted, as a path that starts with `images/`."""

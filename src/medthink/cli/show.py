@@ -1,5 +1,6 @@
 """How the command line shows things: tables that fit, progress on stderr, JSON for machines."""
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,8 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from medthink.core.jsonio import encode_json
+
+# Everything below space but tab and newline, DEL, the C1 controls, and what turns the direction of writing.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def console() -> Console:
@@ -23,8 +28,13 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     for index, column in enumerate(columns):
         made.add_column(column, justify="right" if index in numeric else "left", overflow="fold")
     for row in rows:
-        made.add_row(*(str(cell) for cell in row))
+        made.add_row(*(Text(plain(str(cell))) for cell in row))
     return made
+
+
+def plain(text: str) -> str:
+    """The text without the control characters by which data could take over a terminal."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def progress() -> Progress:

@@ -1,0 +1,11 @@
+"""Every broken invariant of a benchmark, found at once.
+
+`defects` is the table of what can be wrong, `one_case` looks at a case by itself, `files` at the files it names,
+`texts` and `shortcuts` across cases, `pixels` inside the image files; `run` puts them together.
+"""
+
+from medthink.cases.check.defects import DEFECTS, Defect, Severity
+from medthink.cases.check.report import CheckReport, Problem
+from medthink.cases.check.run import Progress, check_benchmark
+
+__all__ = ["DEFECTS", "CheckReport", "Defect", "Problem", "Progress", "Severity", "check_benchmark"]

@@ -1,0 +1,125 @@
+"""Every defect that `medthink data check` can find, as data; docs/checks.md documents this table."""
+
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["error", "warning"]
+
+
+class Defect(msgspec.Struct, frozen=True):
+    """A kind of defect: what it means, and what to do about it."""
+
+    code: str
+    severity: Severity
+    meaning: str
+    remedy: str
+    needs_pixels: bool = False
+
+
+_TABLE = (
+    Defect("row-unreadable", "error", "the row is not a case: bad JSON, a missing or mistyped field", "mend the row"),
+    Defect("id-duplicate", "error", "two rows carry the same case number", "keep one, or renumber"),
+    Defect("history-empty", "error", "the clinical history is empty", "fill it in or drop the case"),
+    Defect("image-count-wrong", "error", "image_count is not the number of filled slots", "correct image_count"),
+    Defect("slot-gap", "error", "an empty image slot stands before a filled one", "close the gap"),
+    Defect("image-none", "error", "the case has no image", "add its images or drop the case"),
+    Defect(
+        "image-path-unsafe",
+        "error",
+        "the path leaves the benchmark: '..', absolute, a URL, a symbolic link, NUL",
+        "use a plain path inside the benchmark",
+    ),
+    Defect(
+        "image-path-disagrees",
+        "error",
+        "the path is not images/case<number>/<id>.* with the title's number and the slot's id",
+        "rename the file or correct path, id or title",
+    ),
+    Defect("image-file-missing", "error", "a slot names a file that is not there", "restore the file"),
+    Defect("image-path-repeated", "error", "two slots name the same file", "give each slot its own image"),
+    Defect("options-not-five", "error", "the options are not exactly A to E", "give five options, A to E"),
+    Defect("option-empty", "error", "an option has no text", "fill it in or drop the case"),
+    Defect("options-not-distinct", "error", "two options have the same text", "replace one of them"),
+    Defect("answer-not-an-option", "error", "correct_answer is no letter of the options", "correct the letter"),
+    Defect(
+        "answer-text-differs",
+        "error",
+        "correct_answer_text is not the text of the correct option",
+        "correct the letter or the text",
+    ),
+    Defect("modality-unknown", "error", "a level-1 modality is not one of the nine", "use one of the nine names"),
+    Defect("icd-malformed", "error", "an ICD label does not have its level's form", "write code and title as shown"),
+    Defect("icd-unknown", "error", "an ICD code does not exist at its level in WHO 2019", "correct the code"),
+    Defect("icd-contradiction", "error", "the ICD levels do not lie inside one another", "correct the wrong level"),
+    Defect(
+        "longitudinal-contradiction",
+        "error",
+        "is_longitudinal, timepoint_count (two or more) and interval_text (not empty) disagree",
+        "make the three say the same",
+    ),
+    Defect(
+        "history-duplicate-across-splits",
+        "error",
+        "a history is nearly identical to one of another split",
+        "keep the case in one split only",
+    ),
+    Defect("image-unreadable", "error", "the file cannot be read", "check the file and its permissions", True),
+    Defect("image-format-refused", "error", "the content is neither JPEG nor PNG", "convert the file", True),
+    Defect("image-truncated", "error", "the file ends before its picture does", "copy or download it again", True),
+    Defect("image-undecodable", "error", "the picture cannot be decoded", "replace the file", True),
+    Defect("image-too-large", "error", "the picture has over 50 megapixels", "scale it down", True),
+    Defect(
+        "image-duplicate-across-splits",
+        "error",
+        "the same picture (by pixels) stands in two splits",
+        "keep the picture in one split only",
+        True,
+    ),
+    Defect("image-file-extra", "warning", "a file under the image folder belongs to no slot", "remove or name it"),
+    Defect("reference-empty", "warning", "a withheld text is empty: caption, findings, discussion", "fill it in"),
+    Defect("icd-title-differs", "warning", "an ICD title is not the WHO title of its code", "use the WHO title"),
+    Defect(
+        "answer-in-history",
+        "warning",
+        "the history contains the text of the correct option",
+        "rewrite the history or drop the case",
+    ),
+    Defect(
+        "letters-skewed",
+        "warning",
+        "one letter is right more often than chance allows (binomial test, five letters, p < 0.01)",
+        "shuffle the options, or report the constant-letter baseline",
+    ),
+    Defect(
+        "longest-option-right",
+        "warning",
+        "the longest option is right more often than chance allows (binomial test, p < 0.01)",
+        "even out the option lengths, or report the longest-option baseline",
+    ),
+    Defect("image-format-differs", "warning", "the content is not what the file's name says", "rename it", True),
+    Defect("image-alpha", "warning", "the picture has an alpha channel", "lay it over black, as `prepare` does", True),
+    Defect(
+        "image-metadata",
+        "warning",
+        "the file carries EXIF, comments, text or trailing bytes, which may identify a person",
+        "strip it; `prepare` does so before sending",
+        True,
+    ),
+    Defect(
+        "image-duplicate-in-case",
+        "warning",
+        "the same picture (by pixels) stands twice in one case",
+        "drop one of the slots",
+        True,
+    ),
+    Defect(
+        "image-duplicate-across-cases",
+        "warning",
+        "the same picture (by pixels) stands in two cases of a split",
+        "check that both cases should show it",
+        True,
+    ),
+)
+
+DEFECTS: dict[str, Defect] = {defect.code: defect for defect in _TABLE}

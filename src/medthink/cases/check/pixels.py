@@ -1,0 +1,149 @@
+"""The content of the image files, looked at by all cores."""
+
+import multiprocessing
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache, partial
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from medthink.cases.case import Case, ImageStore
+from medthink.cases.check.report import Finding, Problem, place
+from medthink.core.errors import DataError
+
+_CHUNK = 16
+_MEMORY_LIMIT = 4 * 1024**3
+
+
+class Slot(NamedTuple):
+    """One filled image slot, as small as it can be sent to a worker."""
+
+    split: str
+    case: int
+    slot: int
+    path: str
+
+    @property
+    def field(self) -> str:
+        """The column that names the file."""
+        return f"image_{self.slot:02d}_path"
+
+
+class Looked(NamedTuple):
+    """What a look at one file showed; no digest when there was no picture."""
+
+    findings: tuple[Finding, ...]
+    digest: str | None
+
+
+def slots_of(case: Case) -> list[Slot]:
+    """The case's images as slots."""
+    return [Slot(case.split, case.id, image.slot, image.path) for image in case.question.images]
+
+
+def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], None]) -> Iterator[Problem]:
+    """Look at every file: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
+    seen: dict[str, list[Slot]] = {}
+    for slot, looked in _look_at_all(slots, store):
+        advance()
+        for finding in looked.findings:
+            yield place(finding, split=slot.split, case=slot.case)
+        if looked.digest is not None:
+            earlier = seen.setdefault(looked.digest, [])
+            if earlier:
+                yield place(_duplicate(slot, earlier), split=slot.split, case=slot.case)
+            earlier.append(slot)
+
+
+def look(data: bytes, slot: Slot) -> Looked:
+    """Judge one file's bytes."""
+    from medthink.cases import images
+    from medthink.cases.metadata import CutOff, Malformed, without_metadata
+
+    media_type = images.sniff(data)
+    if media_type not in images.EXTENSIONS:
+        return _lost(slot, "image-format-refused", media_type or "unknown content")
+    findings = []
+    suffix = PurePosixPath(slot.path).suffix.lower()
+    if suffix not in images.EXTENSIONS[media_type]:
+        findings.append(Finding("image-format-differs", slot.field, f"{media_type} inside {slot.path}"))
+    is_cut = False
+    try:
+        if without_metadata(data) is not data:
+            findings.append(Finding("image-metadata", slot.field, slot.path))
+    except Malformed as error:
+        is_cut = isinstance(error, CutOff)
+    try:
+        picture = images.decode(data, name=slot.path)
+    except images.TooLarge as error:
+        return _lost(slot, "image-too-large", error.problem)
+    except DataError as error:
+        return _lost(slot, "image-truncated" if is_cut else "image-undecodable", error.problem)
+    if images.has_alpha(picture):
+        findings.append(Finding("image-alpha", slot.field, f"mode {picture.mode} in {slot.path}"))
+    return Looked(tuple(findings), images.pixel_digest(picture))
+
+
+def _lost(slot: Slot, code: str, detail: str) -> Looked:
+    return Looked((Finding(code, slot.field, f"{detail}: {slot.path}"),), None)
+
+
+def _duplicate(slot: Slot, earlier: list[Slot]) -> Finding:
+    """The gravest way in which this picture repeats an earlier one."""
+    kinds: tuple[tuple[str, Callable[[Slot], bool]], ...] = (
+        ("image-duplicate-across-splits", lambda other: other.split != slot.split),
+        ("image-duplicate-in-case", lambda other: other.case == slot.case),
+        ("image-duplicate-across-cases", lambda other: True),  # noqa: ARG005
+    )
+    for code, is_kind in kinds:
+        other = next(filter(is_kind, earlier), None)
+        if other is not None:
+            where = f"{other.split} case {other.case}, slot {other.slot:02d}"
+            return Finding(code, slot.field, f"same pixels as {where}: {other.path}")
+    raise AssertionError("the last kind takes every slot")
+
+
+def _look_at_all(slots: list[Slot], store: ImageStore) -> Iterator[tuple[Slot, Looked]]:
+    chunks = [slots[start : start + _CHUNK] for start in range(0, len(slots), _CHUNK)]
+    workers = min(os.cpu_count() or 1, len(chunks))
+    if not workers:
+        return
+    look_at_chunk = partial(_look_at_chunk, pickle.dumps(store))
+    # Not fork: the progress display runs a thread, and a forked child would inherit its locks.
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _limit_memory) as pool:
+        try:
+            for chunk, looks in zip(chunks, pool.map(look_at_chunk, chunks), strict=True):
+                yield from zip(chunk, looks, strict=True)
+        except BrokenProcessPool:
+            raise DataError(
+                "a process that decoded images died", remedy="is there enough memory? close other programs and repeat"
+            ) from None
+
+
+def _limit_memory() -> None:
+    """A ceiling against pictures that unpack without end."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+@lru_cache(maxsize=1)
+def _unpack(store: bytes) -> ImageStore:
+    """The store, opened once per process: a zip's directory is long."""
+    opened: ImageStore = pickle.loads(store)
+    return opened
+
+
+def _look_at_chunk(store: bytes, chunk: Iterable[Slot]) -> list[Looked]:
+    return [_look_at(_unpack(store), slot) for slot in chunk]
+
+
+def _look_at(store: ImageStore, slot: Slot) -> Looked:
+    try:
+        data = store.read(slot.path)
+    except DataError as error:
+        return _lost(slot, "image-unreadable", error.problem)
+    return look(data, slot)

@@ -1,0 +1,71 @@
+"""What a check found."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from medthink.cases.check.defects import DEFECTS, Severity
+
+_ORDER = {code: index for index, code in enumerate(DEFECTS)}
+
+
+class Finding(NamedTuple):
+    """A defect as one check states it, before it is placed."""
+
+    code: str
+    field: str
+    detail: str
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One defect, where it stands and what to do; `case` is None for a defect of a whole split or file."""
+
+    code: str
+    severity: Severity
+    split: str
+    case: int | None
+    field: str
+    detail: str
+    remedy: str
+
+
+class CheckReport(msgspec.Struct, frozen=True):
+    """Every problem of a benchmark, sorted: errors first, then in the order of the defect table."""
+
+    problems: tuple[Problem, ...]
+    cases: int
+    images: int
+    pixels_checked: bool
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that break an invariant."""
+        return tuple(problem for problem in self.problems if problem.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """The problems that a user should know of."""
+        return tuple(problem for problem in self.problems if problem.severity == "warning")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many problems of each code, in report order."""
+        return dict(Counter(problem.code for problem in self.problems))
+
+
+def place(finding: Finding, *, split: str = "", case: int | None = None) -> Problem:
+    """The finding as a problem of this case, with the table's severity and remedy."""
+    defect = DEFECTS[finding.code]
+    return Problem(finding.code, defect.severity, split, case, finding.field, finding.detail, defect.remedy)
+
+
+def sort_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Errors before warnings, then by code, split, case and field."""
+    return tuple(sorted(problems, key=_rank))
+
+
+def _rank(problem: Problem) -> tuple[object, ...]:
+    case = -1 if problem.case is None else problem.case
+    return (problem.severity, _ORDER[problem.code], problem.split, case, problem.field, problem.detail)

@@ -1,0 +1,96 @@
+"""One pass over the cases, then one over the image files if asked for."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.cases.check.files import FileLedger
+from medthink.cases.check.one_case import check_case
+from medthink.cases.check.pixels import Slot, check_pixels, slots_of
+from medthink.cases.check.report import CheckReport, Finding, Problem, place, sort_problems
+from medthink.cases.check.shortcuts import ShortcutTally
+from medthink.cases.check.texts import NearlyIdentical, words_of
+from medthink.core.errors import DataError
+
+Progress = Callable[[str, int], None]
+"""Told at every step what is looked at ("cases", "images") and how many of them there are in all."""
+
+_NOT_LOOKED_AT = ("image-file-missing", "image-path-unsafe", "image-path-repeated")
+
+
+class _Pass:
+    """What is gathered while the cases stream by."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.problems: list[Problem] = []
+        self.cases: list[tuple[str, int]] = []
+        self.slots: list[Slot] = []
+        self.images = 0
+        self._has_unreadable = False
+        self._files = FileLedger(benchmark.images)
+        self._first_split: dict[int, str] = {}
+        self._histories = NearlyIdentical()
+        self._tallies: dict[str, ShortcutTally] = {}
+
+    def take_error(self, error: DataError) -> None:
+        """A row that is no case."""
+        self._has_unreadable = True
+        file = Path(error.file)
+        detail = f"{file.name}:{error.row}: {error.problem}"
+        self.problems.append(place(Finding("row-unreadable", error.field, detail), split=file.stem))
+
+    def take(self, case: Case, *, with_slots: bool) -> None:
+        """One case: what is wrong with it alone, and what it adds to the view across cases."""
+        words = words_of(case.question.history)
+        file_findings = list(self._files.check(case))
+        findings = [*check_case(case, words), *file_findings, *self._check_id(case)]
+        self.problems.extend(place(finding, split=case.split, case=case.id) for finding in findings)
+        self.cases.append((case.split, case.id))
+        self.images += len(case.question.images)
+        self._histories.add(case.split, words)
+        self._tallies.setdefault(case.split, ShortcutTally()).add(case)
+        if with_slots:
+            absent = {finding.field for finding in file_findings if finding.code in _NOT_LOOKED_AT}
+            self.slots.extend(slot for slot in slots_of(case) if slot.field not in absent)
+
+    def finish(self) -> Iterator[Problem]:
+        """What only the whole shows."""
+        if not self._has_unreadable:  # whose files would look like nobody's
+            yield from map(place, self._files.extras())
+        for match in self._histories.matches():
+            split, number = self.cases[match.second]
+            other_split, other = self.cases[match.first]
+            detail = f"{match.similarity:.0%} the same as {other_split} case {other}"
+            finding = Finding("history-duplicate-across-splits", "CLINICAL_HISTORY", detail)
+            yield place(finding, split=split, case=number)
+        for split, tally in self._tallies.items():
+            yield from (place(finding, split=split) for finding in tally.findings())
+
+    def _check_id(self, case: Case) -> Iterator[Finding]:
+        if case.id in self._first_split:
+            yield Finding("id-duplicate", "title", f"case {case.id} stands before, in {self._first_split[case.id]}")
+        else:
+            self._first_split[case.id] = case.split
+
+
+def check_benchmark(benchmark: Benchmark, *, images: bool = False, progress: Progress | None = None) -> CheckReport:
+    """Find every broken invariant; with `images`, look inside the image files too, on all cores."""
+    tell = progress or _tell_nobody
+    total = len(benchmark)
+    gathered = _Pass(benchmark)
+    for found in benchmark.rows_or_errors():
+        tell("cases", total)
+        if isinstance(found, DataError):
+            gathered.take_error(found)
+        else:
+            gathered.take(found, with_slots=images)
+    problems = [*gathered.problems, *gathered.finish()]
+    if images:
+        count = len(gathered.slots)
+        problems.extend(check_pixels(gathered.slots, benchmark.images, advance=lambda: tell("images", count)))
+    return CheckReport(sort_problems(problems), len(gathered.cases), gathered.images, images)
+
+
+def _tell_nobody(stage: str, total: int) -> None:
+    """Progress that nobody asked for."""

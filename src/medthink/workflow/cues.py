@@ -1,0 +1,33 @@
+"""Words of an expert set beside a question: made from a reference, on purpose, and nowhere else."""
+
+import msgspec
+
+from medthink.cases.case import Reference
+from medthink.core.errors import UsageError
+from medthink.workflow.condition import Condition
+from medthink.workflow.view import Shown
+
+
+class Cues(msgspec.Struct, frozen=True):
+    """What an expert said; None where the condition gives nothing. `findings` runs parallel to the images shown."""
+
+    findings: tuple[str, ...] | None = None
+    summary: str | None = None
+
+
+NO_CUES = Cues()
+
+
+def expert_cues(reference: Reference, condition: Condition, shown: Shown) -> Cues:
+    """The expert's words that the condition asks for; for a blind condition this may not be called."""
+    if condition.is_blind:
+        raise UsageError("a blind condition takes no expert cues", remedy="use NO_CUES")
+    return Cues(
+        findings=_captions(reference, shown) if condition.findings == "expert" else None,
+        summary=reference.findings if condition.summary == "expert" else None,
+    )
+
+
+def _captions(reference: Reference, shown: Shown) -> tuple[str, ...]:
+    """The captions of exactly the images shown, in the order shown."""
+    return tuple(reference.images[position].caption for position in shown.positions)

@@ -1,0 +1,90 @@
+"""What became of a task: each step's text as far as it came, the choice, and the state it ended in."""
+
+from typing import Literal, TypeVar
+
+import msgspec
+
+from medthink.workflow.ask import Unanswered
+
+State = Literal["ok", "unparsed", "refused", "truncated", "failed"]
+# Whether a reply kept to the form it was asked for, or could be read all the same.
+Mode = Literal["strict", "lenient"]
+
+
+class Text(msgspec.Struct, frozen=True):
+    """What one step's reply says."""
+
+    text: str
+    mode: Mode
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The answer a reply commits to; `letter` is one of those shown, or None where no options were shown.
+
+    `text` is the option's text, or the diagnosis in the reply's own words.
+    """
+
+    letter: str | None
+    text: str
+    explanation: str
+    mode: Mode
+
+
+class Sections(msgspec.Struct, frozen=True):
+    """The six sections of a discussion, by name."""
+
+    texts: dict[str, str]
+    mode: Mode
+
+
+class Steps(msgspec.Struct, frozen=True):
+    """The three steps of one single reply; what of it could not be used is None, and `detail` says why."""
+
+    findings: tuple[Text, ...] | None
+    summary: Text | None
+    choice: Choice
+    detail: str = ""
+
+
+class Unparsed(msgspec.Struct, frozen=True):
+    """A reply that commits to no single answer, and why."""
+
+    reason: str
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a task ended; `detail` says why the state is not ok, or what of an ok reply could not be used."""
+
+    state: State = "ok"
+    detail: str = ""
+
+
+class Answered(Outcome, frozen=True, kw_only=True):
+    """The outcome of `answer`."""
+
+    choice: Choice | None = None
+
+
+class Thought(Outcome, frozen=True, kw_only=True):
+    """The outcome of `twi`: what the model itself wrote.
+
+    A step that was skipped, given by an expert or not reached is None, and so is one image's finding that is missing.
+    """
+
+    findings: tuple[Text | None, ...] | None = None
+    summary: Text | None = None
+    choice: Choice | None = None
+
+
+class Discussed(Outcome, frozen=True, kw_only=True):
+    """The outcome of `discussion`."""
+
+    sections: Sections | None = None
+
+
+AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
+
+
+def end(outcome: AnyOutcome, stop: Unanswered) -> AnyOutcome:
+    """The outcome as far as it came, with the state of what stopped it."""
+    return msgspec.structs.replace(outcome, state=stop.state, detail=stop.detail)

@@ -1,0 +1,6 @@
+"""Reading replies: total (nothing raises) and unwilling to guess (what commits to no single answer is `Unparsed`)."""
+
+from medthink.workflow.parsing.choice import parse_choice
+from medthink.workflow.parsing.forms import parse_answer, parse_sections, parse_steps, parse_text
+
+__all__ = ["parse_answer", "parse_choice", "parse_sections", "parse_steps", "parse_text"]

@@ -1,0 +1,163 @@
+"""Which option a free reply commits to.
+
+Statements are collected by weight: what calls itself final or fills in a form, then what announces an answer or is
+nothing but one, then what merely favours one. The heaviest kind present decides, and only if it names one option.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from medthink.workflow.outcome import Choice, Unparsed
+from medthink.workflow.parsing import phrases
+from medthink.workflow.parsing.claims import Options, make_plain, read_claim
+from medthink.workflow.parsing.objects import find_object, read_object, unfence
+from medthink.workflow.parsing.open_answers import parse_open
+
+_FIELD = re.compile(
+    r"[\"'](?:final[_ ]?)?(?:answer|choice|prediction|option|letter)(?:[_ ]?(?:letter|option|choice))?[\"']"
+    r"\s{0,4}:\s{0,4}"
+    r"(?:\"((?:[^\"\\\n]|\\.){0,400})\"|'([^'\n]{0,400})')",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<(?:final_)?answer>([^<]{0,2000})</(?:final_)?answer>", re.IGNORECASE)
+_BOXED = re.compile(r"\\boxed\s{0,2}\{(?:\s{0,2}\\[a-z]{1,12}\s{0,2}\{)?([^{}\n]{1,300})\}", re.IGNORECASE)
+_LINE_LETTER = re.compile(r"^[ \t>#(\[-]{0,6}(?:option |choice )?([A-Za-z])[.):\]]", re.MULTILINE | re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[.!?\n,;:。，；]|(?<![a-z])(?:so|therefore|thus|hence|but|and)(?![a-z])", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"|\.{2,3}|…|<.{0,60}>|\[.{0,60}\]|(?:[A-Z]\s{0,2}[|/,]\s{0,2}){2,25}(?:or )?[A-Z]|letter", re.IGNORECASE
+)
+# A letter that closes a word group ("hepatitis B") is part of a name, unless one of these words leads up to it.
+_LEADS_ON = re.compile(r"(?<!\bthat)(?<!\bbecause)(?<!\bthink)(?<!\bbelieve)(?<=\w)[\s\"'(\[]{0,3}$")
+_ANSWER_NAMES = ("answer", "final_answer", "choice", "prediction", "option", "letter")
+
+
+class Claim(NamedTuple):
+    """The letters that one statement names, and where it ends."""
+
+    letters: frozenset[str]
+    end: int
+
+
+def parse_choice(text: str, options: dict[str, str]) -> Choice | Unparsed:
+    """The option that the text commits to; without options, the diagnosis it names."""
+    if not options:
+        return parse_open(text)
+    known = Options.of(options)
+    letters = _committed(text, known)
+    if isinstance(letters, Unparsed):
+        return letters
+    if len(letters) > 1:
+        return Unparsed(f"several answers: {', '.join(sorted(letters))}")
+    (letter,) = letters
+    return Choice(letter, options[letter], _explanation(text), "lenient")
+
+
+def _committed(text: str, known: Options) -> frozenset[str] | Unparsed:
+    """The letters named by the heaviest kind of statement in the text."""
+    whole = read_object(unfence(text)) or {}
+    for name in _ANSWER_NAMES:
+        if isinstance(value := whole.get(name), str):
+            return read_claim(make_plain(value), known) or Unparsed(_no_option(value))
+    plain = make_plain(text)
+    filled = list(_filled_in(plain))
+    claims = [Claim(letters, end) for value, end in filled if (letters := _read_value(value, known))]
+    claims += _announced(plain, known, is_final=True)
+    if not claims and filled:
+        return Unparsed(_no_option(filled[-1][0]))
+    claims = claims or [*_announced(plain, known, is_final=False), *_lines(plain, known)]
+    claims = claims or list(_after(phrases.FAVOURED, plain, known))
+    return _settle(claims, plain)
+
+
+def _settle(claims: list[Claim], plain: str) -> frozenset[str] | Unparsed:
+    if not claims:
+        return Unparsed("no answer stated")
+    if phrases.REVISED.search(plain, max(claim.end for claim in claims)):
+        return Unparsed("the answer is taken up again without a clear end")
+    return frozenset().union(*(claim.letters for claim in claims))
+
+
+def _no_option(value: str) -> str:
+    return f"the answer given is no option: {value.strip()[:80]!r}"
+
+
+def _explanation(text: str) -> str:
+    said = (find_object(text) or {}).get("explanation")
+    return said if isinstance(said, str) else text.strip()
+
+
+def _filled_in(plain: str) -> Iterator[tuple[str, int]]:
+    """Values in an answer field, an answer tag or a box; a form's own placeholder is none."""
+    for pattern in (_FIELD, _TAG, _BOXED):
+        for match in pattern.finditer(plain):
+            value = next(group for group in match.groups() if group is not None)
+            if not _PLACEHOLDER.fullmatch(value.strip()):
+                yield value, match.end()
+
+
+def _read_value(value: str, known: Options) -> frozenset[str] | None:
+    letters = read_claim(value, known)
+    if letters is None:
+        said = list(_announced(value, known, is_final=False))
+        return frozenset().union(*(claim.letters for claim in said)) or None
+    return letters
+
+
+def _announced(plain: str, known: Options, *, is_final: bool) -> Iterator[Claim]:
+    """Statements such as "the answer is …": those that call themselves final, or those that do not."""
+    for match in phrases.ANNOUNCED.finditer(plain):
+        if not match["link"] and not match["answer"]:
+            continue
+        before = _clause_before(plain, match.start())
+        if phrases.DISOWNED.search(before) or is_final != bool(phrases.FINAL.search(before + match[0])):
+            continue
+        letters = read_claim(known.window(plain, match.end()), known)
+        if letters:
+            yield Claim(letters, match.end())
+    if not is_final:
+        yield from _after(phrases.CHOSEN, plain, known)
+        yield from _after(phrases.CONCLUDED, plain, known)
+        yield from _praised(plain, known)
+
+
+def _after(pattern: re.Pattern[str], plain: str, known: Options) -> Iterator[Claim]:
+    for match in pattern.finditer(plain):
+        if phrases.DISOWNED.search(_clause_before(plain, match.start())):
+            continue
+        letters = read_claim(known.window(plain, match.end()), known)
+        if letters:
+            yield Claim(letters, match.end())
+
+
+def _praised(plain: str, known: Options) -> Iterator[Claim]:
+    """Statements such as "(C) is correct"; a letter inside a name ("hepatitis B is …") is none."""
+    for match in phrases.PRAISED.finditer(plain):
+        letter = match["letter"] or match["letter2"]
+        is_named = bool(match["named"] or match["named2"])
+        before = _clause_before(plain, match.start())
+        is_own = is_named or (letter.isupper() and not _LEADS_ON.search(before))
+        if is_own and letter.upper() in known.letters and not phrases.DISOWNED.search(before):
+            yield Claim(frozenset(letter.upper()), match.end())
+
+
+def _lines(plain: str, known: Options) -> Iterator[Claim]:
+    """The first and the last line where they are an answer; lines that go through the options are not."""
+    listed = {letter.upper() for letter in _LINE_LETTER.findall(plain)} & known.letters
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    if not lines or len(listed) > 1:
+        return
+    first = read_claim(lines[0], known, is_line=True)
+    if first:
+        yield Claim(first, 0)
+    last = read_claim(lines[-1], known, is_line=True)
+    if last and len(lines[-1]) <= known.longest + 12:
+        yield Claim(last, len(plain))
+
+
+def _clause_before(plain: str, place: int) -> str:
+    before = plain[max(0, place - 100) : place]
+    end = 0
+    for match in _CLAUSE_END.finditer(before):
+        end = match.end()
+    return before[end:]

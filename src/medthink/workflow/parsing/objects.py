@@ -1,0 +1,48 @@
+"""JSON objects in replies: the whole reply, a fenced block, or a fragment in prose."""
+
+from typing import Any
+
+from medthink.core.errors import DataError
+from medthink.core.jsonio import parse_json
+
+_FENCE = "```"
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """The JSON object that the text is, and nothing else."""
+    try:
+        value = parse_json(text.encode("utf-8"))
+    except (DataError, UnicodeEncodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def find_object(text: str) -> dict[str, Any] | None:
+    """The JSON object in the text: the text itself, its last fenced block, or all from the first brace to the last."""
+    start, end = text.find("{"), text.rfind("}")
+    for candidate in (text, last_fenced(text), text[start : end + 1] if 0 <= start < end else None):
+        value = None if candidate is None else read_object(candidate.strip())
+        if value is not None:
+            return value
+    return None
+
+
+def last_fenced(text: str) -> str | None:
+    """What stands in the last fenced block, without the language named on its first line."""
+    pieces = text.split(_FENCE)
+    if len(pieces) < 3:
+        return None
+    # Odd pieces lie between an opening and a closing fence.
+    block = pieces[len(pieces) - 2 if len(pieces) % 2 else len(pieces) - 3]
+    language, newline, rest = block.partition("\n")
+    if newline and language.strip().isalnum():
+        return rest
+    return block.removeprefix("json")
+
+
+def unfence(text: str) -> str:
+    """The text without the fence, where one fenced block is all there is."""
+    stripped = text.strip()
+    if stripped.startswith(_FENCE) and stripped.endswith(_FENCE) and stripped.count(_FENCE) == 2:
+        return (last_fenced(stripped) or "").strip()
+    return stripped

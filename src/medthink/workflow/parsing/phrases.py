@@ -1,0 +1,100 @@
+"""The words by which replies, in several languages, say that what follows is their answer."""
+
+import re
+
+
+def _any(*words: str) -> str:
+    return "(?:" + "|".join(words) + ")"
+
+
+# Nouns that announce an answer: the letter may follow them at once ("Answer B").
+ANSWER_NOUN = _any(
+    "answers?", "antwort", "lösung", "réponse", "respuesta", "risposta", "resposta", "antwoord", "odpowiedź", "ответ",
+    "cevap", "yanıt", "svar(?:et)?", "答案", "答え", "正解", "解答", "回答", "정답", "답변?",
+    "الإجابة", "الجواب", "उत्तर",
+)  # fmt: skip
+# Nouns that announce one only with a link ("the diagnosis is …", "Option: …").
+OTHER_NOUN = _any(
+    "choice", "option", "diagnosis", "selection", "diagnose", "auswahl", "wahl", "diagnostic", "choix", "opción",
+    "diagnóstico", "elección", "opzione", "diagnosi", "scelta", "alternativa", "opção", "escolha", "诊断", "診断",
+)  # fmt: skip
+_AFTER = _any(
+    "finale?", "correct[ea]?", "corretta", "correcta", "correta", "exacte", "esatta", "certa", "giusta", "définitive",
+    "definitiva", "le plus probable", "más probable", "più probabile", "mais provável", "retenue?", "letter", "choice",
+    "option", "końcowa", "prawidłowa", "الصحيحة", "النهائية", "for this case", "here",
+)  # fmt: skip
+_LINK = _any(
+    ":", "=", "->", "→", "-", "是", "为", "為", "应为", "应是", "选", "は", "은", "는", "هي", "هو", "है",
+    r"(?:is|was|would be|should be|must be|has to be|ist|wäre|lautet|est|serait|es|sería|è|e'|sarebbe|é|seria|är|er)"
+    r"(?![a-zà-ÿ])", "(?<=odpowiedź )to ", "(?<=końcowa )to ",
+)  # fmt: skip
+
+# `\b` is of no use beside scripts without spaces, so words are only kept from starting inside a Latin word.
+ANNOUNCED = re.compile(
+    rf"(?<![a-zà-ÿ])(?:(?P<answer>{ANSWER_NOUN})|{OTHER_NOUN})(?:\s{{1,2}}{_AFTER}){{0,3}}"
+    rf"\s{{0,2}}(?:\([^()\n]{{0,40}}\)\s{{0,2}})?(?P<link>{_LINK})?",
+    re.IGNORECASE,
+)
+CHOSEN = re.compile(
+    r"(?<![a-zà-ÿ])(?:"
+    r"i(?:'d|'ll| would| will| am going to| therefore| thus| must)?\s(?:choose|select|pick|go with|opt for|answer"
+    r"|vote for)"
+    r"|i(?: would)? (?:think|believe|say)(?: that)?(?: it is| it's| it would be)?|going with|my (?:pick|vote|guess) is"
+    r"|ich (?:wähle|nehme|entscheide mich für)|richtig ist|korrekt ist|zutreffend ist|je (?:choisis|retiens|opte pour)"
+    r"|elijo|escojo|selecciono|me quedo con|scelgo|opto per|escolho|marco|ik kies|wybieram|я выбираю|выбираю"
+    r"|(?:应|應|我)?(?:选择|選擇|选|選ぶ)(?:是|为)?)\s{0,2}:?",
+    re.IGNORECASE,
+)
+CONCLUDED = re.compile(
+    r"(?<![a-z])(?:therefore|thus|hence|so|in conclusion|conclusion|daher|donc|por lo tanto|quindi"
+    r"|portanto|因此|所以)"
+    r"[,:]?\s{0,2}(?:it is |it's |it must be |option |choice )?(?=\W{0,3}[A-Z]\W{0,3}(?:\s*$|[.!]))",
+    re.IGNORECASE | re.MULTILINE,
+)
+FAVOURED = re.compile(
+    r"(?<![a-z])(?:most|best|highly|more) (?:consistent|compatible|in keeping|in line) with"
+    r"|(?<![a-z])best explained by|(?<![a-z])most likely (?:represents?|due to)",
+    re.IGNORECASE,
+)
+# "(C) is correct", "Option B fits best": the letter stands before the words.
+PRAISED = re.compile(
+    r"(?P<named>(?:option|choice|answer|antwort|réponse|opción|respuesta|opzione|risposta|alternativa|resposta)\s{1,2})?"
+    r"[\"'(\[]{0,2}(?<![A-Za-z0-9])(?P<letter>[A-Za-z])[\"')\].]{0,2}(?:\s{1,2}\([^()\n]{0,120}\))?,?\s{1,2}"
+    r"(?:is|would be|remains|seems|appears|ist|est|es|è|é)\s{1,2}"
+    r"(?:clearly |therefore |thus |hence |by far |also |die |la |le |a |o |the )?"
+    r"(?:single )?(?:correct|right|best|most likely|most probable|most consistent|most plausible|most appropriate"
+    r"|answer"
+    r"|richtig|korrekt|wahrscheinlichste|correcte|bonne|plus probable|correcta|más probable|corretta|più probabile"
+    r"|correta|mais provável)"
+    r"|(?P<named2>(?:option|choice|answer)\s{1,2})?[\"'(\[]{0,2}(?<![A-Za-z0-9])(?P<letter2>[A-Za-z])[\"')\].]{0,2}"
+    r"\s{1,2}(?:best (?:fits|explains|matches|accounts)|fits best|(?:fits|explains|matches) [^.\n]{0,40}\bbest\b)",
+    re.IGNORECASE,
+)
+FINAL = re.compile(
+    r"final|endgültig|abschließend|définiti|definiti|最终|最終|최종|окончательн|końcowa|النهائية", re.IGNORECASE
+)
+# Before a claim, in its own clause: words under which it is not the reply's own answer.
+DISOWNED = re.compile(
+    r"(?<![a-zà-ÿ])(?:not|never|if|whether|unless|might|could|may|cannot|initial(?:ly)?|at first|first thought|tempting"
+    r"|some|someone|wrong|incorrect|differential|previous"
+    r"|would have|least|second|next|alternative|another|other|nicht|kein|wenn|falls|ob|pas|nunca|não|non|nie|если)"
+    r"(?![a-zà-ÿ])|n't|n’t|如果|若|不|もし|ではな",
+    re.IGNORECASE,
+)
+# After a claim: words that take it back.
+DENIED = re.compile(
+    r"[\"')\].,*]{0,3}\s{0,2}(?:\([^()\n]{0,120}\)\s{0,2})?"
+    r"(?:is|was|are|seems|appears|would be|can be|can|could be|ist|est|es|è|é|scheidet|kann)\s{0,2}"
+    r"(?:also |very |rather |clearly |therefore |n'|ne )?"
+    r"(?:not|n't|incorrect|wrong|false|unlikely|less|the least|least|excluded|ruled|out|improbable|impossible"
+    r"|inconsistent|nicht|falsch|unwahrscheinlich|ausgeschlossen|aus|pas|fausse?|incorrecta?|improbable|sbagliata|errada"
+    r"|errata|esclusa)",
+    re.IGNORECASE,
+)
+REVISED = re.compile(
+    r"(?<![a-z])(?:wait|hold on|on second thou?ghts?|correction|scratch that|i was wrong|i take that back"
+    r"|i made an? (?:error|mistake)"
+    r"|let me (?:re-?consider|re-?think|re-?evaluate|re-?check|think again|correct)"
+    r"|actually,? (?:no|it|the answer|i))(?![a-z])",
+    re.IGNORECASE,
+)

@@ -1,0 +1,67 @@
+"""The forms that replies are asked in: plain JSON schemas that every provider's strict mode takes.
+
+Reasoning stands before the letter, so that a model which writes in order has reasoned when it commits.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from medthink.models.request import Schema
+
+SECTIONS = (
+    "background",
+    "clinical_perspective",
+    "imaging_perspective",
+    "clinical_significance",
+    "outcome",
+    "teaching_points",
+)
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def answer_schema(letters: Iterable[str]) -> Schema:
+    """Reasoning, then a letter; without letters, the name of a diagnosis."""
+    return _form("answer", explanation=_TEXT, answer=_answer(letters))
+
+
+def findings_schema() -> Schema:
+    """What one image shows."""
+    return _form("findings", findings=_TEXT)
+
+
+def summary_schema() -> Schema:
+    """What the images show together."""
+    return _form("summary", summary=_TEXT)
+
+
+def twi_schema(letters: Iterable[str]) -> Schema:
+    """All three steps in one reply."""
+    return _form(
+        "think_with_images",
+        step1_per_image_findings=_TEXTS,
+        step2_integrated_summary=_TEXT,
+        step3_differential_reasoning=_TEXT,
+        answer=_answer(letters),
+    )
+
+
+def discussion_schema() -> Schema:
+    """The six sections of a case discussion."""
+    return _form("discussion", **dict.fromkeys(SECTIONS, _TEXT))
+
+
+def _answer(letters: Iterable[str]) -> dict[str, Any]:
+    known = list(letters)
+    return {"type": "string", "enum": known} if known else _TEXT
+
+
+def _form(name: str, /, **properties: dict[str, Any]) -> Schema:
+    definition = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return Schema(name, definition)

@@ -1,0 +1,148 @@
+"""The tasks: plain functions from a question to an outcome, with nothing in them of how a call is made or kept."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from medthink.cases.case import Question
+from medthink.core.errors import UsageError
+from medthink.models.request import Reply
+from medthink.workflow.ask import Ask, PromptKind, Unanswered
+from medthink.workflow.condition import Condition
+from medthink.workflow.cues import Cues
+from medthink.workflow.outcome import Answered, Discussed, Outcome, Text, Thought, Unparsed, end
+from medthink.workflow.parsing import parse_answer, parse_sections, parse_steps, parse_text
+from medthink.workflow.prompts import load_prompts
+
+Run = Callable[[Question, Cues, Ask, Condition], Awaitable[Outcome]]
+Parsed = TypeVar("Parsed")
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A task by name: how it runs, and the condition it is run under when nothing else is said."""
+
+    name: str
+    run: Run
+    default: Condition
+
+
+async def answer(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Answered:
+    """Show everything at once and ask for the diagnosis."""
+    prompts = load_prompts(condition.prompt_set)
+    try:
+        reply = await ask(prompts.answer(question, cues))
+        return Answered(choice=_readable(parse_answer(reply, question.options)))
+    except Unanswered as stop:
+        return end(Answered(), stop)
+
+
+async def think_with_images(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Thought:
+    """Ask about each image, then for the summary, then for the diagnosis; a step not asked for is skipped."""
+    if condition.single_call:
+        return await _think_at_once(question, ask, condition)
+    prompts = load_prompts(condition.prompt_set)
+    findings, summary, thought = cues.findings, cues.summary, Thought()
+    try:
+        if condition.findings == "self":
+            noted = _read_each(await ask.each(prompts.findings(question, image) for image in question.images))
+            thought = replace(thought, findings=noted)
+            findings = tuple(note.text for note in noted)
+        # Where no image is shown there is nothing to sum up.
+        if condition.summary == "self" and question.images:
+            written = _readable(parse_text(await ask(prompts.summary(question, findings)), "summary"))
+            thought = replace(thought, summary=written)
+            summary = written.text
+        reply = await ask(prompts.differential(question, findings, summary))
+        return replace(thought, choice=_readable(parse_answer(reply, question.options)))
+    except Unanswered as stop:
+        kept = replace(thought, findings=_read_some(stop.replies)) if stop.replies else thought
+        return end(kept, stop)
+
+
+async def discussion(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Discussed:
+    """Ask for a teaching discussion of the case in six sections."""
+    prompts = load_prompts(condition.prompt_set)
+    try:
+        return Discussed(sections=_readable(parse_sections(await ask(prompts.discussion(question, cues)))))
+    except Unanswered as stop:
+        return end(Discussed(), stop)
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task("answer", answer, Condition()),
+        Task("twi", think_with_images, Condition(findings="self", summary="self")),
+        Task("discussion", discussion, Condition()),
+    )
+}
+
+
+def find_task(name: str, condition: Condition) -> Task:
+    """The task of that name, or UsageError when it does not exist or cannot be run under the condition."""
+    if name not in TASKS:
+        raise UsageError(f"no such task: {name}", remedy=f"known: {', '.join(TASKS)}")
+    is_self = (condition.findings == "self", condition.summary == "self")
+    if name != "twi" and any(is_self):
+        raise UsageError(f"the task {name} asks once and writes no findings of its own", remedy="use the task twi")
+    if name != "twi" and condition.single_call:
+        raise UsageError(f"the task {name} is a single call as it is", remedy="leave single_call out")
+    if condition.single_call and not all(is_self):
+        raise UsageError(
+            "a single call writes findings and summary itself", remedy='set findings and summary to "self"'
+        )
+    return TASKS[name]
+
+
+def prompt_versions(name: str, condition: Condition) -> dict[PromptKind, str]:
+    """The version of every kind of prompt that the task sends under the condition."""
+    prompts = load_prompts(condition.prompt_set)
+    return {kind: prompts.version(kind) for kind in _prompt_kinds(name, condition)}
+
+
+def _prompt_kinds(name: str, condition: Condition) -> list[PromptKind]:
+    if find_task(name, condition).name == "answer":
+        return ["answer"]
+    if name == "discussion":
+        return ["discussion"]
+    if condition.single_call:
+        return ["twi"]
+    steps: list[PromptKind] = []
+    if condition.findings == "self":
+        steps.append("findings")
+    if condition.summary == "self":
+        steps.append("summary")
+    return [*steps, "differential"]
+
+
+async def _think_at_once(question: Question, ask: Ask, condition: Condition) -> Thought:
+    prompts = load_prompts(condition.prompt_set)
+    try:
+        steps = _readable(parse_steps(await ask(prompts.think_with_images(question)), question))
+    except Unanswered as stop:
+        return end(Thought(), stop)
+    return Thought(findings=steps.findings, summary=steps.summary, choice=steps.choice, detail=steps.detail)
+
+
+def _readable(parsed: Parsed | Unparsed) -> Parsed:
+    if isinstance(parsed, Unparsed):
+        raise Unanswered("unparsed", parsed.reason)
+    return parsed
+
+
+def _read_each(replies: Sequence[Reply]) -> tuple[Text, ...]:
+    """The findings of every image, or the end of the task with those that could be read."""
+    texts: list[Text] = []
+    for number, reply in enumerate(replies, start=1):
+        parsed = parse_text(reply, "findings")
+        if isinstance(parsed, Unparsed):
+            raise Unanswered("unparsed", f"image {number}: {parsed.reason}", replies)
+        texts.append(parsed)
+    return tuple(texts)
+
+
+def _read_some(replies: Sequence[Reply | None]) -> tuple[Text | None, ...]:
+    parsed = [None if reply is None else parse_text(reply, "findings") for reply in replies]
+    return tuple(text if isinstance(text, Text) else None for text in parsed)

@@ -1,7 +1,7 @@
 """Where a benchmark's images lie, and the only code that opens them.
 
-A path comes from a file somebody else wrote, so it is judged before anything is opened: nothing outside the
-benchmark's folder, its `images.zip` or its parquet files is ever read, and no image may be larger than the limit.
+A path comes from a file somebody else wrote, so it is judged before anything is opened: nothing but the benchmark's
+`images/`, its `images.zip` or its parquet files is ever read, and no image may be larger than the limit.
 """
 
 import os
@@ -40,6 +40,9 @@ def path_problem(path: str) -> str:
         return "the path is an address, not a file of the benchmark"
     if path.startswith(("/", "~")) or any(part in ("", ".", "..") for part in path.split("/")):
         return _LEAVES
+    if not path.startswith(f"{FOLDER}/"):
+        # Else a row could name `test.jsonl`, and the answers would be read as a picture.
+        return f"the path does not start with {FOLDER}/"
     return ""
 
 
@@ -70,7 +73,7 @@ class NoImages:
 
 
 class FolderImages:
-    """Images as files below a root folder; symbolic links may not lead out of it."""
+    """Images as files below `images/` of a root folder; symbolic links may not lead out of the root."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -1,0 +1,169 @@
+"""Write a benchmark as a folder of JSON Lines or parquet, losing nothing.
+
+The folder is made beside its place and moved there when it is whole. The copy has the fingerprint of the original.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case, Image
+from medthink.cases.rows import COLUMNS, EMBEDDED_COLUMNS, SLOT_COLUMNS, row_from_case
+from medthink.core.errors import DataError
+from medthink.core.jsonio import write_jsonl
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Format = Literal["jsonl", "parquet"]
+
+_GROUP_CASES = 1024
+# Images are read a column of a row group at a time, so that a group with images must be small.
+_GROUP_CASES_WITH_IMAGES = 64
+_DICTIONARY_COLUMNS = [
+    "correct_answer",
+    "ICD Chapter",
+    "ICD Block",
+    "ICD Category",
+    *(column for column in SLOT_COLUMNS if column.endswith("modality")),
+]
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """What an export wrote; `missing` counts the images that the original has not got either."""
+
+    cases: int
+    images: int
+    missing: int
+
+
+class _Tally:
+    """What has been written so far, told on as it grows."""
+
+    def __init__(self, progress: Callable[[], None] | None) -> None:
+        self._progress = progress
+        self.cases = self.images = self.missing = 0
+
+    def add(self, case: Case, images: int) -> None:
+        self.cases += 1
+        self.images += images
+        self.missing += len(case.question.images) - images
+        if self._progress:
+            self._progress()
+
+    def result(self) -> Exported:
+        return Exported(self.cases, self.images, self.missing)
+
+
+def export_benchmark(
+    benchmark: Benchmark,
+    out: Path,
+    *,
+    format: Format,
+    embed_images: bool = False,
+    progress: Callable[[], None] | None = None,
+) -> Exported:
+    """Write the benchmark into the folder `out`, which must not exist or be empty; `progress` is called per case."""
+    tally = _Tally(progress)
+    with _made_whole(out) as folder:
+        for split in benchmark.splits:
+            part = benchmark.split(split)
+            if format == "parquet":
+                _write_parquet(part, folder / f"{split}.parquet", embed_images=embed_images, tally=tally)
+            else:
+                _write_jsonl(part, folder / f"{split}.jsonl", tally)
+    return tally.result()
+
+
+def _write_jsonl(benchmark: Benchmark, path: Path, tally: _Tally) -> None:
+    extras = sorted({name for case in benchmark for name in case.extra})
+    # Every row names every column, since `datasets` takes the columns and their types from the first rows.
+    blank = dict.fromkeys(COLUMNS) | dict.fromkeys(SLOT_COLUMNS, "") | dict.fromkeys(extras)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for case in benchmark:
+            tally.add(case, _copy_images(case, path.parent))
+            yield blank | row_from_case(case)
+
+    write_jsonl(path, rows())
+
+
+def _write_parquet(benchmark: Benchmark, path: Path, *, embed_images: bool, tally: _Tally) -> None:
+    import pyarrow.parquet as pq
+
+    from medthink.cases.arrow import batch_from_cases, plan_schema, windows
+
+    schema = plan_schema(benchmark, embed_images=embed_images)
+    size = _GROUP_CASES_WITH_IMAGES if embed_images else _GROUP_CASES
+    options = {"compression": "zstd", "use_dictionary": _DICTIONARY_COLUMNS, "write_page_checksum": True}
+    with pq.ParquetWriter(path, schema, write_statistics=False, **options) as writer:
+        for window in windows(benchmark, size):
+            batch = batch_from_cases(window, schema)
+            if embed_images:
+                batch = _embed(batch, window, schema, tally)
+            else:
+                for case in window:
+                    tally.add(case, _copy_images(case, path.parent))
+            writer.write_batch(batch)
+
+
+def _embed(batch: "pa.RecordBatch", cases: list[Case], schema: "pa.Schema", tally: _Tally) -> "pa.RecordBatch":
+    """The batch with the cases' images in its `image_NN` columns."""
+    import pyarrow as pa
+
+    slots: list[list[dict[str, Any] | None]] = [[None] * len(cases) for _ in EMBEDDED_COLUMNS]
+    for row, case in enumerate(cases):
+        present = [image for image in case.question.images if image.store.has(image.path)]
+        for image in present:
+            slots[image.slot - 1][row] = {"bytes": image.read(), "path": image.path}
+        tally.add(case, len(present))
+    kind = schema.field(EMBEDDED_COLUMNS[0]).type
+    columns = [*batch.columns, *(pa.array(values, kind) for values in slots)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _copy_images(case: Case, folder: Path) -> int:
+    """Copy the case's images to the same paths below the folder; how many there were."""
+    present = [image for image in case.question.images if image.store.has(image.path)]
+    for image in present:
+        _copy_image(image, folder)
+    return len(present)
+
+
+def _copy_image(image: Image, folder: Path) -> None:
+    target = folder / image.path
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(image.read())
+
+
+@contextmanager
+def _made_whole(out: Path) -> Iterator[Path]:
+    """A folder to write into, which becomes `out` at the end or vanishes."""
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise DataError("there is something already", file=out, remedy="name a folder that does not exist or is empty")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shelter = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
+    except OSError as error:
+        raise _cannot_write(out, error) from None
+    try:
+        # Inside the shelter, which is private, stands the folder with ordinary permissions.
+        folder = shelter / "whole"
+        folder.mkdir()
+        yield folder
+        folder.replace(out)
+    except OSError as error:
+        raise _cannot_write(out, error) from None
+    finally:
+        shutil.rmtree(shelter, ignore_errors=True)
+
+
+def _cannot_write(out: Path, error: OSError) -> DataError:
+    return DataError(f"cannot be written: {error.strerror}", file=out, remedy="check the folder and the free space")

@@ -1,0 +1,232 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from medthink.cases import embedded, export
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.export import Exported, export_benchmark
+from medthink.cases.rows import row_from_case
+from medthink.cli.door import enter
+from medthink.core.errors import DataError
+from medthink.core.jsonio import write_jsonl
+
+FORMS = [("jsonl", False), ("parquet", False), ("parquet", True)]
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def rows_of(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    return [(case.split, row_from_case(case)) for case in Benchmark.open(path)]
+
+
+@pytest.mark.parametrize(("form", "embed"), FORMS)
+@pytest.mark.parametrize(("back", "embed_back"), FORMS)
+def test_there_and_back_loses_nothing(
+    tiny_folder: Path, tmp_path: Path, form: Any, embed: bool, back: Any, embed_back: bool
+) -> None:
+    original = Benchmark.open(tiny_folder)
+    done = export_benchmark(original, tmp_path / "there", format=form, embed_images=embed)
+    assert done == Exported(cases=5, images=59, missing=0)
+    there = Benchmark.open(tmp_path / "there")
+    export_benchmark(there, tmp_path / "back", format=back, embed_images=embed_back)
+    for path in (tmp_path / "there", tmp_path / "back"):
+        assert rows_of(path) == rows_of(tiny_folder)
+        assert Benchmark.open(path).fingerprint() == original.fingerprint()
+
+
+def test_a_second_jsonl_export_gives_the_same_bytes(tiny_folder: Path, tmp_path: Path) -> None:
+    export_benchmark(Benchmark.open(tiny_folder), tmp_path / "a", format="jsonl")
+    export_benchmark(Benchmark.open(tmp_path / "a"), tmp_path / "b", format="parquet")
+    export_benchmark(Benchmark.open(tmp_path / "b"), tmp_path / "c", format="jsonl")
+    for split in ("train", "test"):
+        assert (tmp_path / f"a/{split}.jsonl").read_bytes() == (tmp_path / f"c/{split}.jsonl").read_bytes()
+
+
+def test_a_zip_becomes_a_folder_of_the_same_images(
+    tmp_path: Path, tiny_rows: Rows, folder_maker: Callable[..., Path]
+) -> None:
+    zipped = Benchmark.open(folder_maker(tmp_path / "zipped", tiny_rows, zipped=True))
+    export_benchmark(zipped, tmp_path / "out", format="jsonl")
+    assert list(Benchmark.open(tmp_path / "out").images.paths()) == list(zipped.images.paths())
+
+
+@pytest.mark.parametrize(("form", "embed"), FORMS)
+def test_images_missing_before_are_missing_after_and_counted(
+    tiny_folder: Path, tmp_path: Path, form: Any, embed: bool
+) -> None:
+    (tiny_folder / "images/case00300/300_1.jpg").unlink()
+    (tiny_folder / "images/case00301/301_2.jpg").unlink()
+    original = Benchmark.open(tiny_folder)
+    done = export_benchmark(original, tmp_path / "out", format=form, embed_images=embed)
+    assert (done.images, done.missing) == (57, 2)
+    copy = Benchmark.open(tmp_path / "out")
+    assert copy.fingerprint() == original.fingerprint()
+    assert not copy.images.has("images/case00300/300_1.jpg")
+
+
+def test_defective_cases_survive_too(tmp_path: Path, row_maker: Any) -> None:
+    rows = [
+        row_maker(1, options={}, correct_answer="", image_count=9),
+        row_maker(2, options={"A": "x", "Z": "y"}, CLINICAL_HISTORY=""),
+        row_maker(2, image_07_id="gap", image_07_path="../../escape.jpg"),
+        row_maker(4, big=2**63, mixed=1, flag=True),
+        row_maker(5, big=-1, mixed="x", flag=False, **{"with space": 1.5}),
+    ]
+    write_jsonl(tmp_path / "in/test.jsonl", rows)
+    original = Benchmark.open(tmp_path / "in")
+    for form in ("parquet", "jsonl"):
+        export_benchmark(original, tmp_path / form, format=form)
+        assert rows_of(tmp_path / form) == rows_of(tmp_path / "in")
+    assert not list(tmp_path.rglob("escape*"))
+
+
+def test_options_that_are_not_letters_survive(tmp_path: Path, row_maker: Any) -> None:
+    write_jsonl(tmp_path / "in/test.jsonl", [row_maker(1, options={"first": "x", "": "y"})])
+    export_benchmark(Benchmark.open(tmp_path / "in"), tmp_path / "out", format="parquet")
+    assert rows_of(tmp_path / "out") == rows_of(tmp_path / "in")
+
+
+def test_embedding_beside_a_column_of_that_name_is_refused(tmp_path: Path, row_maker: Any) -> None:
+    write_jsonl(tmp_path / "in/test.jsonl", [row_maker(1, image_03="taken")])
+    with pytest.raises(DataError, match="image_03"):
+        export_benchmark(Benchmark.open(tmp_path / "in"), tmp_path / "out", format="parquet", embed_images=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_failure_leaves_nothing_behind(tiny_folder: Path, tmp_path: Path, row_maker: Any, form: Any) -> None:
+    out = tmp_path / "deep/out"
+    write_jsonl(tiny_folder / "test.jsonl", [row_maker(300), row_maker(301, options=7)])
+    with pytest.raises(DataError, match="options"):
+        export_benchmark(Benchmark.open(tiny_folder), out, format=form)
+    assert list(out.parent.iterdir()) == []
+
+
+def test_a_full_disk_is_one_message_and_leaves_nothing(
+    tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(DataError, match="No space left"):
+        export_benchmark(Benchmark.open(tiny_folder), tmp_path / "out", format="jsonl")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny"]
+
+
+def test_what_stands_there_is_not_overwritten(tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/mine.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for name in ("full", "file"):
+        with pytest.raises(DataError, match="something already"):
+            export_benchmark(Benchmark.open(tiny_folder), tmp_path / name, format="jsonl")
+    (tmp_path / "empty").mkdir()
+    export_benchmark(Benchmark.open(tiny_folder), tmp_path / "empty", format="jsonl")
+    assert (tmp_path / "full/mine.txt").read_text() == "mine"
+    assert (tmp_path / "empty/test.jsonl").exists()
+
+
+def test_the_folder_has_ordinary_permissions(tiny_folder: Path, tmp_path: Path) -> None:
+    export_benchmark(Benchmark.open(tiny_folder), tmp_path / "out", format="jsonl")
+    (tmp_path / "plain").mkdir()
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+class TestEmbeddedImages:
+    @pytest.fixture
+    def embedded_folder(self, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setattr(export, "_GROUP_CASES_WITH_IMAGES", 2)
+        export_benchmark(Benchmark.open(tiny_folder), tmp_path / "e", format="parquet", embed_images=True)
+        return tmp_path / "e"
+
+    def test_they_are_read_by_path(self, embedded_folder: Path, tiny_folder: Path) -> None:
+        benchmark = Benchmark.open(embedded_folder)
+        assert benchmark.sources == "train.parquet, test.parquet; images: embedded in train.parquet, test.parquet"
+        original = Benchmark.open(tiny_folder).images
+        assert list(benchmark.images.paths()) == sorted(original.paths())
+        for path in original.paths():
+            assert benchmark.images.read(path) == original.read(path)
+        assert benchmark.images.problem("images/no.jpg") == "no such image"
+        assert benchmark.images.problem("../x.jpg")
+
+    def test_a_jsonl_beside_them_finds_them(self, embedded_folder: Path, tiny_folder: Path) -> None:
+        (tiny_folder / "test.jsonl").rename(embedded_folder / "test.jsonl")
+        benchmark = Benchmark.open(embedded_folder / "test.jsonl")
+        assert benchmark.sources == "test.jsonl; images: embedded in test.parquet"
+        assert all(image.read() for case in benchmark for image in case.question.images)
+
+    def test_every_chunk_is_read_once_when_cases_come_in_order(
+        self, embedded_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        benchmark = Benchmark.open(embedded_folder)
+        list(benchmark.images.paths())
+        asked: list[tuple[int, str]] = []
+        real = pq.ParquetFile.read_row_group
+
+        def spy(self: Any, group: int, columns: list[str], **options: Any) -> Any:
+            asked.append((self.metadata.num_rows * 100 + group, columns[0]))
+            return real(self, group, columns=columns, **options)
+
+        monkeypatch.setattr(pq.ParquetFile, "read_row_group", spy)
+        for case in benchmark:
+            for image in case.question.images:
+                image.read()
+        assert len(asked) == len(set(asked))
+        monkeypatch.setattr(embedded, "_CACHE_BYTES", 0)
+        assert benchmark.case(7).question.images[0].read()
+
+    def test_the_limits_hold(self, embedded_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(embedded, "MAX_IMAGE_BYTES", 5)
+        with pytest.raises(DataError, match="larger than"):
+            Benchmark.open(embedded_folder).case(300).question.images[0].read()
+
+    def test_plain_bytes_and_rows_without_bytes(self, tmp_path: Path, row_maker: Any) -> None:
+        rows = [row_maker(1, images=3), row_maker(2, images=3)]
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+        columns["image_01"] = [b"one", None]
+        columns["image_02"] = pa.array([{"bytes": b"two"}, {"bytes": None}])
+        columns["image_03"] = pa.array([{"bytes": None, "path": "elsewhere.jpg"}, None])
+        pq.write_table(pa.table(columns), tmp_path / "test.parquet")
+        first, second = Benchmark.open(tmp_path)
+        assert [image.read() for image in first.question.images[:2]] == [b"one", b"two"]
+        assert not second.question.images[0].store.has(second.question.images[0].path)
+        with pytest.raises(DataError, match="no bytes"):
+            first.question.images[2].read()
+
+
+class TestCommand:
+    def test_it_says_what_it_wrote(self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        words = ["data", "export", str(tiny_folder), str(tmp_path / "out"), "--format", "parquet", "--embed-images"]
+        assert enter(words) == 0
+        assert "5 cases, 59 images" in capsys.readouterr().out
+        (tiny_folder / "images/case00300/300_1.jpg").unlink()
+        assert enter([*words[:3], str(tmp_path / "out2"), "--format", "jsonl"]) == 0
+        assert "1 images are missing" in capsys.readouterr().err
+
+    def test_wrong_use_is_exit_2(self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        base = ["data", "export", str(tiny_folder), str(tmp_path / "out")]
+        assert enter(base) == 2
+        assert enter([*base, "--format", "csv"]) == 2
+        assert enter([*base, "--format", "jsonl", "--embed-images"]) == 2
+        assert "only parquet can embed" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_killed_export_leaves_no_benchmark(tiny_folder: Path, tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from medthink.cases.export import export_benchmark\n"
+        "from medthink.cases.benchmark import Benchmark\n"
+        "calls = []\n"
+        "def stop():\n    calls.append(1)\n    len(calls) == 3 and os.kill(os.getpid(), 9)\n"
+        "export_benchmark(Benchmark.open(sys.argv[1]), Path(sys.argv[2]), format='jsonl', progress=stop)"
+    )
+    command = [sys.executable, "-c", script, str(tiny_folder), str(tmp_path / "out")]
+    assert subprocess.run(command, check=False, env=os.environ).returncode == -9
+    assert not (tmp_path / "out").exists()

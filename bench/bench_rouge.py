@@ -1,6 +1,6 @@
 """Time ROUGE-1/2/L against `rouge-score` on the same made-up pairs, and print the ratios and the largest difference.
 
-    python bench/bench_rouge.py [--pairs 5845]
+python bench/bench_rouge.py [--pairs 5845]
 """
 
 import argparse
@@ -31,11 +31,15 @@ def make_pairs(n: int) -> list[tuple[str, str]]:
 
 
 def _make_pair(draw: random.Random, vocabulary: list[str], weights: list[float]) -> tuple[str, str]:
-    ref = [draw.choice(GLUE) if draw.random() < 0.4 else word
-           for word in draw.choices(vocabulary, weights, k=draw.randrange(30, 91))]
-    cand = [word if draw.random() < 0.35 else (draw.choice(GLUE) if draw.random() < 0.4 else other)
-            for word, other in zip(ref, draw.choices(vocabulary, weights, k=len(ref)), strict=True)
-            if draw.random() < 0.85]
+    ref = [
+        draw.choice(GLUE) if draw.random() < 0.4 else word
+        for word in draw.choices(vocabulary, weights, k=draw.randrange(30, 91))
+    ]
+    cand = [
+        word if draw.random() < 0.35 else (draw.choice(GLUE) if draw.random() < 0.4 else other)
+        for word, other in zip(ref, draw.choices(vocabulary, weights, k=len(ref)), strict=True)
+        if draw.random() < 0.85
+    ]
     return _punctuate(ref), _punctuate(cand)
 
 

@@ -16,9 +16,9 @@ from medthink.core.jsonio import encode_json
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def console() -> Console:
-    """Standard output, as wide as the terminal."""
-    return Console(highlight=False, soft_wrap=False)
+def console(*, stderr: bool = False) -> Console:
+    """Standard output (or error), as wide as the terminal."""
+    return Console(highlight=False, soft_wrap=False, stderr=stderr)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()) -> Table:
@@ -44,7 +44,7 @@ def progress() -> Progress:
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console(stderr=True),
         transient=True,
     )
 

@@ -2,16 +2,16 @@
 
 One SQLite file in WAL mode with `synchronous=FULL`: what was acknowledged survives `kill -9` and power loss. A single
 writer thread takes whatever is waiting and commits it together, so storage does not limit throughput. Resuming,
-caching, cost, audit and replay are all just reading this file.
+caching, cost, audit and replay are all just reading this file (`records`).
 """
 
 import asyncio
+import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,8 +19,7 @@ from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply
-
-CallState = Literal["open", "done", "failed"]
+from medthink.runs.records import Records
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -34,7 +33,7 @@ CREATE TABLE IF NOT EXISTS calls (
   reply TEXT,                        -- the reply, when done
   error_kind TEXT,                   -- why it failed, when failed
   error_detail TEXT,
-  cost_usd REAL,                     -- NULL when the price is not known
+  cost_usd REAL DEFAULT 0,           -- all sessions together; NULL when the price is not known
   started_at TEXT NOT NULL,
   ended_at TEXT
 ) STRICT;
@@ -56,6 +55,9 @@ CREATE TABLE IF NOT EXISTS predictions (
 ) STRICT;
 """
 
+# A call that failed in an earlier session was paid for too; one unknown price makes the sum unknown.
+_ADD_COST = "cost_usd = cost_usd + ?"
+
 
 class Call(NamedTuple):
     """A call about to be made."""
@@ -65,23 +67,6 @@ class Call(NamedTuple):
     case_id: int
     kind: str
     request: dict[str, Any]
-
-
-class Totals(NamedTuple):
-    """What a ledger adds up to; `cost_usd` is None as soon as one answered call has no known price."""
-
-    calls: dict[CallState, int]
-    attempts: int
-    unknown_attempts: int
-    cost_usd: float | None
-
-
-class Finished(NamedTuple):
-    """A call that was made and answered earlier."""
-
-    id: int
-    reply: Reply
-    cost_usd: float | None
 
 
 _Statement = tuple[str, tuple[Any, ...]]
@@ -94,13 +79,13 @@ class _Order(NamedTuple):
     done: "asyncio.Future[None] | None" = None
 
 
-class Ledger:
+class Ledger(Records):
     """The open ledger of a run; one process at a time writes it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._reader = _connect(path)
+            super().__init__(_connect(path))
             self._reader.executescript(_SCHEMA)
             self._close_open_calls()
         except sqlite3.Error as error:
@@ -108,13 +93,6 @@ class Ledger:
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write_orders, name="ledger", daemon=True)
         self._writer.start()
-
-    def finished(self, key: str) -> Finished | None:
-        """The call's outcome, if it was answered before."""
-        row = self._reader.execute(
-            "SELECT id, reply, cost_usd FROM calls WHERE key = ? AND state = 'done'", (key,)
-        ).fetchone()
-        return None if row is None else Finished(row[0], msgspec.json.decode(row[1], type=Reply), row[2])
 
     async def intend(self, call: Call) -> None:
         """Commit that this call is about to be made; a call that failed before is opened again."""
@@ -137,18 +115,19 @@ class Ledger:
         """Commit the reply; returns the call's id."""
         await self._commit(
             (
-                "UPDATE calls SET state = 'done', reply = ?, cost_usd = ?, ended_at = ? WHERE key = ?",
+                f"UPDATE calls SET state = 'done', reply = ?, {_ADD_COST}, ended_at = ? WHERE key = ?",
                 (msgspec.json.encode(reply).decode(), cost_usd, now_utc(), key),
             )
         )
         return int(self._reader.execute("SELECT id FROM calls WHERE key = ?", (key,)).fetchone()[0])
 
-    async def fail(self, key: str, *, kind: str, detail: str) -> None:
+    async def fail(self, key: str, *, kind: str, detail: str, cost_usd: float | None) -> None:
         """Commit that the call failed for good in this session; the next one tries again."""
         await self._commit(
             (
-                "UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, ended_at = ? WHERE key = ?",
-                (kind, detail, now_utc(), key),
+                f"UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, {_ADD_COST}, ended_at = ?"
+                " WHERE key = ?",
+                (kind, detail, cost_usd, now_utc(), key),
             )
         )
 
@@ -158,32 +137,28 @@ class Ledger:
             ("INSERT OR REPLACE INTO predictions VALUES (?, ?, ?, ?)", (case_id, sample, state, body.decode()))
         )
 
-    def totals(self) -> Totals:
-        """Calls by state, attempts sent, and money."""
-        calls = dict(self._reader.execute("SELECT state, count(*) FROM calls GROUP BY state"))
-        sent, unknown = self._reader.execute(
-            "SELECT count(*), ifnull(sum(outcome = 'unknown'), 0) FROM attempts WHERE is_sent"
-        ).fetchone()
-        cost, unpriced = self._reader.execute(
-            "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls WHERE state = 'done'"
-        ).fetchone()
-        return Totals(calls, sent, unknown, None if unpriced else cost)
-
-    def predictions(self) -> Iterator[bytes]:
-        """The predictions' JSON texts, ordered by case and sample."""
-        for (body,) in self._reader.execute("SELECT body FROM predictions ORDER BY case_id, sample"):
-            yield body.encode()
-
-    def forget_predictions(self) -> None:
-        """Start a session with none: each is made again, its calls answered from the ledger."""
+    def take_in(self, other: Path) -> None:
+        """Copy another ledger's records into this one; its calls get new ids, here and in its predictions."""
+        shift = self._reader.execute("SELECT ifnull(max(id), 0) FROM calls").fetchone()[0]
+        self._reader.execute("ATTACH ? AS other", (str(other),))
         with self._reader:
-            self._reader.execute("DELETE FROM predictions")
+            columns = ", ".join(row[1] for row in self._reader.execute("PRAGMA table_info(calls)") if row[1] != "id")
+            self._reader.execute(
+                f"INSERT INTO calls (id, {columns}) SELECT id + ?, {columns} FROM other.calls", (shift,)
+            )
+            self._reader.execute("INSERT INTO attempts SELECT * FROM other.attempts")
+            self._reader.execute(
+                "INSERT INTO predictions SELECT case_id, sample, state, json_set(body, '$.calls', json(("
+                "SELECT json_group_array(value + ?) FROM json_each(body, '$.calls')))) FROM other.predictions",
+                (shift,),
+            )
+        self._reader.execute("DETACH other")
 
     def close(self) -> None:
         """Write what is waiting, and close."""
         self._orders.put(None)
         self._writer.join()
-        self._reader.close()
+        super().close()
 
     async def _commit(self, statement: _Statement) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -199,7 +174,7 @@ class Ledger:
             error = _write_together(connection, [order.statement for order in orders])
             for order in orders:
                 if order.done is not None:
-                    order.done.get_loop().call_soon_threadsafe(_tell, order.done, error)
+                    _report(order.done, error)
         connection.close()
 
     def _take_waiting(self, first: _Order) -> tuple[list[_Order], bool]:
@@ -239,6 +214,12 @@ def _write_together(connection: sqlite3.Connection, statements: list[_Statement]
     except sqlite3.Error as error:
         return error
     return None
+
+
+def _report(done: "asyncio.Future[None]", error: sqlite3.Error | None) -> None:
+    # Whoever waited may be gone, and its loop with it; the record is on disk all the same.
+    with contextlib.suppress(RuntimeError):
+        done.get_loop().call_soon_threadsafe(_tell, done, error)
 
 
 def _tell(done: "asyncio.Future[None]", error: sqlite3.Error | None) -> None:

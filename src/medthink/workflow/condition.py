@@ -39,6 +39,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     summary: Source = "none"
     single_call: bool = False
     prompt_set: str = "default"
+    use_schema: bool = True
     image_max_side: int | None = None
     image_max_bytes: int | None = None
     effort: Effort | None = None
@@ -140,6 +141,7 @@ def _describe_rest(condition: Condition) -> list[str]:
         (condition.findings != "none", f"{condition.findings} findings"),
         (condition.summary != "none", f"{condition.summary} summary"),
         (condition.single_call, "single call"),
+        (not condition.use_schema, "no schema"),
     ]
     return [text for is_said, text in words if is_said] + _describe_settings(condition)
 

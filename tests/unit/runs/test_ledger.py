@@ -45,7 +45,7 @@ def test_an_intended_or_failed_call_is_not_finished(ledger):
     async def scene():
         await ledger.intend(call("k1"))
         assert ledger.finished("k1") is None
-        await ledger.fail("k1", kind="server", detail="500")
+        await ledger.fail("k1", kind="server", detail="500", cost_usd=0.0)
         assert ledger.finished("k1") is None
         await ledger.intend(call("k1"))
         await ledger.settle("k1", REPLY, cost_usd=None)
@@ -102,7 +102,7 @@ def test_totals_add_up(ledger):
         await asyncio.gather(finish(ledger, "k1"), finish(ledger, "k2"))
         await ledger.intend(call("k3"))
         ledger.note_attempt("k3", attempt(1, "server"))
-        await ledger.fail("k3", kind="server", detail="500")
+        await ledger.fail("k3", kind="server", detail="500", cost_usd=0.0)
 
     asyncio.run(scene())
     totals = ledger.totals()

@@ -1,0 +1,103 @@
+"""`medthink doctor`: what this installation has and what it lacks."""
+
+import os
+import platform
+import shutil
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from medthink import __version__
+from medthink.cli.show import console, print_json, table
+
+KEYS = {
+    "OPENAI_API_KEY": "openai/…",
+    "ANTHROPIC_API_KEY": "anthropic/…",
+    "GEMINI_API_KEY": "google/…",
+    "GOOGLE_API_KEY": "google/…",
+    "MEDTHINK_SERVER_KEY": "server/…, where the server wants one",
+    "HF_TOKEN": "medthink data pull, where the hub wants one",
+}
+EXTRAS = {
+    "radcliq": ("torch", "transformers", "radgraph"),
+    "web": ("litestar", "uvicorn", "jinja2", "sqlalchemy", "alembic"),
+    "ray": ("ray",),
+    "inspect": ("inspect_ai",),
+}
+GIB = 1024**3
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(as_json: bool) -> None:
+    """Say what is installed, which extras, keys and weights are there, and how much disk is free.
+
+    The values of keys are never read out, only whether they are set.
+
+    Example: medthink doctor --json
+    """
+    found = examine()
+    if as_json:
+        print_json(found)
+        return
+    out = console()
+    out.print(f"MedThink {found['medthink']} on Python {found['python']}, {found['platform']}")
+    out.print(f"Disk: {found['disk_free_gib']} GiB free here\n")
+    for title, columns, rows in _sections(found):
+        out.print(table(title, columns, rows))
+        out.print()
+
+
+def examine() -> dict[str, object]:
+    """Everything the doctor knows, as plain data."""
+    from medthink.cases.images import decoder_versions
+    from medthink.metrics.radcliq.weights import find_weights
+
+    return {
+        "medthink": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "disk_free_gib": round(shutil.disk_usage(Path.cwd()).free / GIB, 1),
+        "decoders": decoder_versions(),
+        "packages": {name: _version(name) for name in _required()},
+        "extras": {extra: all(find_spec(module) for module in modules) for extra, modules in EXTRAS.items()},
+        "keys": {name: bool(os.environ.get(name)) for name in KEYS},
+        "weights": find_weights(),
+    }
+
+
+def _sections(found: dict[str, object]) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    def rows(name: str) -> dict[str, object]:
+        part = found[name]
+        assert isinstance(part, dict)
+        return part
+
+    return [
+        ("Packages", ("package", "version"), [(name, str(v or "missing")) for name, v in rows("packages").items()]),
+        ("Image decoders", ("decoder", "version"), [(name, str(v)) for name, v in rows("decoders").items()]),
+        (
+            "Extras",
+            ("extra", "state", "how to add it"),
+            [
+                (name, "installed" if there else "–", "" if there else f"pip install 'medthink[{name}]'")
+                for name, there in rows("extras").items()
+            ],
+        ),
+        ("Keys", ("variable", "state", "for"), [(n, "set" if s else "–", KEYS[n]) for n, s in rows("keys").items()]),
+        ("Weights", ("for", "where"), [(name, str(where or "not found")) for name, where in rows("weights").items()]),
+    ]
+
+
+def _required() -> list[str]:
+    """The names of the packages of the default install."""
+    lines = requires("medthink") or []
+    return sorted(line.split(">")[0].split("=")[0].split("<")[0] for line in lines if "extra ==" not in line)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

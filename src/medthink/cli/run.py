@@ -1,0 +1,141 @@
+"""`medthink run`: a model and a task under a condition, over a benchmark's cases, every call kept on disk."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from medthink.cli.conditions import condition_flags, read_condition
+from medthink.cli.show import console, print_json
+from medthink.core.errors import UsageError
+from medthink.workflow.tasks import TASKS
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+    from medthink.runs.session import Order, Session
+
+
+@click.command()
+@click.argument("data", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--model", metavar="SPEC", help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, baseline/NAME, replay/RUN."
+)
+@click.option("--task", type=click.Choice(list(TASKS)), default="answer", show_default=True, help="What is asked.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder; made, or continued.")
+@click.option("--split", default="test", show_default=True, help="Which split.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
+@click.option("--cases", metavar="ID,ID…", help="Only these cases.")
+@click.option("--shard", metavar="I/N", help="Only the I-th of N parts; put them together with medthink merge.")
+@click.option(
+    "--base-url", "base_urls", multiple=True, metavar="URL", help="Where the server is; several are balanced."
+)
+@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight.")
+@click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests a minute.")
+@click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens a minute.")
+@click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds for one reply.")
+@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop before the run costs more.")
+@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
+@click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
+@click.option("--dry-run", is_flag=True, help="Count calls, tokens, images and cost; send nothing.")
+@click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
+@click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Say how far a run is, and leave.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@condition_flags
+def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
+    """Run a model over the cases of DATA, keeping every call on disk.
+
+    Run the same command again to continue after an interruption: what was answered is never asked again.
+
+    \b
+    Example: medthink run bench/ --model baseline/retrieval --task twi --out runs/retrieval
+    Example: medthink run bench/ --model server/qwen --base-url http://localhost:8000/v1 --out runs/qwen
+    """
+    from medthink.cli import run_views as views
+
+    if status is not None:
+        views.show_status(status, as_json=as_json)
+        return
+    transport = _read_transport(flags)
+    order = _read_order(data, flags, needs_out=not (dry_run or show_prompts))
+    if show_prompts:
+        views.show_prompts(order)
+    elif dry_run:
+        views.show_estimate(order, transport, as_json=as_json)
+    else:
+        _carry_out(order, transport, as_json=as_json)
+
+
+def _carry_out(order: "Order", transport: "Transport", *, as_json: bool) -> None:
+    from medthink.cli.run_views import RunProgress
+    from medthink.runs.session import carry_out
+
+    out = console(stderr=True)
+    out.print(f"{order.model} · {order.task} · {order.condition.label()} → {order.out}")
+    try:
+        with RunProgress(order) as progress:
+            session = carry_out(order, transport=transport, listener=progress.see)
+    except KeyboardInterrupt:
+        out.print(f"Stopped. {order.out} keeps every finished call; run the same command again to continue.")
+        raise
+    _show_session(session, as_json=as_json)
+    if session.stopped_by is not None:
+        raise session.stopped_by
+
+
+def _show_session(session: "Session", *, as_json: bool) -> None:
+    from medthink.cli.run_views import show_progress
+
+    manifest = session.run.manifest
+    if as_json:
+        from msgspec import to_builtins
+
+        print_json(to_builtins(manifest) | {"run": str(session.run.path), "calls_made_now": session.calls_made})
+        return
+    show_progress(session.run.path, manifest)
+    console().print(f"{session.calls_made} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
+
+
+def _read_order(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "Order":
+    from medthink.runs.manifest import Selection, parse_shard
+    from medthink.runs.session import Order
+
+    model, out = flags.pop("model"), flags.pop("out")
+    missing = [name for name, value in (("DATA", data), ("--model", model)) if value is None]
+    if missing or (needs_out and out is None):
+        raise UsageError(f"{', '.join(missing) or '--out'} is missing", remedy="medthink run --help shows an example")
+    assert data is not None
+    task, shard, cases = flags.pop("task"), flags.pop("shard"), flags.pop("cases")
+    selection = Selection(
+        split=flags.pop("split"),
+        limit=flags.pop("limit"),
+        cases=_read_case_ids(cases),
+        shard=None if shard is None else parse_shard(shard),
+    )
+    limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
+    condition = read_condition(task, flags)
+    return Order(
+        benchmark=data, model=model, out=out or Path(), task=task, condition=condition, selection=selection, **limits
+    )
+
+
+def _read_case_ids(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    words = text.replace(",", " ").split()
+    if not words or not all(word.isdecimal() for word in words):
+        raise UsageError(f"not case numbers: {text!r}", remedy="write them as --cases 12,345")
+    return tuple(sorted({int(word) for word in words}))
+
+
+def _read_transport(flags: dict[str, Any]) -> "Transport":
+    from medthink.models.limits import Pace
+    from medthink.models.transport import Transport
+
+    return Transport(
+        pace=Pace(
+            concurrency=flags.pop("concurrency"),
+            requests_per_minute=flags.pop("rpm"),
+            tokens_per_minute=flags.pop("tpm"),
+        ),
+        timeout_s=flags.pop("timeout"),
+    )

@@ -1,0 +1,148 @@
+"""What `medthink run` shows: progress while it works, how far a run is, an estimate, the prompts."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cli.show import console, plain, print_json, table
+from medthink.core.jsonio import encode_json
+from medthink.models.request import Request, TextPart
+from medthink.runs.manifest import Manifest, Progress, read_manifest
+from medthink.runs.prediction import Prediction
+from medthink.runs.records import Records
+from medthink.runs.rehearsal import estimate, rehearse
+from medthink.runs.session import Order, count_cases, select_cases, summarise
+from medthink.workflow.ask import Prompt
+from medthink.workflow.tasks import find_task
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
+
+class RunProgress:
+    """A bar with cases, rate, spend and states, on standard error."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._states: dict[str, int] = {}
+        self._cost: float | None = 0.0
+        self._task = TaskID(0)
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console(stderr=True),
+            transient=True,
+        )
+
+    def __enter__(self) -> "RunProgress":
+        total = count_cases(Benchmark.open(self._order.benchmark), self._order.selection)
+        self._task = self._bars.add_task("cases", total=total * self._order.condition.samples, note="")
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def see(self, prediction: Prediction) -> None:
+        """Take in one more prediction."""
+        self._states[prediction.state] = self._states.get(prediction.state, 0) + 1
+        self._cost = None if self._cost is None or prediction.cost_usd is None else self._cost + prediction.cost_usd
+        self._bars.update(self._task, advance=1, note=f"{_states(self._states)} · {_money(self._cost)}")
+
+
+def show_status(run: Path, *, as_json: bool) -> None:
+    """Say how far a run is, reading beside whoever is writing it."""
+    manifest = read_manifest(run)
+    total = count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
+    records = Records.open(run)
+    progress = summarise(records, total)
+    records.close()
+    if as_json:
+        print_json(to_builtins(manifest) | {"progress": to_builtins(progress)})
+    else:
+        _show(run, manifest, progress)
+
+
+def show_progress(run: Path, manifest: Manifest) -> None:
+    """The table at the end of a session."""
+    assert manifest.progress is not None
+    _show(run, manifest, manifest.progress)
+
+
+def show_estimate(order: Order, transport: "Transport", *, as_json: bool) -> None:
+    """What the run would take."""
+    from medthink.runs.answerers import open_answerer
+
+    benchmark = Benchmark.open(order.benchmark)
+    answerer = open_answerer(
+        order.model, benchmark=benchmark, base_urls=order.base_urls, transport=transport, prices=order.prices
+    )
+    made = estimate(
+        select_cases(benchmark, order.selection),
+        find_task(order.task, order.condition),
+        order.condition,
+        benchmark=benchmark[order.selection.split],
+        answerer=answerer,
+    )
+    if as_json:
+        print_json(to_builtins(made))
+        return
+    rows = [
+        ("cases", f"{made.cases:,}"),
+        ("calls", f"{made.calls:,}"),
+        ("images sent", f"{made.images:,}"),
+        ("upload", f"{made.upload_bytes / 1e6:,.1f} MB"),
+        ("input tokens, estimated", f"{made.input_tokens:,}"),
+        ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
+        ("cost, estimated", _money(made.cost_usd)),
+    ]
+    console().print(table(f"{order.model} · {order.task} · {order.condition.label()}", ("", ""), rows))
+
+
+def show_prompts(order: Order) -> None:
+    """Print every request of the first case, exactly as it would be sent; images by digest."""
+
+    def witness(prompt: Prompt, request: Request) -> None:
+        click.echo(f"──── {prompt.kind} " + "─" * 60)
+        click.echo(f"[system]\n{plain(request.system)}\n\n[user]")
+        for part in request.parts:
+            click.echo(plain(part.text) if isinstance(part, TextPart) else f"[{part!r}]")
+        if request.schema is not None:
+            click.echo(f"\n[schema {request.schema.name}] {encode_json(request.schema.definition).decode()}")
+        click.echo()
+
+    benchmark = Benchmark.open(order.benchmark)
+    first = next(select_cases(benchmark, order.selection))
+    task = find_task(order.task, order.condition)
+    rehearse(
+        [first], task, order.condition, witness, benchmark=benchmark[order.selection.split], filler="⟨earlier reply⟩"
+    )
+
+
+def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
+    rows = [
+        ("model", f"{manifest.model} (reported: {', '.join(progress.reported_models) or '–'})"),
+        ("task and condition", f"{manifest.task} · {manifest.condition_label}"),
+        ("cases", f"{sum(progress.states.values())} of {progress.cases} done: {_states(progress.states)}"),
+        ("calls", f"{_states(progress.calls)}; {progress.attempts} attempts sent"),
+        ("cost", _money(progress.cost_usd)),
+        ("state", "complete" if progress.is_complete else "unfinished: run the same command again"),
+    ]
+    console().print(table(str(run), ("", ""), rows))
+
+
+def _states(states: dict[str, int]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in sorted(states.items(), key=lambda item: -item[1])) or "none"
+
+
+def _money(cost_usd: float | None) -> str:
+    return "cost unknown" if cost_usd is None else f"${cost_usd:,.4f}"

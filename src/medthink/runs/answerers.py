@@ -1,0 +1,163 @@
+"""Who answers a run's prompts: a model behind HTTP, an embedded baseline, or another run's ledger."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from medthink.core.errors import UsageError
+from medthink.models.errors import ModelError
+from medthink.models.prices import Price, load_prices
+from medthink.models.request import Attempt, Reply, Request, Usage
+from medthink.models.tokens import estimate_input_tokens
+from medthink.runs.records import Records
+from medthink.workflow.ask import Prompt
+
+if TYPE_CHECKING:
+    from medthink.baselines.reader import Reader
+    from medthink.cases.benchmark import Benchmark
+    from medthink.models.transport import Transport
+
+NoteAttempt = Callable[[Attempt], None]
+
+# What a reply is set aside for when --max-tokens does not limit it: a long one of a reasoning model.
+_ASSUMED_OUTPUT_TOKENS = 16_384
+
+
+class Answerer(Protocol):
+    """Whoever stands under `ask`."""
+
+    spec: str
+    concurrency: int
+
+    async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:
+        """Answer, telling of every attempt, or raise ModelError."""
+
+    def cost_usd(self, usage: Usage | None) -> float | None:
+        """What these tokens cost; None when the price or the tokens are not known."""
+
+    def input_tokens(self, request: Request) -> int:
+        """About how many tokens the request has, images included."""
+
+    def worst_cost_usd(self, request: Request) -> float | None:
+        """The most that this call may cost; None when that cannot be known."""
+
+    async def close(self) -> None:
+        """Let go of what is held open."""
+
+
+class ModelAnswerer:
+    """A model behind HTTP."""
+
+    def __init__(
+        self, spec: str, *, base_urls: tuple[str, ...], transport: "Transport | None", price: Price | None
+    ) -> None:
+        from medthink.models.catalog import open_model
+
+        self.spec = spec
+        self._model = open_model(spec, base_urls=base_urls, transport=transport, on_attempt=self._tell)
+        self._price = price
+        self._notes: dict[int, NoteAttempt] = {}
+        self.concurrency = self._model.transport.pace.concurrency
+
+    async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+        """Send the request."""
+        self._notes[id(request)] = note
+        try:
+            return await self._model.generate(request)
+        finally:
+            del self._notes[id(request)]
+
+    def cost_usd(self, usage: Usage | None) -> float | None:
+        """The price of the tokens."""
+        return None if self._price is None or usage is None else self._price.cost_usd(usage)
+
+    def input_tokens(self, request: Request) -> int:
+        """By the provider's own rules for images."""
+        return estimate_input_tokens(request, self._model.target.provider, self._model.target.name)
+
+    def worst_cost_usd(self, request: Request) -> float | None:
+        """The price of the estimated input and of all the output allowed."""
+        if self._price is None:
+            return None
+        tokens = self.input_tokens(request)
+        return self._price.cost_usd(Usage(input=tokens, output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._model.close()
+
+    def _tell(self, request: Request, attempt: Attempt) -> None:
+        self._notes[id(request)](attempt)
+
+
+class _Free:
+    """Costs nothing and counts no tokens: nothing leaves this machine."""
+
+    concurrency = 8
+
+    def cost_usd(self, usage: Usage | None) -> float | None:  # noqa: ARG002
+        """Nothing."""
+        return 0.0
+
+    def input_tokens(self, request: Request) -> int:  # noqa: ARG002
+        """None are counted."""
+        return 0
+
+    def worst_cost_usd(self, request: Request) -> float | None:  # noqa: ARG002
+        """Nothing."""
+        return 0.0
+
+
+class BaselineAnswerer(_Free):
+    """An embedded reader: it answers a prompt's structure instead of its text."""
+
+    def __init__(self, spec: str, reader: "Reader") -> None:
+        self.spec = spec
+        self._reader = reader
+
+    async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+        """Let the reader answer."""
+        return self._reader.answer(prompt, sample=request.sample)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class ReplayAnswerer(_Free):
+    """Another run's ledger: what was asked there is answered as it was then; anything else fails."""
+
+    def __init__(self, spec: str, run: Path) -> None:
+        self.spec = spec
+        self._records = Records.open(run)
+
+    async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+        """The reply on record for this very request."""
+        reply = self._records.replay(request.key())
+        if reply is None:
+            raise ModelError("unsupported", f"the replayed run never asked this {prompt.kind} prompt")
+        return reply
+
+    async def close(self) -> None:
+        """Close the other ledger."""
+        self._records.close()
+
+
+def open_answerer(
+    spec: str,
+    *,
+    benchmark: "Benchmark",
+    base_urls: tuple[str, ...] = (),
+    transport: "Transport | None" = None,
+    prices: Path | None = None,
+) -> Answerer:
+    """Whoever the model spec names; what it needs is imported now and not before."""
+    provider, _, name = spec.partition("/")
+    if base_urls and provider in ("baseline", "replay"):
+        raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
+    if provider == "baseline":
+        from medthink.baselines import open_reader
+
+        return BaselineAnswerer(spec, open_reader(name, benchmark))
+    if provider == "replay":
+        return ReplayAnswerer(spec, Path(name))
+    return ModelAnswerer(spec, base_urls=base_urls, transport=transport, price=load_prices(prices).find(spec))

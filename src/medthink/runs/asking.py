@@ -1,0 +1,148 @@
+"""`ask` for one case: prompt to request, request through the ledger, reply or `Unanswered` back to the task."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from medthink.cases.case import Image
+from medthink.core.digest import digest_value
+from medthink.models.errors import ErrorKind, ModelError
+from medthink.models.request import ImagePart, MediaType, Reply, Request, TextPart, Usage
+from medthink.runs.answerers import Answerer
+from medthink.runs.budget import Budget
+from medthink.runs.ledger import Call, Ledger
+from medthink.workflow.ask import Prompt, Unanswered, Unfinished
+from medthink.workflow.condition import Condition
+
+# What is wrong with the whole run, not with this call: going on would only repeat it.
+_STOPS_THE_RUN: frozenset[ErrorKind] = frozenset({"auth", "quota"})
+_STATES: dict[str, Unfinished] = {"truncated": "truncated", "refused": "refused", "filtered": "refused"}
+
+
+class Spent(NamedTuple):
+    """What one call of a case used."""
+
+    call_id: int
+    usage: Usage | None
+    cost_usd: float | None
+    latency_s: float
+
+
+class Desk:
+    """Where calls are made: answered from the ledger where they were made before, else asked and recorded."""
+
+    def __init__(self, answerer: Answerer, ledger: Ledger, budget: Budget) -> None:
+        self.answerer = answerer
+        self.made = 0
+        self._ledger = ledger
+        self._budget = budget
+
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+        """Answer the request once and for all, or raise Unanswered."""
+        content = request.content()
+        asked = digest_value(content)
+        key = digest_value([self.answerer.spec, case_id, asked])
+        if (found := self._ledger.finished(key)) is not None:
+            return found.reply, _spent(found.id, found.reply, found.cost_usd)
+        reserved = self._budget.reserve(self.answerer.worst_cost_usd(request))
+        cost: float | None = 0.0
+        try:
+            await self._ledger.intend(Call(key, asked, case_id, prompt.kind, content))
+            self.made += 1
+            reply = await self.answerer.answer(prompt, request, lambda one: self._ledger.note_attempt(key, one))
+            cost = self.answerer.cost_usd(reply.usage and reply.usage + reply.wasted)
+            call_id = await self._ledger.settle(key, reply, cost_usd=cost)
+        except ModelError as error:
+            # What failed attempts used was paid for too.
+            cost = self.answerer.cost_usd(error.usage) if error.usage else 0.0
+            await self._ledger.fail(key, kind=error.kind, detail=error.detail, cost_usd=cost)
+            if error.kind in _STOPS_THE_RUN:
+                raise
+            raise _unanswered(error) from None
+        finally:
+            self._budget.settle(reserved, cost)
+        return reply, _spent(call_id, reply, cost)
+
+
+class CaseAsk:
+    """`ask` for one case and sample; its images are encoded once and shared by the steps."""
+
+    def __init__(self, desk: Desk, condition: Condition, *, case_id: int, sample: int) -> None:
+        self._desk = desk
+        self._condition = condition
+        self._case_id = case_id
+        self._sample = sample
+        self._parts: dict[str, ImagePart] = {}
+        self.spent: list[Spent] = []
+
+    async def __call__(self, prompt: Prompt) -> Reply:
+        """Ask one thing."""
+        request = await self._request(prompt)
+        reply, spent = await self._desk.call(prompt, request, self._case_id)
+        self.spent.append(spent)
+        if reply.stop in _STATES:
+            raise Unanswered(_STATES[reply.stop], f"the reply to the {prompt.kind} prompt was {reply.stop}")
+        return reply
+
+    async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
+        """Ask several things side by side, seeing all to their end before one that failed is reported."""
+        outcomes = await asyncio.gather(*(self._try(prompt) for prompt in prompts))
+        replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+        if len(replies) == len(outcomes):
+            return replies
+        first = next(outcome for outcome in outcomes if isinstance(outcome, Unanswered))
+        kept = [outcome if isinstance(outcome, Reply) else None for outcome in outcomes]
+        raise Unanswered(first.state, first.detail, kept)
+
+    async def _try(self, prompt: Prompt) -> Reply | Unanswered:
+        try:
+            return await self(prompt)
+        except Unanswered as stop:
+            return stop
+
+    async def _request(self, prompt: Prompt) -> Request:
+        images = [part for part in prompt.parts if isinstance(part, Image)]
+        new = [image for image in images if image.path not in self._parts]
+        if self._condition.image_max_side or self._condition.image_max_bytes:
+            # Making images smaller takes milliseconds each: not on the loop that feeds every other call.
+            await asyncio.to_thread(self._encode, new)
+        else:
+            self._encode(new)
+        return request_for(prompt, self._condition, self._sample, self._parts)
+
+    def _encode(self, images: list[Image]) -> None:
+        for image in images:
+            self._parts[image.path] = encode_image(image, self._condition)
+
+
+def encode_image(image: Image, condition: Condition) -> ImagePart:
+    """The image as it is sent: its own bytes, unless the condition allows to make it smaller."""
+    from medthink.cases.images import prepare
+
+    ready = prepare(
+        image.read(), max_side=condition.image_max_side, max_bytes=condition.image_max_bytes, name=image.path
+    )
+    media_type: MediaType = "image/png" if ready.media_type == "image/png" else "image/jpeg"
+    return ImagePart.from_bytes(ready.data, media_type, width=ready.width, height=ready.height)
+
+
+def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[str, ImagePart]) -> Request:
+    """What is sent for a prompt under a condition; `parts` holds its images by path."""
+    return Request(
+        system=prompt.system,
+        parts=tuple(parts[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts),
+        schema=prompt.schema if condition.use_schema else None,
+        max_tokens=condition.max_tokens,
+        temperature=condition.temperature,
+        effort=condition.effort,
+        sample=sample,
+    )
+
+
+def _unanswered(error: ModelError) -> Unanswered:
+    detail = f"{error.detail} → {error.remedy}" if error.remedy else error.detail
+    return Unanswered("failed", f"{error.kind}: {detail}")
+
+
+def _spent(call_id: int, reply: Reply, cost_usd: float | None) -> Spent:
+    return Spent(call_id, reply.usage, cost_usd, reply.latency_s)

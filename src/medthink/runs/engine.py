@@ -1,0 +1,78 @@
+"""The engine: cases in, predictions in the ledger, a bounded number under way at any time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+import msgspec
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.runs.asking import CaseAsk, Desk
+from medthink.runs.budget import BudgetReached
+from medthink.runs.ledger import Ledger
+from medthink.runs.prediction import Prediction, make_prediction
+from medthink.runs.showing import Showing
+from medthink.workflow.condition import Condition
+from medthink.workflow.tasks import Task
+
+Listener = Callable[[Prediction], None]
+Work = tuple[Case, int]
+
+
+class Engine:
+    """Takes cases through a task; storage, limits and money are the desk's business."""
+
+    def __init__(
+        self, task: Task, condition: Condition, *, desk: Desk, ledger: Ledger, benchmark: Benchmark, listener: Listener
+    ) -> None:
+        self._task = task
+        self._condition = condition
+        self._desk = desk
+        self._ledger = ledger
+        self._listener = listener
+        self._showing = Showing(condition, benchmark)
+
+    async def run(self, cases: Iterable[Case]) -> BudgetReached | None:
+        """Take every case through the task; returns what stopped it early, if the budget did."""
+        work = ((case, sample) for case in cases for sample in range(self._condition.samples))
+        return await work_through(work, self._predict, workers=self._desk.answerer.concurrency)
+
+    async def _predict(self, work: Work) -> None:
+        case, sample = work
+        shown, cues = self._showing.show(case)
+        ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample)
+        outcome = await self._task.run(shown.question, cues, ask, self._condition)
+        prediction = make_prediction(case, sample, shown, outcome, ask.spent)
+        await self._ledger.save_prediction(
+            case.id, sample, state=prediction.state, body=msgspec.json.encode(prediction)
+        )
+        self._listener(prediction)
+
+
+async def work_through(
+    work: Iterable[Work], handle: Callable[[Work], Awaitable[None]], *, workers: int
+) -> BudgetReached | None:
+    """Handle everything with so many workers; when the budget is reached, finish what is under way and stop."""
+    source = iter(work)
+    stops: list[BudgetReached] = []
+
+    async def worker() -> None:
+        for one in _until_stopped(source, stops):
+            try:
+                await handle(one)
+            except BudgetReached as stop:
+                stops.append(stop)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(worker())
+    except BaseExceptionGroup as failures:
+        # One cause is enough to act on, and it is what the command line knows how to show.
+        raise failures.exceptions[0] from None
+    return stops[0] if stops else None
+
+
+def _until_stopped(source: Iterator[Work], stops: list[BudgetReached]) -> Iterator[Work]:
+    while not stops and (one := next(source, None)) is not None:
+        yield one

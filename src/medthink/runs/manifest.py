@@ -1,0 +1,120 @@
+"""`run.json`: what was asked of a run, and how far it came."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medthink import __version__
+from medthink.core.digest import digest_value, seed_from
+from medthink.core.errors import DataError, LedgerError, UsageError
+from medthink.core.jsonio import read_json, write_json
+from medthink.workflow.condition import Condition
+
+FORMAT = 1
+# What may differ between two sessions of one run: where data and servers are, which release runs, when it began.
+_NOT_IDENTITY = ("benchmark", "base_urls", "package", "created_at", "progress")
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """One of `count` parts of a run, counted from 1; a case's part depends on its number alone."""
+
+    number: int
+    count: int
+
+    def holds(self, case_id: int) -> bool:
+        """Whether the case belongs to this part."""
+        return seed_from("shard", case_id) % self.count == self.number - 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+def parse_shard(text: str) -> Shard:
+    """Read `2/8`, or raise UsageError."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise UsageError(f"not a shard: {text!r}", remedy="write i/n, such as --shard 1/4")
+    return Shard(int(number), int(count))
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cases of the benchmark the run is about."""
+
+    split: str
+    cases: tuple[int, ...] | None = None
+    limit: int | None = None
+    shard: Shard | None = None
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a run came; everything here can be read off the ledger again."""
+
+    cases: int
+    states: dict[str, int]
+    calls: dict[str, int]
+    attempts: int
+    cost_usd: float | None
+    reported_models: tuple[str, ...]
+    first_call_at: str | None
+    last_call_at: str | None
+    is_complete: bool
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run was asked to do; two sessions continue one run when all but place, release and time are equal."""
+
+    format: int = FORMAT
+    benchmark: str
+    fingerprint: str
+    selection: Selection
+    task: str
+    model: str
+    base_urls: tuple[str, ...] = ()
+    condition: Condition
+    condition_label: str
+    prompts: dict[str, str]
+    package: str = __version__
+    created_at: str
+    progress: Progress | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """The fields that make it this run and no other."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return {name: value for name, value in fields.items() if name not in _NOT_IDENTITY}
+
+    def digest(self) -> str:
+        """The digest of the identity."""
+        return digest_value(self.identity())
+
+
+def read_manifest(run: Path) -> Manifest:
+    """The manifest of a run's folder."""
+    path = run / "run.json"
+    if not path.is_file():
+        raise DataError("this is no run: it has no run.json", file=run, remedy="give the folder named by --out")
+    try:
+        return msgspec.convert(read_json(path), Manifest)
+    except msgspec.ValidationError as error:
+        raise DataError(f"not a manifest: {error}", file=path, remedy="was it written by another release?") from None
+
+
+def write_manifest(run: Path, manifest: Manifest) -> None:
+    """Write the manifest atomically."""
+    write_json(run / "run.json", msgspec.to_builtins(manifest))
+
+
+def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:
+    """Raise LedgerError, naming the field, unless the new session continues the old one."""
+    before, now = old.identity(), new.identity()
+    different = [name for name in now if before.get(name) != now[name]]
+    if different:
+        shown = "; ".join(f"{name}: was {_short(before.get(name))}, now {_short(now[name])}" for name in different)
+        raise LedgerError(
+            f"{run} holds another run: {shown}", remedy="run the same command as before, or choose another --out"
+        )
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else text[:117] + "…"

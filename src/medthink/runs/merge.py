@@ -1,0 +1,63 @@
+"""Shards of one run made whole again: disjoint, of the same run and complete, or refused."""
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from medthink.core.errors import LedgerError, UsageError
+from medthink.runs.ledger import Ledger
+from medthink.runs.lock import hold
+from medthink.runs.manifest import Manifest, Shard, read_manifest, write_manifest
+from medthink.runs.run import Run
+from medthink.runs.session import make_folder, write_results
+
+
+def merge_shards(out: Path, runs: list[Path]) -> Run:
+    """Put the shards' ledgers together as one run."""
+    manifests = [read_manifest(run) for run in runs]
+    _refuse_strangers(runs, manifests)
+    whole = replace(
+        manifests[0],
+        selection=replace(manifests[0].selection, shard=None),
+        created_at=min(manifest.created_at for manifest in manifests),
+        progress=None,
+    )
+    make_folder(out)
+    if (out / "run.json").exists():
+        raise LedgerError(f"{out} holds a run already", remedy="choose another folder")
+    with hold(out):
+        write_manifest(out, whole)
+        ledger = Ledger(out / "ledger.sqlite")
+        try:
+            for run in runs:
+                ledger.take_in(run / "ledger.sqlite")
+            write_results(out, whole, ledger, sum(m.progress.cases for m in manifests if m.progress))
+        finally:
+            ledger.close()
+    return Run(out)
+
+
+def _refuse_strangers(runs: list[Path], manifests: list[Manifest]) -> None:
+    shards = [manifest.selection.shard for manifest in manifests]
+    for run, manifest, shard in zip(runs, manifests, shards, strict=True):
+        if shard is None:
+            raise UsageError(f"{run} is a whole run, not a shard", remedy="merge runs made with --shard i/n")
+        if _without_shard(manifest) != _without_shard(manifests[0]):
+            raise UsageError(f"{run} is a shard of another run than {runs[0]}", remedy="merge shards of one command")
+        if manifest.progress is None or not manifest.progress.is_complete:
+            raise UsageError(f"{run} is not finished", remedy="run its command again first")
+    _refuse_gaps([shard for shard in shards if shard])
+
+
+def _refuse_gaps(shards: list[Shard]) -> None:
+    count = shards[0].count
+    numbers = sorted(shard.number for shard in shards)
+    if any(shard.count != count for shard in shards) or numbers != list(range(1, count + 1)):
+        given = ", ".join(map(str, shards))
+        raise UsageError(
+            f"the shards {given} do not make a whole", remedy=f"give 1/{count} to {count}/{count}, once each"
+        )
+
+
+def _without_shard(manifest: Manifest) -> str:
+    return replace(manifest, selection=replace(manifest.selection, shard=None)).digest()

@@ -1,0 +1,93 @@
+"""What a ledger says, read without writing to it: a run under way can be looked at by another process."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from medthink.core.errors import LedgerError
+from medthink.models.request import Reply
+
+CallState = Literal["open", "done", "failed"]
+
+
+class Totals(NamedTuple):
+    """What a ledger adds up to; `cost_usd` is None as soon as one answered call has no known price."""
+
+    calls: dict[CallState, int]
+    attempts: int
+    unknown_attempts: int
+    cost_usd: float | None
+
+
+class Finished(NamedTuple):
+    """A call that was made and answered earlier."""
+
+    id: int
+    reply: Reply
+    cost_usd: float | None
+
+
+class Records:
+    """Questions to a ledger."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._reader = connection
+
+    @classmethod
+    def open(cls, run: Path) -> "Records":
+        """The ledger of a run's folder, for reading alone."""
+        path = run / "ledger.sqlite"
+        if not path.is_file():
+            raise LedgerError(f"{run}: no ledger there", remedy="give the folder named by --out")
+        return cls(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+
+    def finished(self, key: str) -> Finished | None:
+        """The call's outcome, if it was answered before."""
+        row = self._reader.execute(
+            "SELECT id, reply, cost_usd FROM calls WHERE key = ? AND state = 'done'", (key,)
+        ).fetchone()
+        return None if row is None else Finished(row[0], msgspec.json.decode(row[1], type=Reply), row[2])
+
+    def replay(self, asked: str) -> Reply | None:
+        """The reply to this very request, whichever case it was about."""
+        row = self._reader.execute(
+            "SELECT reply FROM calls WHERE asked = ? AND state = 'done' ORDER BY id LIMIT 1", (asked,)
+        ).fetchone()
+        return None if row is None else msgspec.json.decode(row[0], type=Reply)
+
+    def totals(self) -> Totals:
+        """Calls by state, attempts sent, and money."""
+        calls = dict(self._reader.execute("SELECT state, count(*) FROM calls GROUP BY state"))
+        sent, unknown = self._reader.execute(
+            "SELECT count(*), ifnull(sum(outcome = 'unknown'), 0) FROM attempts WHERE is_sent"
+        ).fetchone()
+        cost, unpriced = self._reader.execute(
+            "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls"
+        ).fetchone()
+        return Totals(calls, sent, unknown, None if unpriced else cost)
+
+    def predictions(self) -> Iterator[bytes]:
+        """The predictions' JSON texts, ordered by case and sample."""
+        for (body,) in self._reader.execute("SELECT body FROM predictions ORDER BY case_id, sample"):
+            yield body.encode()
+
+    def prediction_states(self) -> dict[str, int]:
+        """How many predictions are in which state."""
+        return dict(self._reader.execute("SELECT state, count(*) FROM predictions GROUP BY state ORDER BY state"))
+
+    def reported_models(self) -> tuple[str, ...]:
+        """The model names that providers put on their replies."""
+        names = self._reader.execute("SELECT DISTINCT reply ->> 'model' FROM calls WHERE state = 'done' ORDER BY 1")
+        return tuple(name for (name,) in names if name)
+
+    def span(self) -> tuple[str | None, str | None]:
+        """When the first call began and the last one ended."""
+        first, last = self._reader.execute("SELECT min(started_at), max(ended_at) FROM calls").fetchone()
+        return first, last

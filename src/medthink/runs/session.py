@@ -1,0 +1,200 @@
+"""One session of a run: open or continue it, do what is left, write what came out."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.core.clock import now_utc
+from medthink.core.errors import LedgerError, UsageError
+from medthink.core.files import write_atomic
+from medthink.runs.answerers import Answerer, open_answerer
+from medthink.runs.asking import Desk
+from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.engine import Engine, Listener
+from medthink.runs.ledger import Ledger
+from medthink.runs.lock import hold
+from medthink.runs.loop import run_to_end
+from medthink.runs.manifest import Manifest, Progress, Selection, read_manifest, refuse_other_run, write_manifest
+from medthink.runs.prediction import Prediction
+from medthink.runs.records import Records
+from medthink.runs.run import Run
+from medthink.workflow.condition import Condition
+from medthink.workflow.tasks import find_task, prompt_versions
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a session is told: the command line's flags map one to one onto these fields."""
+
+    benchmark: Path
+    model: str
+    out: Path
+    task: str = "answer"
+    condition: Condition = Condition()
+    selection: Selection = Selection(split="test")
+    base_urls: tuple[str, ...] = ()
+    prices: Path | None = None
+    max_usd: float | None = None
+    max_calls: int | None = None
+
+
+class Session(msgspec.Struct, frozen=True):
+    """How a session ended: the run, the calls it made, and what stopped it early, if anything did."""
+
+    run: Run
+    calls_made: int
+    stopped_by: BudgetReached | None
+
+
+def carry_out(order: Order, *, transport: "Transport | None" = None, listener: Listener | None = None) -> Session:
+    """Make or continue the run; works inside a notebook, where a loop is running already."""
+    session = _Worker(order, transport, listener or _ignore)
+    return run_to_end(session.work())
+
+
+def select_cases(benchmark: Benchmark, selection: Selection) -> Iterator[Case]:
+    """The cases that a selection names, in the benchmark's order."""
+    wanted = None if selection.cases is None else set(selection.cases)
+    taken = 0
+    for case in benchmark[selection.split]:
+        if wanted is not None and case.id not in wanted:
+            continue
+        if selection.limit is not None and taken >= selection.limit:
+            return
+        taken += 1
+        if selection.shard is None or selection.shard.holds(case.id):
+            yield case
+
+
+def count_cases(benchmark: Benchmark, selection: Selection) -> int:
+    """How many cases a selection names, or UsageError when it names one that is not there."""
+    found = {case.id for case in select_cases(benchmark, replace(selection, shard=None))}
+    missing = set(selection.cases or ()) - found if selection.limit is None else set()
+    if missing:
+        raise UsageError(
+            f"no such case in the split {selection.split}: {', '.join(map(str, sorted(missing)))}",
+            remedy="check --cases and --split",
+        )
+    return sum(1 for case_id in found if selection.shard is None or selection.shard.holds(case_id))
+
+
+class _Worker:
+    """The state of one session while it works."""
+
+    def __init__(self, order: Order, transport: "Transport | None", listener: Listener) -> None:
+        self._order = order
+        self._transport = transport
+        self._listener = listener
+        self._task = find_task(order.task, order.condition)
+        self._benchmark = Benchmark.open(order.benchmark)
+
+    async def work(self) -> Session:
+        """Do it all under the run's lock."""
+        order = self._order
+        total = count_cases(self._benchmark, order.selection)
+        answerer = open_answerer(
+            order.model,
+            benchmark=self._benchmark,
+            base_urls=order.base_urls,
+            transport=self._transport,
+            prices=order.prices,
+        )
+        try:
+            make_folder(order.out)
+            with hold(order.out):
+                return await self._work_with(answerer, total * order.condition.samples)
+        finally:
+            await answerer.close()
+
+    async def _work_with(self, answerer: Answerer, total: int) -> Session:
+        order = self._order
+        manifest = self._settle_manifest()
+        ledger = Ledger(order.out / "ledger.sqlite")
+        try:
+            totals = ledger.totals()
+            budget = Budget(
+                max_usd=order.max_usd,
+                max_calls=order.max_calls,
+                spent_usd=totals.cost_usd or 0.0,
+                calls=sum(totals.calls.values()),
+            )
+            desk = Desk(answerer, ledger, budget)
+            engine = Engine(
+                self._task,
+                order.condition,
+                desk=desk,
+                ledger=ledger,
+                benchmark=self._benchmark[order.selection.split],
+                listener=self._listener,
+            )
+            stopped_by = await engine.run(select_cases(self._benchmark, order.selection))
+            write_results(order.out, manifest, ledger, total)
+        finally:
+            ledger.close()
+        return Session(Run(order.out), desk.made, stopped_by)
+
+    def _settle_manifest(self) -> Manifest:
+        order = self._order
+        new = Manifest(
+            benchmark=str(order.benchmark),
+            fingerprint=self._benchmark[order.selection.split].fingerprint(),
+            selection=order.selection,
+            task=order.task,
+            model=order.model,
+            base_urls=order.base_urls,
+            condition=order.condition,
+            condition_label=order.condition.label(),
+            prompts={str(kind): version for kind, version in prompt_versions(order.task, order.condition).items()},
+            created_at=now_utc(),
+        )
+        if (order.out / "run.json").exists():
+            old = read_manifest(order.out)
+            refuse_other_run(old, new, order.out)
+            return replace(new, created_at=old.created_at)
+        write_manifest(order.out, new)
+        return new
+
+
+def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
+    """Write predictions and manifest from the ledger: the same ledger, the same bytes."""
+    write_atomic(out / "predictions.jsonl", (body + b"\n" for body in ledger.predictions()))
+    write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
+
+
+def summarise(ledger: Records, total: int) -> Progress:
+    """How far the run came, read off its ledger."""
+    totals, span = ledger.totals(), ledger.span()
+    states = ledger.prediction_states()
+    return Progress(
+        cases=total,
+        states=states,
+        calls={str(state): count for state, count in totals.calls.items()},
+        attempts=totals.attempts,
+        cost_usd=totals.cost_usd,
+        reported_models=ledger.reported_models(),
+        first_call_at=span[0],
+        last_call_at=span[1],
+        is_complete=sum(states.values()) == total,
+    )
+
+
+def make_folder(out: Path) -> None:
+    """Make the run's folder, or raise LedgerError when it holds something else."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerError(f"{out}: cannot be made: {error.strerror}", remedy="choose another --out") from None
+    strange = [path.name for path in out.iterdir() if not (out / "run.json").exists() and path.name != ".lock"]
+    if strange:
+        raise LedgerError(f"{out} is not empty and no run: it holds {strange[0]}", remedy="choose another --out")
+
+
+def _ignore(prediction: Prediction) -> None:
+    """Nobody listens."""

@@ -1,0 +1,29 @@
+"""How a condition shows a case to whoever is asked: the question, and the expert's cues where it gives any."""
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.workflow.condition import Condition
+from medthink.workflow.cues import NO_CUES, Cues, expert_cues
+from medthink.workflow.subset import donor
+from medthink.workflow.view import Shown, apply
+
+
+class Showing:
+    """A condition over a benchmark's split, which lends the images where they are swapped."""
+
+    def __init__(self, condition: Condition, benchmark: Benchmark) -> None:
+        self._condition = condition
+        self._benchmark = benchmark
+        self._case_ids = [case.id for case in benchmark] if condition.swap_images else []
+
+    def show(self, case: Case) -> tuple[Shown, Cues]:
+        """The case as shown, and the cues that go with it."""
+        shown = self._apply(case)
+        cues = NO_CUES if self._condition.is_blind else expert_cues(case.reference, self._condition, shown)
+        return shown, cues
+
+    def _apply(self, case: Case) -> Shown:
+        if not self._condition.swap_images:
+            return apply(self._condition, case.question)
+        other = self._benchmark.case(donor(self._case_ids, case.id, self._condition.seed))
+        return apply(self._condition, case.question, other.question)

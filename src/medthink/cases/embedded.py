@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from medthink.cases.readers import embedded_columns, open_parquet
+from medthink.cases.readers import embedded_columns, parquet_file, reading_parquet
 from medthink.cases.stores import MAX_IMAGE_BYTES, path_problem, refusal, too_large
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _CACHE_BYTES = 256 * 1024 * 1024
 
@@ -35,6 +36,7 @@ class ParquetImages:
         self.files = files
         self._lock = threading.Lock()
         self._index: dict[str, _Spot] | None = None
+        self._files: dict[Path, pq.ParquetFile] = {}
         self._chunks: OrderedDict[tuple[Path, int, str], pa.ChunkedArray] = OrderedDict()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -69,7 +71,10 @@ class ParquetImages:
     def _spots(self) -> dict[str, _Spot]:
         with self._lock:
             if self._index is None:
-                self._index = {path: spot for file in self.files for path, spot in _find_images(file)}
+                self._files = {path: parquet_file(path) for path in self.files}
+                self._index = {
+                    name: spot for path in self.files for name, spot in _find_images(path, self._files[path])
+                }
             return self._index
 
     def _chunk(self, spot: _Spot) -> "pa.ChunkedArray":
@@ -77,9 +82,9 @@ class ParquetImages:
         if key in self._chunks:
             self._chunks.move_to_end(key)
             return self._chunks[key]
-        with open_parquet(spot.file) as file:
-            column = file.read_row_group(spot.group, columns=[spot.column], use_threads=False).column(0)
-        chunk = _bytes_of(column)
+        with reading_parquet(spot.file):
+            table = self._files[spot.file].read_row_group(spot.group, columns=[spot.column], use_threads=False)
+        chunk = _bytes_of(table.column(0))
         while self._chunks and chunk.nbytes + sum(kept.nbytes for kept in self._chunks.values()) > _CACHE_BYTES:
             self._chunks.popitem(last=False)
         self._chunks[key] = chunk
@@ -89,29 +94,27 @@ class ParquetImages:
         return "embedded in " + ", ".join(file.name for file in self.files)
 
 
-def _find_images(path: Path) -> Iterator[tuple[str, _Spot]]:
+def _find_images(path: Path, file: "pq.ParquetFile") -> Iterator[tuple[str, _Spot]]:
     """Every embedded image of a file by its row's path; the bytes themselves are not read where that can be helped."""
-    with open_parquet(path) as file:
-        schema = file.schema_arrow
-        columns = [name for name in embedded_columns(schema) if f"{name}_path" in schema.names]
+    schema = file.schema_arrow
+    columns = [name for name in embedded_columns(schema) if f"{name}_path" in schema.names]
+    wanted = [leaf for column in columns for leaf in (f"{column}_path", _small_leaf(schema, column))]
+    with reading_parquet(path):
         for group in range(file.metadata.num_row_groups):
+            table = file.read_row_group(group, columns=wanted, use_threads=False)
             for column in columns:
-                names, present = _read_presence(file, group, column)
-                for row, name in enumerate(names):
+                present = table.column(column).is_valid().to_pylist()
+                for row, name in enumerate(table.column(f"{column}_path").to_pylist()):
                     if name and present[row]:
                         yield name, _Spot(path, group, column, row)
 
 
-def _read_presence(file: Any, group: int, column: str) -> tuple[list[Any], list[bool]]:
-    """The paths of one slot in a row group, and whether an image is embedded for each."""
+def _small_leaf(schema: "pa.Schema", column: str) -> str:
+    """What to read of an image column to learn where it is null: its `path` if it has one, without the bytes."""
     import pyarrow.types as types
 
-    kind = file.schema_arrow.field(column).type
-    has_path = types.is_struct(kind) and kind.get_field_index("path") >= 0
-    # The struct's own nulls can be told from its small `path` leaf, without the bytes.
-    leaf = f"{column}.path" if has_path else column
-    table = file.read_row_group(group, columns=[f"{column}_path", leaf], use_threads=False)
-    return table.column(f"{column}_path").to_pylist(), table.column(column).is_valid().to_pylist()
+    kind = schema.field(column).type
+    return f"{column}.path" if types.is_struct(kind) and kind.get_field_index("path") >= 0 else column
 
 
 def _bytes_of(column: "pa.ChunkedArray") -> "pa.ChunkedArray":

@@ -165,15 +165,18 @@ def reading_parquet(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_parquet(path: Path) -> "Iterator[pq.ParquetFile]":
-    """Open a parquet file with its checksums verified, pages streamed and its errors as DataError."""
+    """A parquet file, closed in the end, with its errors as DataError."""
+    with reading_parquet(path), parquet_file(path) as file:
+        yield file
+
+
+def parquet_file(path: Path) -> "pq.ParquetFile":
+    """Open a parquet file with its checksums verified and its pages streamed; the caller closes it."""
     open_for_reading(path).close()
     import pyarrow.parquet as pq
 
-    with (
-        reading_parquet(path),
-        pq.ParquetFile(path, page_checksum_verification=True, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
-    ):
-        yield file
+    with reading_parquet(path):
+        return pq.ParquetFile(path, page_checksum_verification=True, buffer_size=_BUFFER_BYTES, pre_buffer=False)
 
 
 def embedded_columns(schema: "pa.Schema") -> list[str]:

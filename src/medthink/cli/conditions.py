@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from medthink.workflow.condition import Condition, OptionOrder, parse_share
-from medthink.workflow.tasks import TASKS
+from medthink.workflow.tasks import default_condition
 
 SOURCES = click.Choice(["none", "expert", "self"])
 EFFORTS = click.Choice(["none", "minimal", "low", "medium", "high", "xhigh"])
@@ -62,7 +62,7 @@ def read_condition(task: str, flags: dict[str, Any]) -> Condition:
         given["image_share"] = parse_share(given["image_share"])
     if "option_order" in given:
         given["option_order"] = _read_option_order(given["option_order"])
-    return msgspec.structs.replace(TASKS[task].default, **given, **changes)
+    return msgspec.structs.replace(default_condition(task), **given, **changes)
 
 
 def _read_option_order(text: str) -> OptionOrder:

@@ -24,7 +24,15 @@ def console(*, stderr: bool = False) -> Console:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()) -> Table:
     """A plain table; columns whose index is in `right` are aligned right."""
     numeric = set(right)
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        show_header=any(columns),
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )
     for index, column in enumerate(columns):
         made.add_column(column, justify="right" if index in numeric else "left", overflow="fold")
     for row in rows:

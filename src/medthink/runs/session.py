@@ -24,7 +24,7 @@ from medthink.runs.prediction import Prediction
 from medthink.runs.records import Records
 from medthink.runs.run import Run
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import find_task, prompt_versions
+from medthink.workflow.tasks import default_condition, find_task, prompt_versions
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -57,6 +57,30 @@ def carry_out(order: Order, *, transport: "Transport | None" = None, listener: L
     """Make or continue the run; works inside a notebook, where a loop is running already."""
     session = _Worker(order, transport, listener or _ignore)
     return run_to_end(session.work())
+
+
+def run(
+    benchmark: Benchmark | str | Path,
+    *,
+    model: str,
+    out: str | Path,
+    task: str = "answer",
+    condition: Condition | None = None,
+    selection: Selection | None = None,
+    base_urls: tuple[str, ...] = (),
+    transport: "Transport | None" = None,
+) -> Run:
+    """Run a model over a benchmark from Python, as `medthink run` does from the shell; returns the run."""
+    order = Order(
+        benchmark=benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark),
+        model=model,
+        out=Path(out),
+        task=task,
+        condition=condition or default_condition(task),
+        selection=selection or Selection(split="test"),
+        base_urls=base_urls,
+    )
+    return carry_out(order, transport=transport).run
 
 
 def select_cases(benchmark: Benchmark, selection: Selection) -> Iterator[Case]:

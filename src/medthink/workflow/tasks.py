@@ -80,10 +80,16 @@ TASKS = {
 }
 
 
-def find_task(name: str, condition: Condition) -> Task:
-    """The task of that name, or UsageError when it does not exist or cannot be run under the condition."""
+def default_condition(name: str) -> Condition:
+    """The condition a task is run under when nothing else is said."""
     if name not in TASKS:
         raise UsageError(f"no such task: {name}", remedy=f"known: {', '.join(TASKS)}")
+    return TASKS[name].default
+
+
+def find_task(name: str, condition: Condition) -> Task:
+    """The task of that name, or UsageError when it does not exist or cannot be run under the condition."""
+    default_condition(name)
     is_self = (condition.findings == "self", condition.summary == "self")
     if name != "twi" and any(is_self):
         raise UsageError(f"the task {name} asks once and writes no findings of its own", remedy="use the task twi")

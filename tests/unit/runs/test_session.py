@@ -1,0 +1,191 @@
+"""A run is made, continued, limited, split and merged, and says what it is."""
+
+import asyncio
+import json
+import sqlite3
+
+import msgspec
+import pytest
+
+import medthink
+from medthink.core.errors import LedgerError, UsageError
+from medthink.runs.manifest import Selection, Shard, parse_shard
+from medthink.runs.merge import merge_shards
+from medthink.runs.session import Order, carry_out
+from medthink.workflow.condition import Condition
+
+TWI = Condition(findings="self", summary="self")
+
+
+def order(benchmark, out, **changes) -> Order:
+    return Order(**({"benchmark": benchmark, "model": "baseline/random", "out": out} | changes))
+
+
+def test_a_run_leaves_a_manifest_a_ledger_and_a_prediction_for_every_case(benchmark, tmp_path):
+    session = carry_out(order(benchmark, tmp_path / "run"))
+    predictions = list(session.run.predictions())
+    assert [p.case for p in predictions] == list(range(100, 112))
+    assert all(p.state == "ok" and p.prediction in "ABCDE" and len(p.calls) == 1 for p in predictions)
+    progress = session.run.manifest.progress
+    assert progress.is_complete
+    assert progress.states == {"ok": 12}
+    assert progress.reported_models == ("baseline/random",)
+    assert session.run.manifest.fingerprint == medthink.Benchmark.open(benchmark)["test"].fingerprint()
+
+
+def test_a_finished_run_makes_no_calls_and_rewrites_the_same_bytes(benchmark, tmp_path):
+    out = tmp_path / "run"
+    first = carry_out(order(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
+    before = {name: (out / name).read_bytes() for name in ("run.json", "predictions.jsonl")}
+    second = carry_out(order(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
+    assert first.calls_made == 12 * 4
+    assert second.calls_made == 0
+    assert before == {name: (out / name).read_bytes() for name in before}
+
+
+def test_another_command_on_the_same_run_is_refused_and_named(benchmark, tmp_path):
+    carry_out(order(benchmark, tmp_path / "run"))
+    with pytest.raises(LedgerError, match=r"condition: was .*image_share': 1\.0"):
+        carry_out(order(benchmark, tmp_path / "run", condition=Condition(image_share=0.5)))
+
+
+def test_a_folder_with_something_else_in_it_is_refused(benchmark, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("precious")
+    with pytest.raises(LedgerError, match=r"thesis\.tex"):
+        carry_out(order(benchmark, tmp_path / "run"))
+
+
+def test_the_budget_stops_the_run_and_a_higher_one_continues_it(benchmark, tmp_path):
+    stopped = carry_out(order(benchmark, tmp_path / "run", max_calls=5))
+    assert stopped.stopped_by is not None
+    assert stopped.calls_made == 5
+    assert not stopped.run.manifest.progress.is_complete
+    finished = carry_out(order(benchmark, tmp_path / "run"))
+    assert (finished.calls_made, finished.stopped_by) == (7, None)
+    assert finished.run.manifest.progress.is_complete
+
+
+def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):
+    session = carry_out(order(benchmark, tmp_path / "run", condition=Condition(samples=3)))
+    predictions = list(session.run.predictions())
+    assert [(p.case, p.sample) for p in predictions[:4]] == [(100, 0), (100, 1), (100, 2), (101, 0)]
+    assert session.calls_made == 36
+
+
+def test_letters_come_back_in_the_lettering_of_the_file(benchmark, tmp_path):
+    shown = carry_out(order(benchmark, tmp_path / "a", model="baseline/longest"))
+    turned = carry_out(order(benchmark, tmp_path / "b", model="baseline/longest", condition=Condition(option_order=2)))
+    for one, two in zip(shown.run.predictions(), turned.run.predictions(), strict=True):
+        assert one.letter_shown == one.prediction
+        assert "ABCDE"[("ABCDE".index(two.prediction) + 2) % 5] == two.letter_shown
+
+
+def test_only_the_chosen_images_are_asked_about(benchmark, tmp_path):
+    half = msgspec.structs.replace(TWI, image_share=0.5)
+    session = carry_out(order(benchmark, tmp_path / "run", task="twi", condition=half, model="baseline/retrieval"))
+    assert all(p.slots == (1,) for p in session.run.predictions())
+    assert all(len(p.prediction_twi.step1_per_image_findings) == 1 for p in session.run.predictions())
+
+
+def test_shards_are_disjoint_complete_and_merge_into_the_whole(benchmark, tmp_path):
+    whole = carry_out(order(benchmark, tmp_path / "whole", model="baseline/retrieval"))
+    parts = []
+    for number in (1, 2, 3):
+        part = tmp_path / f"part{number}"
+        selection = Selection(split="test", shard=Shard(number, 3))
+        carry_out(order(benchmark, part, model="baseline/retrieval", selection=selection))
+        parts.append(part)
+    merged = merge_shards(tmp_path / "merged", parts)
+    assert merged.manifest.digest() == whole.run.manifest.digest()
+    assert [_said(p) for p in merged.predictions()] == [_said(p) for p in whole.run.predictions()]
+    _refer_to_their_own_calls(tmp_path / "merged")
+    again = carry_out(order(benchmark, tmp_path / "merged", model="baseline/retrieval"))
+    assert again.calls_made == 0
+
+
+def _said(prediction):
+    return msgspec.structs.replace(prediction, calls=(), latency_s=0.0)
+
+
+def _refer_to_their_own_calls(run):
+    ledger = sqlite3.connect(run / "ledger.sqlite")
+    for line in (run / "predictions.jsonl").read_text().splitlines():
+        prediction = json.loads(line)
+        (call,) = prediction["calls"]
+        assert ledger.execute("SELECT case_id FROM calls WHERE id = ?", (call,)).fetchone() == (prediction["case"],)
+    ledger.close()
+
+
+def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
+    for number in (1, 2):
+        selection = Selection(split="test", shard=Shard(number, 3))
+        carry_out(order(benchmark, tmp_path / f"part{number}", selection=selection))
+    with pytest.raises(UsageError, match="do not make a whole"):
+        merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
+    assert not (tmp_path / "merged").exists()
+
+
+def test_an_unfinished_shard_is_refused(benchmark, tmp_path):
+    for number in (1, 2):
+        selection = Selection(split="test", shard=Shard(number, 2))
+        carry_out(order(benchmark, tmp_path / f"part{number}", selection=selection, max_calls=1))
+    with pytest.raises(UsageError, match="not finished"):
+        merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
+
+
+@pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "a/b", "1/0", "1/2/3"])
+def test_a_bad_shard_is_refused(text):
+    with pytest.raises(UsageError, match="not a shard"):
+        parse_shard(text)
+
+
+def test_an_unknown_case_is_refused_before_anything_is_written(benchmark, tmp_path):
+    with pytest.raises(UsageError, match="9999"):
+        carry_out(order(benchmark, tmp_path / "run", selection=Selection(split="test", cases=(100, 9999))))
+    assert not (tmp_path / "run").exists()
+
+
+def test_replay_answers_from_another_run(benchmark, tmp_path):
+    first = carry_out(order(benchmark, tmp_path / "first"))
+    model = f"replay/{tmp_path / 'first'}"
+    again = carry_out(order(benchmark, tmp_path / "again", model=model))
+    assert [p.prediction for p in again.run.predictions()] == [p.prediction for p in first.run.predictions()]
+
+
+def test_replay_fails_what_was_never_asked(benchmark, tmp_path):
+    carry_out(order(benchmark, tmp_path / "first", selection=Selection(split="test", limit=6)))
+    again = carry_out(order(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
+    assert again.run.manifest.progress.states == {"ok": 6, "failed": 6}
+    failed = [p for p in again.run.predictions() if p.state == "failed"]
+    assert all(p.prediction is None and "never asked" in p.detail for p in failed)
+
+
+def test_run_works_from_python_inside_a_running_loop(benchmark, tmp_path):
+    async def notebook():
+        return medthink.run(benchmark, model="baseline/random", out=tmp_path / "run")
+
+    made = asyncio.run(notebook())
+    assert len(list(made.predictions())) == 12
+
+
+def test_swapped_images_come_from_another_case(benchmark, tmp_path):
+    session = carry_out(order(benchmark, tmp_path / "run", condition=Condition(swap_images=True)))
+    own = {case.id: {i.digest() for i in case.question.images} for case in medthink.Benchmark.open(benchmark)["test"]}
+    ledger = sqlite3.connect(tmp_path / "run" / "ledger.sqlite")
+    for case_id, request in ledger.execute("SELECT case_id, request FROM calls"):
+        sent = {part[2] for part in json.loads(request)["parts"] if part[0] == "image"}
+        assert sent
+        assert not sent & own[case_id]
+    ledger.close()
+    assert session.run.manifest.progress.is_complete
+
+
+def test_blind_runs_leave_nothing_withheld_in_the_ledgers_requests(benchmark, tmp_path):
+    for task, condition in (("answer", Condition()), ("twi", TWI), ("discussion", Condition())):
+        carry_out(order(benchmark, tmp_path / task, task=task, condition=condition, model="baseline/retrieval"))
+        ledger = sqlite3.connect(tmp_path / task / "ledger.sqlite")
+        requests = " ".join(text for (text,) in ledger.execute("SELECT request FROM calls WHERE kind = ?", (task,)))
+        ledger.close()
+        assert "WITHHELD" not in requests
+        assert "case00" not in requests

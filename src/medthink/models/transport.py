@@ -24,7 +24,7 @@ from medthink.models.wires import Encoded, HttpReply, Wire
 KEEPALIVE_S = 4.0
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 # Small chunks are joined up to this size: fewer system calls, and no second copy of the whole body.
-WRITE_BYTES = 128 * 1024
+WRITE_BYTES = 64 * 1024
 
 AttemptHook = Callable[[Request, Attempt], None]
 

@@ -1,0 +1,84 @@
+"""What calls cost, from a dated list the user can override; a model without a price costs None, never 0."""
+
+import re
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from medthink.core.errors import DataError
+from medthink.core.files import open_for_reading
+from medthink.models.request import Usage
+
+_MILLION = 1_000_000
+# `-2026-01-31` or `-20260131`: a dated snapshot costs what its model costs.
+_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+# Providers that reach the same models by another wire.
+_ALIASES = {"openai-chat": "openai"}
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """US dollars for a million tokens; the `_above` prices hold for prompts of more than `above` tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    above: int | None = None
+    input_above: float | None = None
+    cached_above: float | None = None
+    output_above: float | None = None
+
+    def cost_usd(self, usage: Usage) -> float:
+        """What this usage of one call costs; cached tokens cost as much as others where no rate is known."""
+        input_price, cached_price, output_price = self._rates(usage.input)
+        fresh = usage.input - usage.cached
+        return (fresh * input_price + usage.cached * cached_price + usage.output * output_price) / _MILLION
+
+    def _rates(self, prompt_tokens: int) -> tuple[float, float, float]:
+        cached = self.input if self.cached is None else self.cached
+        if self.above is None or prompt_tokens <= self.above:
+            return self.input, cached, self.output
+        input_above = self.input if self.input_above is None else self.input_above
+        return (
+            input_above,
+            input_above if self.cached_above is None else self.cached_above,
+            self.output if self.output_above is None else self.output_above,
+        )
+
+
+class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A price list and the day it was true."""
+
+    date: str
+    models: dict[str, Price]
+    note: str = ""
+
+    def find(self, spec: str) -> Price | None:
+        """The price of `provider/name`, or None."""
+        provider, _, name = spec.partition("/")
+        spec = f"{_ALIASES.get(provider, provider)}/{name}"
+        return self.models.get(spec) or self.models.get(_SNAPSHOT.sub("", spec))
+
+    def cost_usd(self, spec: str, usage: Usage | None) -> float | None:
+        """What the usage costs, or None where the price or the usage is unknown."""
+        price = self.find(spec)
+        return None if price is None or usage is None else price.cost_usd(usage)
+
+
+def load_prices(override: Path | None = None) -> Prices:
+    """The package's list, with the models of the user's file in place of or beside its own."""
+    ours = _parse(resources.files("medthink.models").joinpath("prices.toml").read_bytes(), "prices.toml")
+    if override is None:
+        return ours
+    with open_for_reading(override) as stream:
+        theirs = _parse(stream.read(), override)
+    return Prices(date=theirs.date, models=ours.models | theirs.models, note=theirs.note or ours.note)
+
+
+def _parse(data: bytes, file: object) -> Prices:
+    try:
+        return msgspec.toml.decode(data, type=Prices)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"not a price list: {error}", file=file, remedy="prices.toml of the package shows the form"
+        ) from None

@@ -103,16 +103,20 @@ class FolderImages:
             yield from self._files_below(FOLDER)
 
     def _files_below(self, folder: str) -> Iterator[str]:
+        files, folders = [], []
         try:
             with os.scandir(self.root / folder) as entries:
-                found = sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.name)
         except OSError:
             return  # a folder that cannot be listed: each image in it has its own problem
-        for entry in found:
-            if entry.is_file(follow_symlinks=False):
-                yield f"{folder}/{entry.name}"
-            elif entry.is_dir(follow_symlinks=False):
-                yield from self._files_below(f"{folder}/{entry.name}")
+        yield from (f"{folder}/{name}" for name in sorted(files) if name[0] != ".")
+        for name in sorted(folders):
+            if name[0] != ".":
+                yield from self._files_below(f"{folder}/{name}")
 
     def _locate(self, path: str) -> tuple[str, str]:
         """The real place of an image and why it may not be read."""

@@ -35,7 +35,7 @@ def command(path: str, images: bool, as_json: bool) -> None:
     else:
         _print_report(report)
     if report.errors:
-        raise Declined(f"{len(report.errors):,} errors in {path}", remedy="docs/checks.md explains every code")
+        raise Declined(f"errors in {path}: {len(report.errors):,}", remedy="docs/checks.md explains every code")
 
 
 @contextmanager

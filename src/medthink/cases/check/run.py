@@ -77,7 +77,7 @@ class _Pass:
 def check_benchmark(benchmark: Benchmark, *, images: bool = False, progress: Progress | None = None) -> CheckReport:
     """Find every broken invariant; with `images`, look inside the image files too, on all cores."""
     tell = progress or _tell_nobody
-    total = len(benchmark)
+    total = len(benchmark) if progress else 0
     gathered = _Pass(benchmark)
     for found in benchmark.rows_or_errors():
         tell("cases", total)

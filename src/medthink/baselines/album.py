@@ -1,0 +1,138 @@
+"""The album: every image of the train split with its caption, found again by its looks.
+
+Two images are near when their looks lead to the same words: a ridge regression from looks to captions is learned first,
+and neighbours are sought among what it predicts. For the album's own images it predicts as if each had been left out,
+so that an image never seen stands on the same footing.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medthink.baselines.pictures import Vector, describe, describe_readable
+from medthink.cases.case import Case, Image
+from medthink.core.digest import seed_from
+from medthink.core.errors import UsageError
+
+_MOST_IMAGES = 16_000
+_TOPICS = 128
+_STIFFNESS = 0.3
+_NEIGHBOURS = 9
+
+
+class Neighbour(NamedTuple):
+    """An image of the album and how near it is, 1 being the same."""
+
+    caption: str
+    case_id: int
+    nearness: float
+
+
+class _Leaf(NamedTuple):
+    image: Image
+    caption: str
+    case_id: int
+
+
+class Album:
+    """The captioned images of the train split, or as many as fit."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        leaves = _gather(cases)
+        looks = describe_readable([leaf.image for leaf in leaves])
+        readable = [(leaf, look) for leaf, look in zip(leaves, looks, strict=True) if look is not None]
+        if not readable:
+            raise UsageError(
+                "baseline/retrieval learns from the images of the train split, and none can be read",
+                remedy="medthink data check --images says what is wrong",
+            )
+        self._leaves = [leaf for leaf, _ in readable]
+        self._owners = {leaf.image.path: leaf.case_id for leaf in self._leaves}
+        self._case_ids = np.array([leaf.case_id for leaf in self._leaves])
+        matrix = np.stack([look for _, look in readable])
+        self._mean = matrix.mean(axis=0)
+        topics = _topics_of([leaf.caption for leaf in self._leaves])
+        self._map, predicted = _fit_ridge(matrix - self._mean, topics)
+        self._places = _unit_rows(predicted)
+        self._topics = topics
+
+    def __len__(self) -> int:
+        return len(self._leaves)
+
+    def owners(self, images: Iterable[Image]) -> frozenset[int]:
+        """The cases of the album that these very images belong to."""
+        return frozenset(self._owners[image.path] for image in images if image.path in self._owners)
+
+    def nearest(self, image: Image, *, without: frozenset[int]) -> list[Neighbour]:
+        """The nearest images, the nearest first, none of them from the cases left out."""
+        place = _unit_rows((describe(image) - self._mean)[None] @ self._map)[0]
+        nearness = self._places @ place
+        if without:
+            nearness = np.where(np.isin(self._case_ids, list(without)), -np.inf, nearness)
+        order = np.argsort(-nearness, kind="stable")[:_NEIGHBOURS]
+        return [
+            Neighbour(self._leaves[at].caption, self._leaves[at].case_id, float(nearness[at]))
+            for at in order
+            if np.isfinite(nearness[at])
+        ]
+
+    def caption(self, image: Image, *, without: frozenset[int]) -> str:
+        """The caption that the neighbours agree on most; "" where there is no neighbour."""
+        near = self.nearest(image, without=without)
+        if not near:
+            return ""
+        bags = [set(neighbour.caption.casefold().split()) for neighbour in near]
+        weights = [max(neighbour.nearness, 0.0) ** 2 for neighbour in near]
+        support = [
+            sum(
+                weight * len(bag & other) / max(1, len(bag | other))
+                for other, weight in zip(bags, weights, strict=True)
+            )
+            for bag in bags
+        ]
+        return near[int(np.argmax(support))].caption
+
+
+def _gather(cases: Sequence[Case]) -> list[_Leaf]:
+    """The images that have a caption, case by case in a seeded order until the album is full."""
+    leaves: list[_Leaf] = []
+    for case in sorted(cases, key=lambda case: seed_from("album", case.id)):
+        pairs = zip(case.question.images, case.reference.images, strict=True)
+        leaves += [_Leaf(image, known.caption.strip(), case.id) for image, known in pairs if known.caption.strip()]
+        if len(leaves) >= _MOST_IMAGES:
+            break
+    return leaves[:_MOST_IMAGES]
+
+
+def _topics_of(captions: list[str]) -> NDArray[np.float32]:
+    """Captions as points: words and word pairs, weighed by rarity, projected to a few directions."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    rare = 2 if len(captions) >= 50 else 1
+    counted = TfidfVectorizer(
+        ngram_range=(1, 2), min_df=rare, max_features=8000, sublinear_tf=True, token_pattern=r"[^\W\d_]{2,}"
+    ).fit_transform(captions)
+    topics = min(_TOPICS, min(counted.shape) - 1)
+    if topics < 1:
+        return counted.toarray().astype(np.float32)
+    return TruncatedSVD(topics, random_state=0).fit_transform(counted).astype(np.float32)
+
+
+def _fit_ridge(looks: Vector, topics: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The map from looks to topics, and what it says of each image when learned without that image."""
+    spread = looks.T @ looks
+    spread[np.diag_indices_from(spread)] += _STIFFNESS
+    inverse = np.linalg.inv(spread.astype(np.float64))
+    mapping = inverse @ (looks.T @ (topics - topics.mean(axis=0))).astype(np.float64)
+    fitted = looks @ mapping
+    leverage = np.minimum(np.einsum("ij,jk,ik->i", looks, inverse, looks, optimize=True), 0.999)[:, None]
+    centred = topics - topics.mean(axis=0)
+    without = (fitted - leverage * centred) / (1 - leverage)
+    return mapping.astype(np.float32), without.astype(np.float32)
+
+
+def _unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)

@@ -1,0 +1,146 @@
+"""Options as rows of numbers, from the inputs a guesser may see and nothing else."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medthink.baselines.inputs import Inputs, sees_history, sees_images
+from medthink.baselines.shapes import shapes_of
+from medthink.baselines.words import normalise, number_of, words_of
+from medthink.cases.case import Question
+
+Matrix = Any  # scipy's sparse matrices, which carry no types here
+Numbers = NDArray[np.uint64]
+# What is crossed with an option's words: a number for each cue, and its weight.
+Cues = tuple[Numbers, NDArray[np.float32]]
+
+_BINS = 1 << 18
+_MOST_HISTORY_WORDS = 32
+_MOST_OPTION_WORDS = 12
+_COMMONEST_SHARE = 0.2
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Encoder:
+    """Learns its vocabularies from training questions, then turns any question's options into rows."""
+
+    def __init__(self, inputs: Inputs, questions: Sequence[Question]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self.inputs: Inputs = inputs
+        texts = [text for question in questions for text in question.options.values()]
+        rare = 2 if len(questions) >= 50 else 1
+        self._spelling = TfidfVectorizer(
+            analyzer="char_wb",
+            ngram_range=(3, 4),
+            min_df=rare,
+            max_features=30_000,
+            sublinear_tf=True,
+            dtype=np.float32,
+        )
+        self._spelling.fit(texts)
+        self._common_words = _count_cases(question.history for question in questions) if sees_history(inputs) else {}
+        self._cases = len(questions)
+        self._looks = _learn_looks(questions) if sees_images(inputs) else None
+
+    def encode(self, questions: Sequence[Question]) -> Matrix:
+        """One row per option, question after question."""
+        from scipy import sparse
+
+        texts = [list(question.options.values()) for question in questions]
+        blocks = [
+            sparse.csr_matrix(np.vstack([shapes_of(options) for options in texts])),
+            self._spelling.transform([text for options in texts for text in options]),
+        ]
+        if sees_history(self.inputs):
+            pairs = zip(questions, texts, strict=True)
+            blocks.append(sparse.csr_matrix(np.vstack([_overlap(one.history, options) for one, options in pairs])))
+            blocks.append(self._cross(texts, [self._history_words(question.history) for question in questions]))
+        if self._looks is not None:
+            blocks.append(self._cross(texts, self._looks.of(questions)))
+        return sparse.hstack(blocks, format="csr")
+
+    def _history_words(self, history: str) -> Cues:
+        """The history's words that are neither unique nor everywhere, the rarer ones first."""
+        most = max(2, int(self._cases * _COMMONEST_SHARE))
+        known = {word: self._common_words.get(word, 0) for word in words_of(history)}
+        kept = sorted(
+            (word for word, count in known.items() if 2 <= count <= most), key=lambda word: (known[word], word)
+        )
+        numbers = np.array([number_of(word) for word in kept[:_MOST_HISTORY_WORDS]], dtype=np.uint64)
+        return numbers, np.full(len(numbers), 1 / np.sqrt(max(1, len(numbers))), dtype=np.float32)
+
+    def _cross(self, texts: list[list[str]], cues: Sequence[Cues]) -> Matrix:
+        """Every cue of a case with every word of an option, each pair in a bin of its own as far as bins go."""
+        from scipy import sparse
+
+        columns, values, ends = [], [], [0]
+        for options, (numbers, weights) in zip(texts, cues, strict=True):
+            for text in options:
+                option = _option_numbers(text)
+                pairs = (numbers[:, None] * _MIX) ^ (option[None, :] * (_MIX >> np.uint64(1)))
+                columns.append(((pairs >> np.uint64(20)) % np.uint64(_BINS)).astype(np.int32).ravel())
+                values.append(np.repeat(weights / np.sqrt(len(option)), len(option)))
+                ends.append(ends[-1] + pairs.size)
+        data = (np.concatenate(values).astype(np.float32), np.concatenate(columns), np.array(ends))
+        crossed = sparse.csr_matrix(data, shape=(len(ends) - 1, _BINS))
+        crossed.sum_duplicates()
+        return crossed
+
+
+class Looks:
+    """What a case's images look like, in a few numbers learned from the training images."""
+
+    def __init__(self, mean: NDArray[np.float32], axes: NDArray[np.float32], scale: NDArray[np.float32]) -> None:
+        self._mean, self._axes, self._scale = mean, axes, scale
+
+    def of(self, questions: Sequence[Question]) -> list[Cues]:
+        """For each question its cues: one number per learned axis; nothing where no image is shown."""
+        from medthink.baselines.pictures import describe_cases
+
+        none = (np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.float32))
+        return [none if look is None else self._cues(look) for look in describe_cases(questions)]
+
+    def _cues(self, look: NDArray[np.float32]) -> Cues:
+        numbers = np.array([number_of(f"look {axis}") for axis in range(len(self._axes))], dtype=np.uint64)
+        values = (self._axes @ (look - self._mean)) / self._scale
+        return numbers, (values / np.sqrt(len(values))).astype(np.float32)
+
+
+def _learn_looks(questions: Sequence[Question]) -> Looks | None:
+    from medthink.baselines.pictures import describe_cases
+
+    looks = [look for look in describe_cases(questions) if look is not None]
+    if len(looks) < 2:
+        return None
+    matrix = np.stack(looks)
+    mean = matrix.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(matrix - mean, full_matrices=False)
+    kept = min(32, int((sizes > 1e-4 * sizes[0]).sum()) or 1)
+    scale = np.maximum(sizes[:kept] / np.sqrt(len(looks)), 1e-6)
+    return Looks(mean, axes[:kept], scale)
+
+
+def _option_numbers(text: str) -> Numbers:
+    """The option's words and, as one more, the option as a whole."""
+    words = list(dict.fromkeys(words_of(text)))[:_MOST_OPTION_WORDS]
+    return np.array([number_of(word) for word in [*words, f"= {normalise(text)}"]], dtype=np.uint64)
+
+
+def _overlap(history: str, options: list[str]) -> NDArray[np.float32]:
+    """How much of each option stands in the history, against the other options."""
+    told = set(words_of(history))
+    whole = f" {normalise(history)} "
+    rows = [
+        [sum(word in told for word in words) / max(1, len(words)), float(f" {' '.join(words)} " in whole)]
+        for words in map(words_of, options)
+    ]
+    counts = np.array(rows, dtype=np.float32)
+    return counts - counts.mean(axis=0)
+
+
+def _count_cases(histories: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(word for history in histories for word in set(words_of(history))))

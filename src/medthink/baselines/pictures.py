@@ -1,0 +1,141 @@
+"""What an image looks like, as numbers: brightness, colour, edges and texture on a coarse grid."""
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medthink.cases.case import Image, Question
+from medthink.cases.images import decode, flatten, open_header
+from medthink.core.digest import digest_bytes
+from medthink.core.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
+Vector = NDArray[np.float32]
+
+_SIDE = 96
+_IMAGES_PER_CASE = 6
+_MOST_KEPT = 24_000
+_kept: OrderedDict[str, Vector] = OrderedDict()
+
+
+def describe(image: Image) -> Vector:
+    """The image's numbers, or DataError where it cannot be read."""
+    data = image.read()
+    key = digest_bytes(data)
+    vector = _kept.get(key)
+    if vector is None:
+        vector = _kept[key] = describe_picture(_open_small(data, image.path))
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+    return vector
+
+
+def describe_readable(images: Sequence[Image]) -> list[Vector | None]:
+    """The numbers of many images, on all cores; None for one that is missing or cannot be decoded."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(_describe_or_none, images))
+
+
+def describe_cases(questions: Sequence[Question]) -> list[Vector | None]:
+    """For each question the mean over its images, over six spread evenly where it has more; None without images."""
+    chosen = [_spread(question.images) for question in questions]
+    found = iter(describe_readable([image for images in chosen for image in images]))
+    looks: list[Vector | None] = []
+    for images in chosen:
+        vectors = [vector for _ in images if (vector := next(found)) is not None]
+        looks.append(np.mean(vectors, axis=0, dtype=np.float32) if vectors else None)
+    return looks
+
+
+def describe_picture(picture: "PillowImage") -> Vector:
+    """The numbers of a decoded picture; each kind of number has the same weight, whatever its count."""
+    from PIL import Image as Pillow
+
+    small = flatten(picture).convert("RGB").resize((_SIDE, _SIDE), Pillow.Resampling.BOX)
+    colour = np.asarray(small, dtype=np.float32) / 255
+    grey = colour.mean(axis=2)
+    parts = [_brightness(grey), _tones(grey), _tints(colour), _edges(grey), _texture(grey)]
+    return np.concatenate([_unit(part) for part in parts]).astype(np.float32)
+
+
+def _brightness(grey: Vector) -> Vector:
+    coarse = _pool(grey, 16).ravel()
+    return coarse - coarse.mean()
+
+
+def _tones(grey: Vector) -> Vector:
+    counts, _ = np.histogram(grey, bins=24, range=(0, 1))
+    return np.sqrt(counts).astype(np.float32)
+
+
+def _tints(colour: Vector) -> Vector:
+    """Colour apart from brightness; the constant keeps grey pictures alike instead of blowing up their noise."""
+    red, green, blue = colour[..., 0], colour[..., 1], colour[..., 2]
+    coarse = [_pool(red - green, 4).ravel(), _pool(blue - (red + green) / 2, 4).ravel()]
+    return np.concatenate([*coarse, np.full(1, 0.2, dtype=np.float32)])
+
+
+def _edges(grey: Vector) -> Vector:
+    """Edge strength by direction in each cell of an 8 × 8 grid."""
+    down, across = np.gradient(grey)
+    strength = np.hypot(down, across)
+    sector = ((np.arctan2(down, across) % np.pi) / np.pi * 8).astype(int) % 8
+    cells = [_pool(np.where(sector == number, strength, 0), 8).ravel() for number in range(8)]
+    return np.sqrt(np.concatenate(cells))
+
+
+def _texture(grey: Vector) -> Vector:
+    """How many of its eight neighbours a pixel outshines, near and farther off, in each cell of a 3 × 3 grid."""
+    parts = []
+    for reach in (1, 3):
+        inner = grey[reach:-reach, reach:-reach]
+        brighter = sum(
+            (inner > np.roll(grey, (down, across), (0, 1))[reach:-reach, reach:-reach] + 0.02).astype(int)
+            for down in (-reach, 0, reach)
+            for across in (-reach, 0, reach)
+            if down or across
+        )
+        for rows in np.array_split(brighter, 3, axis=0):
+            parts += [np.bincount(cell.ravel(), minlength=9)[:9] for cell in np.array_split(rows, 3, axis=1)]
+    return np.sqrt(np.concatenate(parts)).astype(np.float32)
+
+
+def _pool(plane: Vector, cells: int) -> Vector:
+    size = _SIDE // cells
+    pooled: Vector = plane.reshape(cells, size, cells, size).mean(axis=(1, 3))
+    return pooled
+
+
+def _unit(part: Vector) -> Vector:
+    return part / max(float(np.linalg.norm(part)), 1e-6)
+
+
+def _open_small(data: bytes, name: str) -> "PillowImage":
+    """The picture, a JPEG at the smallest size that will do, which decodes several times faster."""
+    picture = open_header(data, name=name)
+    picture.draft("RGB", (_SIDE, _SIDE))
+    try:
+        picture.load()
+    except (OSError, SyntaxError, ValueError):
+        return decode(data, name=name)  # says properly what is wrong with it
+    return picture
+
+
+def _describe_or_none(image: Image) -> Vector | None:
+    try:
+        return describe(image)
+    except DataError:
+        return None
+
+
+def _spread(images: tuple[Image, ...]) -> list[Image]:
+    if len(images) <= _IMAGES_PER_CASE:
+        return list(images)
+    return [images[round(at)] for at in np.linspace(0, len(images) - 1, _IMAGES_PER_CASE)]

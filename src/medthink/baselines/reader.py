@@ -1,0 +1,75 @@
+"""What a reader is, and the reader that only ever chooses among the options."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from medthink.cases.case import Question
+from medthink.models.errors import ModelError
+from medthink.models.request import Reply, Usage
+from medthink.workflow.ask import Prompt
+
+
+class Reader(Protocol):
+    """Whoever answers prompts from within this process."""
+
+    name: str
+
+    def answer(self, prompt: Prompt, *, sample: int) -> Reply:
+        """Answer in the form the prompt asks for, or raise ModelError where this reader cannot."""
+
+
+class Pick(msgspec.Struct, frozen=True):
+    """The option chosen, and why."""
+
+    letter: str
+    explanation: str
+
+
+Choose = Callable[[Question, int], Pick]
+
+
+class ChoosingReader:
+    """A reader without eyes: it picks an option by a rule and says of every image that it was not read."""
+
+    def __init__(self, name: str, choose: Choose) -> None:
+        self.name = name
+        self._choose = choose
+
+    def answer(self, prompt: Prompt, *, sample: int) -> Reply:
+        """Pick an option; findings and summaries say that there are none."""
+        unread = f"Not described: baseline/{self.name} writes no findings."
+        match prompt.kind:
+            case "findings" | "summary":
+                return reply(self.name, {prompt.kind: unread})
+            case "discussion":
+                raise unsupported(self.name, "writes no discussion", remedy="ask baseline/retrieval for one")
+        if not prompt.question.options:
+            raise unsupported(self.name, "chooses among options and none are shown", remedy="show the options")
+        pick = self._choose(prompt.question, sample)
+        if prompt.kind == "twi":
+            return reply(
+                self.name, steps([unread] * len(prompt.question.images), unread, pick.explanation, pick.letter)
+            )
+        return reply(self.name, {"explanation": pick.explanation, "answer": pick.letter})
+
+
+def steps(findings: list[str], summary: str, reasoning: str, answer: str) -> dict[str, Any]:
+    """The three steps in the form of a single call."""
+    return {
+        "step1_per_image_findings": findings,
+        "step2_integrated_summary": summary,
+        "step3_differential_reasoning": reasoning,
+        "answer": answer,
+    }
+
+
+def reply(name: str, content: dict[str, Any]) -> Reply:
+    """The content as a reply; an embedded reader takes no tokens and no time."""
+    return Reply(text=msgspec.json.encode(content).decode(), json=content, usage=Usage(), model=f"baseline/{name}")
+
+
+def unsupported(name: str, problem: str, *, remedy: str) -> ModelError:
+    """The error of a reader that is asked for something it does not do."""
+    return ModelError("unsupported", f"baseline/{name} {problem}", remedy=remedy)

@@ -1,0 +1,129 @@
+"""The retrieval reader: it describes an image with the words of similar ones, and weighs options by those words.
+
+It sees nothing but images, findings and options. Shown no image and told no finding, it has no evidence and says so.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from medthink.baselines.album import Album
+from medthink.baselines.casebook import Casebook, Weighing
+from medthink.baselines.discussing import discuss
+from medthink.baselines.guessing import best, say_probabilities
+from medthink.baselines.learning import learner
+from medthink.baselines.reader import Pick, reply, steps
+from medthink.baselines.rules import random_letter
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case, Image, Question
+from medthink.core.digest import seed_from
+from medthink.models.request import Reply
+from medthink.workflow.ask import Prompt
+
+_NAME = "retrieval"
+_NOTHING_SEEN = "No image was shown."
+_NOTHING_ALIKE = "Nothing similar in the train split."
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What was learned from the train split: images with their captions, and texts by diagnosis."""
+
+    album: Album
+    casebook: Casebook
+
+
+class RetrievalReader:
+    """Reads images and findings by what is most like them in the train split."""
+
+    name = _NAME
+
+    def __init__(self, memory: Callable[[], Memory]) -> None:
+        self._recall = memory
+
+    def answer(self, prompt: Prompt, *, sample: int) -> Reply:
+        """Answer any kind of prompt."""
+        return reply(self.name, self._content(prompt, sample))
+
+    def _content(self, prompt: Prompt, sample: int) -> dict[str, object]:
+        question = prompt.question
+        match prompt.kind:
+            case "findings":
+                return {"findings": self._describe([prompt.image or question.images[0]], question)[0]}
+            case "summary":
+                return {"summary": sum_up(prompt.findings or self._describe(question.images, question))}
+            case "twi":
+                findings = self._describe(question.images, question)
+                pick = self._pick(findings, question, sample)
+                return steps(list(findings), sum_up(findings), pick.explanation, pick.letter)
+            case "discussion":
+                evidence = self._evidence(prompt)
+                diagnosis, alike = self._neighbour(evidence, question, sample)
+                return dict(discuss(diagnosis, sum_up(evidence), question, alike))
+        pick = self._pick(self._evidence(prompt), question, sample)
+        return {"explanation": pick.explanation, "answer": pick.letter}
+
+    def _evidence(self, prompt: Prompt) -> tuple[str, ...]:
+        """What was said of the images by an earlier step or an expert, else what the reader sees itself."""
+        if prompt.findings:
+            return prompt.findings
+        return (prompt.summary,) if prompt.summary else self._describe(prompt.question.images, prompt.question)
+
+    def _describe(self, images: Sequence[Image], question: Question) -> tuple[str, ...]:
+        if not images:
+            return ()
+        album = self._recall().album
+        own = album.owners(question.images)
+        return tuple(album.caption(image, without=own) or _NOTHING_ALIKE for image in images)
+
+    def _pick(self, evidence: tuple[str, ...], question: Question, sample: int) -> Pick:
+        """The option (or, where none are shown, the diagnosis) that the evidence speaks for."""
+        if not evidence:
+            return self._pick_blindly(question, sample)
+        memory = self._recall()
+        options = question.options or {name: name for name in map(memory.casebook.name, memory.casebook.diagnoses)}
+        weighing = memory.casebook.weigh(evidence, options, without=memory.album.owners(question.images))
+        return Pick(best(weighing.probabilities), _explain(weighing, options))
+
+    def _pick_blindly(self, question: Question, sample: int) -> Pick:
+        if question.options:
+            return Pick(random_letter(question, sample), f"{_NOTHING_SEEN} Without evidence, drawn at random.")
+        casebook = self._recall().casebook
+        at = seed_from("random diagnosis", sample, question.history) % len(casebook.diagnoses)
+        name = casebook.name(casebook.diagnoses[at])
+        return Pick(name, f"{_NOTHING_SEEN} Without evidence, drawn at random from the train split.")
+
+    def _neighbour(self, evidence: tuple[str, ...], question: Question, sample: int) -> tuple[str, Case | None]:
+        pick = self._pick(evidence, question, sample)
+        diagnosis = question.options.get(pick.letter, pick.letter)
+        memory = self._recall()
+        own = memory.album.owners(question.images)
+        return diagnosis, memory.casebook.most_alike(evidence, diagnosis, without=own)
+
+
+def retrieval_reader(benchmark: Benchmark) -> RetrievalReader:
+    """The reader over this benchmark's train split."""
+    return RetrievalReader(learner(benchmark, _NAME, lambda cases: Memory(Album(cases), Casebook(cases))))
+
+
+def sum_up(findings: Sequence[str]) -> str:
+    """The findings as one text, each said once."""
+    if not findings:
+        return _NOTHING_SEEN
+    distinct = dict.fromkeys(finding.strip() for finding in findings)
+    return " ".join(finding if finding.endswith((".", "!", "?")) else f"{finding}." for finding in distinct)
+
+
+def _explain(weighing: Weighing, options: dict[str, str]) -> str:
+    """What speaks for the option chosen, and what rules out the others; of a long list, the next four."""
+    ranked = sorted(weighing.probabilities, key=lambda letter: -weighing.probabilities[letter])
+    chosen, others = ranked[0], ranked[1:5]
+    lines = [f"{options[chosen]}: {_say_terms('the findings fit', weighing.speaking_for[chosen])}."]
+    lines += [
+        f"Not {options[other]}: {_say_terms('it does not fit', weighing.speaking_against[other])}." for other in others
+    ]
+    shown = {letter: weighing.probabilities[letter] for letter in ranked[:5]}
+    return " ".join([*lines, f"Probabilities: {say_probabilities(shown)}."])
+
+
+def _say_terms(verb: str, terms: list[str]) -> str:
+    return f"{verb} ({', '.join(terms)})" if terms else "no term of the findings decides"

@@ -1,0 +1,56 @@
+"""Readers that follow a rule: a random letter, the most frequent one, the longest option."""
+
+from collections import Counter
+
+from medthink.baselines.learning import learner
+from medthink.baselines.reader import Choose, ChoosingReader, Pick
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case, Question
+from medthink.core.digest import seed_from
+
+
+def rule_reader(name: str, benchmark: Benchmark) -> ChoosingReader:
+    """The reader that follows the rule of that name."""
+    choose: Choose = choose_longest if name == "longest" else choose_random
+    if name == "majority":
+        choose = _majority_chooser(benchmark)
+    return ChoosingReader(name, choose)
+
+
+def random_letter(question: Question, sample: int) -> str:
+    """A letter drawn evenly from the words of the question and the sample's number."""
+    letters = list(question.options)
+    return letters[seed_from("random letter", sample, question.history, *question.options.values()) % len(letters)]
+
+
+def choose_random(question: Question, sample: int) -> Pick:
+    """A random letter."""
+    return Pick(random_letter(question, sample), "Drawn at random, without a look at the case.")
+
+
+def longest_letter(question: Question) -> str:
+    """The option of most characters, spaces around it not counted; of equals, the one shown first."""
+    return max(question.options, key=lambda letter: len(question.options[letter].strip()))
+
+
+def choose_longest(question: Question, sample: int) -> Pick:  # noqa: ARG001
+    """The longest option, whatever the sample."""
+    letter = longest_letter(question)
+    length = len(question.options[letter].strip())
+    return Pick(letter, f"The longest option, {length} characters.")
+
+
+def rank_letters(cases: list[Case]) -> list[str]:
+    """The letters by how often they are right, the most frequent first; of equals, in the order of the alphabet."""
+    counts = Counter(case.reference.answer for case in cases)
+    return sorted(counts, key=lambda letter: (-counts[letter], letter))
+
+
+def _majority_chooser(benchmark: Benchmark) -> Choose:
+    ranked = learner(benchmark, "majority", rank_letters)
+
+    def choose(question: Question, sample: int) -> Pick:  # noqa: ARG001
+        letter = next((letter for letter in ranked() if letter in question.options), next(iter(question.options)))
+        return Pick(letter, f"{letter} is the letter most often right in the train split.")
+
+    return choose

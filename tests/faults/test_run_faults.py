@@ -1,0 +1,213 @@
+"""Whatever happens outside, a run loses nothing, repeats nothing it finished, and says what it did.
+
+`MEDTHINK_KILLS=100 pytest tests/faults/test_run_faults.py -k kill` runs the long form of the kill test.
+"""
+
+import json
+import os
+import random
+import re
+import resource
+import signal
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from processes import finish, medthink
+from small_benchmark import write_benchmark
+
+KILLS = int(os.environ.get("MEDTHINK_KILLS", "5"))
+CONCURRENCY = 8
+SCHEMA_OF = {"findings": "findings", "summary": "summary", "differential": "answer", "answer": "answer"}
+
+
+def run_words(bench: Path, out: Path, url: str, *more: object) -> list[object]:
+    words = ("run", bench, "--model", "server/m", "--base-url", f"{url}/v1", "--out", out)
+    return [*words, "--concurrency", CONCURRENCY, *more]
+
+
+def rows(out: Path, query: str) -> list[tuple]:
+    ledger = sqlite3.connect(out / "ledger.sqlite")
+    try:
+        return ledger.execute(query).fetchall()
+    finally:
+        ledger.close()
+
+
+def predictions(out: Path) -> list[dict]:
+    return [json.loads(line) for line in (out / "predictions.jsonl").read_text().splitlines()]
+
+
+def asked_of_server(record: dict) -> tuple:
+    """Which call a request was: its case, its step and its images."""
+    text = json.dumps(record["body"])
+    case = int(re.search(r"number (\d+) of the clinic", text)[1])
+    return case, record["body"]["response_format"]["json_schema"]["name"], tuple(record["images"])
+
+
+def finished_calls(out: Path) -> set[tuple]:
+    found = set()
+    for case, kind, request in rows(out, "SELECT case_id, kind, request FROM calls WHERE state = 'done'"):
+        images = tuple(part[2] for part in json.loads(request)["parts"] if part[0] == "image")
+        found.add((case, SCHEMA_OF[kind], images))
+    return found
+
+
+def test_with_a_third_of_the_calls_going_wrong_every_case_ends_and_every_attempt_is_counted(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=40)
+    server = start_server("--seed", "11", "--fault-rate", "0.3", "--hang", "0.5")
+    flags = ("--temperature", "0.3", "--max-tokens", "77", "--effort", "low", "--timeout", "2")
+    code, _, err = finish(medthink(*run_words(bench, tmp_path / "run", server.url, *flags)))
+    assert code == 0, err
+    states = Counter(prediction["state"] for prediction in predictions(tmp_path / "run"))
+    assert sum(states.values()) == 40
+    assert set(states) <= {"ok", "failed"}
+    assert states["ok"] > 30
+    records = server.ask("/_records")
+    ((attempts,),) = rows(tmp_path / "run", "SELECT count(*) FROM attempts WHERE is_sent")
+    assert attempts == len(records)
+    assert any(record["fault"] for record in records)
+    whole = [record for record in records if "body" in record]
+    assert {(r["body"]["temperature"], r["body"]["max_tokens"], r["body"]["reasoning_effort"]) for r in whole} == {
+        (0.3, 77, "low")
+    }
+    assert all(len(record["images"]) == 2 for record in whole)
+
+
+def test_kill_9_loses_no_finished_call_and_asks_none_again(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=8 + KILLS * 4, images=2)
+    out = tmp_path / "run"
+    server = start_server("--latency", "0.03")
+    chance = random.Random(4)
+    words = run_words(bench, out, server.url, "--task", "twi")
+    marks: list[tuple[int, set]] = []
+    for _ in range(KILLS):
+        process = medthink(*words)
+        server.wait_for(server.requests + chance.randint(1, 14))
+        process.send_signal(signal.SIGKILL)
+        finish(process)
+        finished = finished_calls(out)
+        assert rows(out, "PRAGMA integrity_check") == [("ok",)]
+        if marks:
+            assert marks[-1][1] <= finished, "a finished call was lost"
+        marks.append((server.requests, finished))
+    code, _, err = finish(medthink(*words))
+    assert code == 0, err
+    records = [record for record in server.ask("/_records") if "body" in record]
+    asked = [asked_of_server(record) for record in records]
+    for seen, finished in marks:
+        assert not finished & set(asked[seen:]), "a finished call was asked again"
+    assert len(asked) - len(set(asked)) <= CONCURRENCY * KILLS
+    assert len(predictions(out)) == 8 + KILLS * 4
+    ((attempts,),) = rows(out, "SELECT count(*) FROM attempts WHERE is_sent")
+    assert attempts >= len(records)
+    assert rows(out, "SELECT count(*) FROM calls WHERE state != 'done'") == [(0,)]
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=20)
+    server = start_server("--latency", "30")
+    process = medthink(*run_words(bench, tmp_path / "run", server.url))
+    server.wait_for(4)
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130
+    assert "run the same command again" in err
+    assert "Traceback" not in err
+    assert server.process.poll() is None
+    outcomes = Counter(outcome for (outcome,) in rows(tmp_path / "run", "SELECT outcome FROM attempts"))
+    assert set(outcomes) == {"cancelled"}
+
+
+def test_a_second_process_is_refused_with_the_holders_name(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=20)
+    server = start_server("--latency", "30")
+    first = medthink(*run_words(bench, tmp_path / "run", server.url))
+    server.wait_for(1)
+    code, _, err = finish(medthink(*run_words(bench, tmp_path / "run", server.url)))
+    assert code == 2
+    assert f"in use by process {first.pid}" in err
+    first.kill()
+    finish(first)
+
+
+def _allow_only(size: int):
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def test_a_full_disk_is_a_clean_error_and_what_was_written_stays(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=60)
+    server = start_server()
+    words = run_words(bench, tmp_path / "run", server.url)
+    code, _, err = finish(medthink(*words, preexec_fn=_allow_only(150_000)))
+    assert code == 2
+    assert "ledger cannot be written" in err
+    assert "Traceback" not in err
+    kept = finished_calls(tmp_path / "run")
+    assert kept
+    assert not (tmp_path / "run" / "predictions.jsonl").exists()
+    seen = server.requests
+    code, _, err = finish(medthink(*words))
+    assert code == 0, err
+    assert not kept & {asked_of_server(record) for record in server.ask("/_records")[seen:]}
+    assert len(predictions(tmp_path / "run")) == 60
+
+
+def test_a_place_that_cannot_be_written_is_a_clean_error(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=2)
+    code, _, err = finish(medthink("run", bench, "--model", "baseline/random", "--out", "/proc/nowhere/run"))
+    assert code == 2
+    assert "cannot be made" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "url"),
+    [
+        ("openai/gpt-5.2", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        ("anthropic/claude-opus-4-6", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        ("google/gemini-3-pro", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+    ],
+)
+def test_keys_appear_in_no_file_log_or_error(tmp_path, start_server, model, key, url):
+    bench = write_benchmark(tmp_path / "bench", cases=6)
+    server = start_server("--faults", "echo-key", "--fault-rate", "0.7", "--seed", "3")
+    sentinel = "sk-SENTINEL-0a1b2c3d4e5f6071"
+    words = ("run", bench, "--model", model, "--out", tmp_path / "run", "--max-tokens", "50")
+    env = {key: sentinel, url: f"{server.url}/v1" if model.startswith("openai") else server.url, "COLUMNS": "200"}
+    code, out, err = finish(medthink(*words, env=env))
+    assert code == 0, err
+    assert "failed" in out
+    text = out + err
+    for path in (tmp_path / "run").iterdir():
+        text += path.read_bytes().decode("latin-1")
+    for form in (sentinel, sentinel[:14], sentinel.encode().hex()):
+        assert form not in text
+    assert sum(1 for record in server.ask("/_records") if sentinel in json.dumps(record["headers"])) >= 6
+
+
+def test_a_wrong_key_stops_the_run_at_once(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=30)
+    server = start_server("--faults", "401", "--fault-rate", "1.0")
+    env = {"OPENAI_API_KEY": "sk-wrong", "OPENAI_BASE_URL": f"{server.url}/v1"}
+    words = ("run", bench, "--model", "openai/gpt-5.2", "--out", tmp_path / "run", "--concurrency", "4")
+    code, _, err = finish(medthink(*words, env=env))
+    assert code == 3
+    assert "check OPENAI_API_KEY" in err
+    assert server.requests <= 4
+
+
+def test_a_spending_limit_stops_before_it_is_passed_and_exits_1(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=30)
+    server = start_server()
+    prices = tmp_path / "prices.toml"
+    prices.write_text('date = "2026-01-01"\n[models."server/m"]\ninput = 100.0\noutput = 100.0\n')
+    words = run_words(bench, tmp_path / "run", server.url, "--prices", prices, "--max-usd", "0.5", "--max-tokens", "20")
+    code, _, err = finish(medthink(*words))
+    assert code == 1
+    assert "--max-usd" in err
+    ((spent,),) = rows(tmp_path / "run", "SELECT sum(cost_usd) FROM calls")
+    assert 0 < spent <= 0.5
+    assert server.requests < 30

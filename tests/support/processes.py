@@ -1,0 +1,52 @@
+"""A misbehaving server in a process of its own, and `medthink` as a user calls it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+FAULT_SERVER = Path(__file__).parents[1] / "faults" / "fault_server.py"
+
+
+class Server:
+    """A fault server started with some flags; asked for its own counts over HTTP."""
+
+    def __init__(self, *flags: str) -> None:
+        command = [sys.executable, str(FAULT_SERVER), "--port", "0", "--lifetime", "240", *flags]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+
+    def ask(self, path: str):
+        with urllib.request.urlopen(self.url + path, timeout=30) as reply:
+            return json.loads(reply.read())
+
+    @property
+    def requests(self) -> int:
+        return self.ask("/_stats")["requests"]
+
+    def wait_for(self, requests: int) -> None:
+        deadline = time.monotonic() + 60
+        while self.requests < requests and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def medthink(*words: object, env: dict[str, str] | None = None, **options) -> subprocess.Popen:
+    """Start `medthink` with these words."""
+    command = [sys.executable, "-m", "medthink", *map(str, words)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | (env or {}), **options
+    )
+
+
+def finish(process: subprocess.Popen) -> tuple[int, str, str]:
+    """Wait for it; exit code, standard output, standard error."""
+    out, err = process.communicate(timeout=240)
+    return process.returncode, out, err

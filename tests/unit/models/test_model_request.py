@@ -1,0 +1,77 @@
+"""Requests and replies as values."""
+
+import base64
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medthink.core.digest import digest_bytes
+from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
+from medthink.models.errors import RETRYABLE
+from medthink.models.retries import MAX_TRIES
+
+IMAGE = ImagePart.from_bytes(b"pixels", "image/png", width=10, height=20)
+BASE = Request(system="s", parts=(TextPart("t"), IMAGE), max_tokens=9)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=50))
+def test_an_image_keeps_its_bytes_digest_and_size(data):
+    image = ImagePart.from_bytes(data, "image/jpeg")
+    assert base64.b64decode(image.base64) == data
+    assert image.digest == digest_bytes(data)
+    assert image.size_bytes == len(data)
+
+
+CHANGES = [
+    {"system": "S"},
+    {"parts": (IMAGE, TextPart("t"))},
+    {"parts": (TextPart("t"), ImagePart.from_bytes(b"other", "image/png"))},
+    {"parts": (TextPart("t"), ImagePart.from_bytes(b"pixels", "image/jpeg"))},
+    {"schema": Schema("a", {"type": "object"})},
+    {"max_tokens": 10},
+    {"temperature": 0.0},
+    {"seed": 0},
+    {"effort": "none"},
+    {"sample": 1},
+]
+
+
+def test_every_field_is_part_of_the_key():
+    keys = {BASE.key(), *(msgspec.structs.replace(BASE, **change).key() for change in CHANGES)}
+    assert len(keys) == len(CHANGES) + 1
+    assert {name for change in CHANGES for name in change} == set(Request.__struct_fields__)
+
+
+def test_equal_requests_have_equal_keys_and_the_content_holds_no_image_bytes():
+    again = Request(system="s", parts=(TextPart("t"), ImagePart.from_bytes(b"pixels", "image/png")), max_tokens=9)
+    assert again.key() == BASE.key()
+    assert IMAGE.base64.decode() not in str(BASE.content())
+    assert IMAGE.base64.decode() not in repr(BASE)
+
+
+def test_usage_adds_up():
+    assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)
+
+
+def test_every_retryable_kind_has_a_number_of_tries():
+    assert set(MAX_TRIES) == RETRYABLE
+
+
+@pytest.mark.parametrize(("kind", "retryable"), [("timeout", True), ("auth", False), ("invalid_json", True)])
+def test_retryable_follows_from_the_kind(kind, retryable):
+    assert ModelError(kind, "x").retryable is retryable
+    assert ModelError(kind, "x").exit_code == 3
+
+
+def test_importing_the_room_loads_no_http_client_and_no_wire():
+    code = (
+        "import sys, medthink.models, medthink.models.catalog, medthink.models.prices;"
+        "print([m for m in sys.modules if m == 'aiohttp' or m.startswith('medthink.models.wires.')])"
+    )
+    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert output.strip() == "[]"

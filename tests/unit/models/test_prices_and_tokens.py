@@ -1,0 +1,113 @@
+"""Prices, and the estimates shown before spending."""
+
+import datetime
+
+import pytest
+
+from medthink.core.errors import DataError
+from medthink.models import ImagePart, Request, TextPart, Usage
+from medthink.models.prices import load_prices
+from medthink.models.tokens import estimate_image_tokens, estimate_input_tokens, estimate_text_tokens
+
+PRICES = load_prices()
+
+
+def test_the_list_is_dated_and_sane():
+    datetime.date.fromisoformat(PRICES.date)
+    for name, price in PRICES.models.items():
+        assert 0 < price.input < price.output, name
+        assert price.cached is None or 0 < price.cached < price.input, name
+        assert price.above is None or price.input_above > price.input, name
+
+
+def test_a_call_costs_its_parts():
+    usage = Usage(input=1_000_000, cached=400_000, output=100_000, reasoning=60_000)
+    assert PRICES.cost_usd("openai/gpt-5.2", usage) == pytest.approx(0.6 * 1.75 + 0.4 * 0.175 + 0.1 * 14)
+
+
+def test_cached_tokens_without_a_rate_cost_as_much_as_others():
+    assert PRICES.cost_usd("openai/gpt-5.2-pro", Usage(input=1_000_000, cached=1_000_000)) == pytest.approx(21.0)
+
+
+def test_long_prompts_have_their_own_price():
+    assert PRICES.cost_usd("google/gemini-2.5-pro", Usage(input=200_000)) == pytest.approx(0.25)
+    assert PRICES.cost_usd("google/gemini-2.5-pro", Usage(input=300_000, output=1_000_000)) == pytest.approx(15.75)
+
+
+@pytest.mark.parametrize("spec", ["openai/gpt-5.2-2025-12-11", "openai-chat/gpt-5.2", "openai-chat/gpt-5.2-2025-12-11"])
+def test_snapshots_and_the_other_wire_cost_the_same(spec):
+    assert PRICES.find(spec) == PRICES.find("openai/gpt-5.2")
+
+
+@pytest.mark.parametrize("spec", ["server/qwen", "openai/gpt-5.2-turbo", "openai/gpt-9", "anthropic/claude"])
+def test_an_unknown_model_costs_unknown_never_zero(spec):
+    assert PRICES.cost_usd(spec, Usage(input=10, output=10)) is None
+
+
+def test_unknown_usage_costs_unknown():
+    assert PRICES.cost_usd("openai/gpt-5.2", None) is None
+
+
+def test_a_users_file_replaces_and_adds(tmp_path):
+    file = tmp_path / "prices.toml"
+    file.write_text(
+        'date = "2027-01-01"\n[models]\n"server/qwen" = { input = 0.1, output = 0.2 }\n'
+        '"openai/gpt-5.2" = { input = 1.0, output = 2.0 }\n'
+    )
+    prices = load_prices(file)
+    assert prices.date == "2027-01-01"
+    assert prices.cost_usd("server/qwen", Usage(input=1_000_000)) == pytest.approx(0.1)
+    assert prices.find("openai/gpt-5.2").output == 2.0
+    assert prices.find("openai/gpt-5-mini") == PRICES.find("openai/gpt-5-mini")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["date = 5", 'date = "x"\n[models]\n"a/b" = { input = 1, outptu = 2 }', "models = {", 'date = "x"\nmodles = {}'],
+)
+def test_a_wrong_file_is_an_error_that_names_it(tmp_path, text):
+    file = tmp_path / "prices.toml"
+    file.write_text(text)
+    with pytest.raises(DataError, match=r"prices\.toml"):
+        load_prices(file)
+
+
+def image(width, height):
+    return ImagePart("image/png", "d", b"", width, height)
+
+
+# Worked by hand from the providers' published rules.
+TOKENS = [
+    ("openai", "gpt-4o", 1024, 1024, 85 + 170 * 4),
+    ("openai", "gpt-4o", 2048, 4096, 85 + 170 * 6),
+    ("openai", "gpt-4o", 300, 300, 85 + 170),
+    ("openai", "gpt-5.2", 1024, 1024, 70 + 140 * 4),
+    ("openai", "gpt-4.1-mini", 1024, 1024, 1659),
+    ("openai", "o4-mini", 1800, 2400, 2642),
+    ("openai-chat", "gpt-5-nano", 64, 64, 10),
+    ("anthropic", "claude-opus-4-6", 1000, 1000, 1334),
+    ("anthropic", "claude-opus-4-6", 3000, 3000, 1600),
+    ("google", "gemini-2.5-pro", 384, 384, 258),
+    ("google", "gemini-2.5-pro", 1024, 1024, 258 * 4),
+    ("google", "gemini-3-pro", 5000, 10, 1120),
+    ("server", "qwen", 280, 281, 110),
+]
+
+
+@pytest.mark.parametrize(("provider", "model", "width", "height", "tokens"), TOKENS)
+def test_image_tokens_follow_the_published_rules(provider, model, width, height, tokens):
+    assert estimate_image_tokens(image(width, height), provider, model) == tokens
+
+
+def test_an_image_of_unknown_size_is_counted_not_skipped():
+    unknown = ImagePart("image/png", "d", b"")
+    assert estimate_image_tokens(unknown, "openai", "gpt-4o") == 765
+
+
+def test_a_request_is_its_text_and_its_images():
+    plain = Request(system="s" * 40, parts=(TextPart("t" * 400),))
+    with_images = Request(system="s" * 40, parts=(TextPart("t" * 400), image(1000, 1000), image(1000, 1000)))
+    base = estimate_input_tokens(plain, "anthropic", "claude-opus-4-6")
+    assert base == 12 + 10 + 100
+    assert estimate_input_tokens(with_images, "anthropic", "claude-opus-4-6") == base + 2 * 1334
+    assert estimate_text_tokens("") == 0

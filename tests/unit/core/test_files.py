@@ -1,0 +1,69 @@
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from medthink.core.errors import DataError
+from medthink.core.files import open_for_reading, write_atomic
+
+
+def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:
+    path = tmp_path / "a/b/c.txt"
+    write_atomic(path, [b"one", b"two"])
+    assert path.read_bytes() == b"onetwo"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("interruption", [ValueError("no"), KeyboardInterrupt()])
+def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, interruption: BaseException) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+
+    def chunks() -> Iterator[bytes]:
+        yield b"new"
+        raise interruption
+
+    with pytest.raises(type(interruption)):
+        write_atomic(path, chunks())
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_follow_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_atomic(tmp_path / "a.txt", [b""])
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
+
+
+def test_what_cannot_be_written_is_a_data_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DataError, match="cannot be written"):
+        write_atomic(tmp_path / "file/below.txt", [b""])
+    (tmp_path / "folder/full").mkdir(parents=True)
+    with pytest.raises(DataError, match="cannot be written"):
+        write_atomic(tmp_path / "folder", [b""])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_the_bytes_are_on_the_disk_before_the_name_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    sync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (steps.append("fsync"), sync(handle))[1])
+    monkeypatch.setattr(Path, "replace", lambda self, to: (steps.append("rename"), replace(self, to))[1])
+    write_atomic(tmp_path / "a.txt", [b"x"])
+    assert steps == ["fsync", "rename", "fsync"]
+
+
+def test_reading_errors_are_data_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        open_for_reading(tmp_path / "none")
+    with pytest.raises(DataError, match="this is a folder"):
+        open_for_reading(tmp_path)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DataError, match="Not a directory"):
+        open_for_reading(tmp_path / "file/below")

@@ -1,0 +1,1 @@
+"""The phantom benchmark: drawn images whose signs, taken together, decide between five options."""

@@ -1,0 +1,43 @@
+"""One painter per view: a generator of chance and a look in, pixels out."""
+
+from collections.abc import Callable
+from io import BytesIO
+
+import numpy as np
+from PIL import Image
+
+from medthink.cases.synth.painters import (
+    abdomen,
+    bone,
+    bowel,
+    brain,
+    breast,
+    camera,
+    chest,
+    neck,
+    spine,
+    ultrasound,
+    vessel,
+)
+from medthink.cases.synth.painters.scene import Look, Pixels
+
+_ROOMS = (abdomen, bone, bowel, brain, breast, camera, chest, neck, spine, ultrasound, vessel)
+PAINTERS: dict[str, Callable[[np.random.Generator, Look], Pixels]] = {
+    name: painter
+    for room in _ROOMS
+    for name, painter in vars(room).items()
+    if callable(painter)
+    and not name.startswith("_")
+    and getattr(painter, "__module__", "") == room.__name__
+    and not isinstance(painter, type)
+}
+_QUALITY = 85
+
+
+def paint_jpeg(painter: str, look: Look, seed: int) -> bytes:
+    """The picture as JPEG, without metadata."""
+    pixels = PAINTERS[painter](np.random.Generator(np.random.PCG64(seed)), look)
+    picture = Image.fromarray((pixels * np.float32(255) + np.float32(0.5)).astype(np.uint8)).convert("RGB")
+    out = BytesIO()
+    picture.save(out, "JPEG", quality=_QUALITY)
+    return out.getvalue()

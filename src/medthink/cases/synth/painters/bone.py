@@ -1,0 +1,152 @@
+"""The leg: radiographs, CT, MR and scintigraphy of a tibial lesion."""
+
+import numpy as np
+
+from medthink.cases.synth.painters.scene import Look, Pixels, Point, Scene
+
+_LEVELS = {"epiphysis": -0.62, "metaphysis": -0.28, "diaphysis": 0.62}
+
+
+def bone_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
+    """Frontal radiograph of knee and tibia."""
+    scene = Scene(rng, 192, 320, ground=0.03)
+    scene.blend(scene.polygons([_shaft(0, 0.62, 0.82, (-1.7, 1.7))], blur=6), 0.26)
+    _long_bone(scene, _shaft(0, 0.23, 0.50, (-1.7, -0.9), flare=1), 0.70)
+    scene.blend(scene.polygons([_condyles()], blur=1.2), 0.70)
+    _long_bone(scene, _shaft(0, 0.21, 0.50, (-0.78, 1.7), flare=-1), 0.72)
+    scene.blend(scene.strokes([[(-0.46, -0.48), (0, -0.44), (0.46, -0.48)]], 0.035, blur=1), 0.5)
+    _long_bone(scene, _shaft(0.52 * look.side, 0.07, 0.13, (-0.5, 1.7), flare=-1), 0.62)
+    _trabeculae(scene, 0.05)
+    if look.sign:
+        place = (scene.vary(-0.04 * look.side, 0.05), scene.vary(_LEVELS[look.sign], 0.05))
+        wide = 0.13 if look.sign == "diaphysis" else 0.20
+        scene.ellipse(place, (wide * look.size, 0.20 * look.size), 0.20, soft=0.05, wobble=0.10)
+    return scene.radiograph(0.018)
+
+
+def bone_radiograph_close(rng: np.random.Generator, look: Look) -> Pixels:
+    """Coned radiograph of one segment of a long bone."""
+    scene = Scene(rng, 256, 256, ground=0.18)
+    scene.blend(scene.polygons([_shaft(0, 0.62, 0.62, (-1.2, 1.2))], blur=2), 0.80)
+    scene.blend(scene.polygons([_shaft(0, 0.45, 0.45, (-1.2, 1.2))], blur=4), 0.55)
+    _trabeculae(scene, 0.07)
+    _margin(scene, look, lucent=0.25, dense=0.97)
+    return scene.radiograph(0.02)
+
+
+def bone_ct(rng: np.random.Generator, look: Look) -> Pixels:
+    """Axial CT of the shaft, bone window."""
+    scene = _limb(rng, fat=0.10, muscle=0.28, cortex=0.96, marrow=0.24)
+    if look.sign == "sclerotic":
+        scene.ellipse((0, 0), (0.40, 0.40), 0.98)
+        scene.ellipse((scene.vary(0, 0.03), scene.vary(0, 0.03)), (0.20 * look.size, 0.20 * look.size), 0.20, soft=0.03)
+    elif look.sign == "permeative":
+        angles = rng.uniform(0, 2 * np.pi, round(34 * look.size))
+        holes = [
+            (0.35 * float(np.cos(a)) * float(d), 0.35 * float(np.sin(a)) * float(d))
+            for a, d in zip(angles, rng.uniform(0.75, 1.15, len(angles)), strict=True)
+        ]
+        scene.blend(scene.dots(holes, rng.uniform(0.035, 0.075, len(holes)).tolist(), blur=1), 0.32)
+        scene.ellipse((0.36 * look.side, 0.05), (0.20, 0.26), 0.34, soft=0.08, wobble=0.15)
+    return scene.ct()
+
+
+def bone_mr(rng: np.random.Generator, look: Look) -> Pixels:
+    """Axial fat-suppressed fluid-sensitive MR."""
+    scene = _limb(rng, fat=0.15, muscle=0.28, cortex=0.02, marrow=0.12)
+    if look.sign == "oedema":
+        scene.ellipse((0, 0), (0.75 * look.size, 0.68 * look.size), 0.62, soft=0.4, wobble=0.2, alpha=0.8)
+        scene.ellipse((0, 0), (0.40, 0.40), 0.05)
+        scene.ellipse((0, 0), (0.31, 0.31), 0.90, soft=0.08)
+    elif look.sign == "levels":
+        _fluid_levels(scene, 0.36 * look.size)
+    return scene.mr(0.028)
+
+
+def bone_scan_leg(rng: np.random.Generator, look: Look) -> Pixels:
+    """Bone scan of both legs from the front."""
+    scene = Scene(rng, 208, 304, ground=0.02)
+    for way in (-1, 1):
+        x = 0.42 * way
+        scene.ellipse((x, -0.2), (0.30, 1.7), 0.08, soft=0.1)
+        for centre, radii, tone in (
+            ((x, -1.1), (0.09, 0.6), 0.22),
+            ((x, -0.62), (0.16, 0.12), 0.42),
+            ((x, 0.35), (0.08, 0.85), 0.24),
+            ((x, 1.28), (0.13, 0.10), 0.38),
+        ):
+            scene.ellipse(centre, radii, tone * scene.vary(1, 0.08), soft=0.08)
+    if look.sign:
+        level = {"epiphysis": -0.52, "metaphysis": -0.18, "diaphysis": 0.46}[look.sign]
+        scene.ellipse(
+            (0.42 * look.side, scene.vary(level, 0.03)), (0.12 * look.size, 0.13 * look.size), 0.95, soft=0.06
+        )
+    return scene.counts(55)
+
+
+def _shaft(x: float, narrow: float, wide: float, span: tuple[float, float], *, flare: int = 0) -> list[Point]:
+    """The outline of a long bone's end: straight, or flaring towards the bottom (1) or the top (-1)."""
+    top, bottom = span
+    steps = np.linspace(0, 1, 24)
+    near = steps if flare >= 0 else 1 - steps
+    halves = narrow + (wide - narrow) * np.clip((near - 0.55) / 0.4, 0, 1) ** 2 if flare else np.full(24, narrow)
+    rows = top + (bottom - top) * steps
+    if flare < 0:
+        halves = narrow + (wide - narrow) * np.exp(-(((rows - top) / 0.42) ** 2))
+    left = [(x - float(h), float(y)) for h, y in zip(halves, rows, strict=True)]
+    return left + [(x + float(h), float(y)) for h, y in zip(halves[::-1], rows[::-1], strict=True)]
+
+
+def _condyles() -> list[Point]:
+    arc = np.linspace(np.pi, 0, 20)
+    left = [(-0.26 + 0.25 * float(np.cos(a)), -0.98 + 0.15 * float(np.sin(a))) for a in arc]
+    right = [(0.26 + 0.25 * float(np.cos(a)), -0.98 + 0.15 * float(np.sin(a))) for a in arc]
+    return [*left, *right, (0.45, -1.15), (-0.45, -1.15)]
+
+
+def _long_bone(scene: Scene, outline: list[Point], tone: float) -> None:
+    """A bone in projection: dense at its edges, fainter in the middle."""
+    scene.blend(scene.polygons([outline], blur=1.2), tone + 0.15)
+    scene.blend(np.clip(scene.polygons([outline], blur=7) * 2 - 1, 0, 1) * np.float32(0.8), tone - 0.14)
+
+
+def _trabeculae(scene: Scene, strength: float) -> None:
+    scene.pixels += scene.cloud(60) * np.float32(strength) * np.clip(scene.pixels * 2 - 0.6, 0, 1)
+
+
+def _margin(scene: Scene, look: Look, *, lucent: float, dense: float) -> None:
+    place, radius = (scene.vary(0, 0.05), scene.vary(0, 0.06)), 0.40 * look.size
+    if look.sign == "sclerotic":
+        scene.ellipse(place, (radius * 1.28, radius * 1.28), dense, soft=0.06, wobble=0.05)
+        scene.ellipse(place, (radius, radius), lucent, soft=0.04, wobble=0.05)
+    elif look.sign == "permeative":
+        angles, depths = scene.rng.uniform(0, 2 * np.pi, 55), np.sqrt(scene.rng.uniform(0, 1, 55)) * radius * 1.9
+        holes = [
+            (place[0] + float(np.cos(a) * d), place[1] + float(np.sin(a) * d))
+            for a, d in zip(angles, depths, strict=True)
+        ]
+        scene.blend(scene.dots(holes, scene.rng.uniform(0.04, 0.10, 55).tolist(), blur=1.5) * np.float32(0.9), lucent)
+
+
+def _limb(rng: np.random.Generator, *, fat: float, muscle: float, cortex: float, marrow: float) -> Scene:
+    scene = Scene(rng, 256, 256)
+    scene.ellipse((0, 0.02), (scene.vary(0.90, 0.03), scene.vary(0.86, 0.03)), fat)
+    scene.ellipse((0, 0.04), (0.80, 0.75), muscle, wobble=0.03)
+    for angle in rng.uniform(0, 2 * np.pi, 6):
+        reach = [
+            (0.42 * float(np.cos(angle)), 0.42 * float(np.sin(angle))),
+            (0.8 * float(np.cos(angle + 0.2)), 0.75 * float(np.sin(angle + 0.2))),
+        ]
+        scene.blend(scene.strokes([reach], 0.02, blur=1) * np.float32(0.6), fat)
+    scene.ellipse((0, 0), (0.38, 0.38), cortex, wobble=0.02)
+    scene.ellipse((0, 0), (0.29, 0.29), marrow, soft=0.04)
+    return scene
+
+
+def _fluid_levels(scene: Scene, radius: float) -> None:
+    scene.ellipse((0, 0), (radius * 1.12, radius * 1.12), 0.03)
+    for x, y, size in ((-0.42, -0.35, 0.45), (0.42, -0.32, 0.45), (-0.38, 0.42, 0.45), (0.42, 0.42, 0.42)):
+        at = (x * radius, y * radius)
+        locule = scene.mask(at, (size * radius, size * radius), soft=0.02)
+        below = np.clip((scene.y - np.float32(at[1] + scene.vary(0, 0.1) * radius)) / 0.015, 0, 1)
+        scene.blend(locule, 0.97 - np.float32(0.55) * below)

@@ -1,0 +1,148 @@
+"""The plan of one case: which disease, which options, which images, at which time; no words and no pixels yet.
+
+A case depends on the seed and its number alone, not on how many cases are made or by how many processes.
+"""
+
+from random import Random
+
+import msgspec
+
+from medthink.cases.case import MAX_IMAGES
+from medthink.cases.synth.atlas import Axis, Disease, Family, View, families, option_sets
+from medthink.core.digest import seed_from
+
+_CHART = View(
+    painter="chart",
+    modality="Non-modality / Workflow / Post-processing",
+    sub="Diagram / Chart",
+    leads=("Chart of a laboratory value during the hospital stay", "Time course of the inflammatory markers"),
+    normal=("fluctuations without a trend", "unspecific variation"),
+    signs={},
+)
+_LONGITUDINAL_SHARE = 0.304
+_NORMAL_SHARE, _CHART_SHARE, _SECOND_VIEW_SHARE = 0.10, 0.015, 0.12
+# The median and the spread of the images beyond one per axis: 6.6 images a case on average, a tail that reaches 49.
+_EXTRA_MEDIAN, _EXTRA_SPREAD = 2.85, 0.85
+_INTERVALS = (
+    "2 weeks", "6 weeks", "3 months", "6 months", "1 year", "18 months", "2 years", "3 years", "5 years",
+)  # fmt: skip
+_UNKNOWN_INTERVAL_SHARE = 0.1
+_COURSES = {"regressing": 0.88, "stable": 1.0, "progressing": 1.12}
+
+
+class Shot(msgspec.Struct, frozen=True):
+    """One image to be painted: `axis` and `sign` are what it shows, or None and "" where it shows nothing."""
+
+    id: str
+    axis: int | None
+    sign: str
+    view: View
+    timepoint: int
+    size: float
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """One case before words and pixels."""
+
+    number: int
+    family: str
+    options: tuple[Disease, ...]
+    answer: int
+    side: str
+    intervals: tuple[str, ...]
+    course: str
+    shots: tuple[Shot, ...]
+
+    @property
+    def disease(self) -> Disease:
+        """The right one."""
+        return self.options[self.answer]
+
+
+def plan_case(seed: int, number: int) -> Plan:
+    """Plan the case with this number."""
+    chance = Random(seed_from("phantom", seed, number))
+    name = _pick_family(chance)
+    options, answer = _pick_options(chance, name, seed, number)
+    count = image_count(seed, number)
+    timepoints = (
+        min(count, chance.choices((2, 3, 4), (0.7, 0.2, 0.1))[0]) if chance.random() < _LONGITUDINAL_SHARE else 1
+    )
+    intervals = tuple(_INTERVALS[at] for at in sorted(chance.sample(range(len(_INTERVALS)), timepoints - 1)))
+    if intervals and chance.random() < _UNKNOWN_INTERVAL_SHARE:
+        intervals = ("unknown",) * len(intervals)
+    course = chance.choice(list(_COURSES))
+    return Plan(
+        number=number,
+        family=name,
+        options=options,
+        answer=answer,
+        side=chance.choice(("left", "right")),
+        intervals=intervals,
+        course=course,
+        shots=_shots(chance, families()[name], options[answer], (count, timepoints, course)),
+    )
+
+
+def image_count(seed: int, number: int) -> int:
+    """How many images a case has: one per axis at least, 49 at most."""
+    extra = Random(seed_from("images", seed, number)).lognormvariate(0, _EXTRA_SPREAD) * _EXTRA_MEDIAN
+    return min(3 + int(extra), MAX_IMAGES)
+
+
+def answer_place(seed: int, number: int, what: str) -> int:
+    """A place from 0 to 4; each five cases in a row take all five, in an order of their own."""
+    block, at = divmod(number - 1, 5)
+    return Random(seed_from(what, seed, block)).sample(range(5), 5)[at]
+
+
+def _pick_family(chance: Random) -> str:
+    names = list(families())
+    return chance.choices(names, [families()[name].weight for name in names])[0]
+
+
+def _pick_options(chance: Random, family: str, seed: int, number: int) -> tuple[tuple[Disease, ...], int]:
+    """Five diseases in the order of their letters, and which one is right.
+
+    The right one is chosen by the rank of its length and put at its letter, both evenly: neither tells anything.
+    """
+    five = sorted(chance.choice(option_sets(family)), key=lambda disease: (len(disease.name), disease.name))
+    right = five.pop(answer_place(seed, number, "length"))
+    chance.shuffle(five)
+    answer = answer_place(seed, number, "letter")
+    five.insert(answer, right)
+    return tuple(five), answer
+
+
+def _shots(chance: Random, family: Family, disease: Disease, shape: tuple[int, int, str]) -> tuple[Shot, ...]:
+    """Every axis at least once, in no order; what is left over goes to any axis, or shows nothing of note."""
+    count, timepoints, course = shape
+    homes = [chance.choice(axis.views) for axis in family.axes]
+    axes: list[int | None] = [*range(len(family.axes))]
+    axes += [_any_axis(chance, family) for _ in range(count - len(axes))]
+    chance.shuffle(axes)
+    base = chance.uniform(0.92, 1.08)
+    shots = []
+    for at, axis in enumerate(axes):
+        timepoint = at * timepoints // count
+        size = round(base * _COURSES[course] ** timepoint * chance.uniform(0.97, 1.03), 3)
+        view, sign = _view(chance, family.axes, homes, axis), disease.profile[axis] if axis is not None else ""
+        shots.append(Shot(_image_id(chance), axis, sign, view, timepoint, size))
+    return tuple(shots)
+
+
+def _any_axis(chance: Random, family: Family) -> int | None:
+    return None if chance.random() < _NORMAL_SHARE else chance.randrange(len(family.axes))
+
+
+def _view(chance: Random, axes: tuple[Axis, ...], homes: list[View], axis: int | None) -> View:
+    """The view this case uses for the axis, now and then another one."""
+    if axis is None:
+        return _CHART if chance.random() < _CHART_SHARE / _NORMAL_SHARE else chance.choice(homes)
+    return chance.choice(axes[axis].views) if chance.random() < _SECOND_VIEW_SHARE else homes[axis]
+
+
+def _image_id(chance: Random) -> str:
+    """Eight characters that carry nothing; the first is a letter or digit, so that no tool takes it for an option."""
+    plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+    return chance.choice(plain) + "".join(chance.choices(plain + "_-", k=7))

@@ -1,0 +1,185 @@
+"""Single defects: each spoils one row, or the first image of one case, and says in which field that shows."""
+
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from PIL import Image
+
+Row: TypeAlias = dict[str, Any]
+
+_PATH = "image_01_path"
+_PARTS = ("id", "path", "caption", "modality", "sub_modality")
+_START_BYTES = 20  # the JPEG's start marker and JFIF segment
+_COMMENT = b"\xff\xfe\x00\x0eJane Example"
+_HUGE = (8000, 6300)
+
+
+def other_letter(row: Row) -> str:
+    """The first letter that is not the answer's."""
+    return min(set(row["options"]) - {row["correct_answer"]})
+
+
+def _overwrite(field: str, value: Callable[[Row], Any]) -> Callable[[Row], str]:
+    def spoil(row: Row) -> str:
+        row[field] = value(row)
+        return field
+
+    return spoil
+
+
+def _spoil_option(value: Callable[[Row], str]) -> Callable[[Row], str]:
+    def spoil(row: Row) -> str:
+        letter = other_letter(row)
+        row["options"] = row["options"] | {letter: value(row)}
+        return f"options.{letter}"
+
+    return spoil
+
+
+def _repeat_answer(row: Row) -> str:
+    """Two equal options, the later of which is the one that the check names."""
+    letter = other_letter(row)
+    row["options"] = row["options"] | {letter: row["correct_answer_text"]}
+    return f"options.{max(letter, row['correct_answer'])}"
+
+
+def _drop_option(row: Row) -> str:
+    letter = other_letter(row)
+    row["options"] = {key: text for key, text in row["options"].items() if key != letter}
+    return "options"
+
+
+def _open_gap(row: Row) -> str:
+    """The last image moves one slot up."""
+    last = row["image_count"]
+    for part in _PARTS:
+        row[f"image_{last + 1:02d}_{part}"] = row.pop(f"image_{last:02d}_{part}")
+    return f"image_{last:02d}_id"
+
+
+def _other_chapter(row: Row) -> str:
+    first = "Chapter I - Certain infectious and parasitic diseases"
+    return "Chapter II - Neoplasms" if row["ICD Chapter"] == first else first
+
+
+IN_ROW: tuple[tuple[str, Callable[[Row], str]], ...] = (
+    ("history-empty", _overwrite("CLINICAL_HISTORY", lambda _: "")),
+    ("image-count-wrong", _overwrite("image_count", lambda row: row["image_count"] + 1)),
+    ("slot-gap", _open_gap),
+    ("options-not-five", _drop_option),
+    ("option-empty", _spoil_option(lambda _: "")),
+    ("options-not-distinct", _repeat_answer),
+    ("answer-not-an-option", _overwrite("correct_answer", lambda _: "F")),
+    ("answer-text-differs", _overwrite("correct_answer_text", lambda row: row["options"][other_letter(row)])),
+    ("modality-unknown", _overwrite("image_01_modality", lambda _: "Computed tomography")),
+    ("icd-malformed", _overwrite("ICD Category", lambda row: row["ICD Category"].replace(" - ", ": "))),
+    ("icd-unknown", _overwrite("ICD Category", lambda _: "J83 - No such category")),
+    ("icd-contradiction", _overwrite("ICD Chapter", _other_chapter)),
+    ("icd-title-differs", _overwrite("ICD Category", lambda row: row["ICD Category"][:3] + " - Another title")),
+    ("longitudinal-contradiction", _overwrite("is_longitudinal", lambda row: not row["is_longitudinal"])),
+    ("reference-empty", _overwrite("IMAGING_FINDINGS", lambda _: " ")),
+    (
+        "answer-in-history",
+        _overwrite(
+            "CLINICAL_HISTORY",
+            lambda row: f"{row['CLINICAL_HISTORY']} The referral mentioned {row['correct_answer_text']}.",
+        ),
+    ),
+)
+
+
+def _move(path: Callable[[Row], str]) -> Callable[[Row, Path], str]:
+    """A path that leaves the benchmark; the file it used to name goes, so that nothing lies astray."""
+
+    def spoil(row: Row, folder: Path) -> str:
+        (folder / row[_PATH]).unlink()
+        row[_PATH] = path(row)
+        return _PATH
+
+    return spoil
+
+
+def _rewrite(change: Callable[[bytes], bytes], suffix: str = ".jpg") -> Callable[[Row, Path], str]:
+    """Another content for the first image, under a name that fits it where only the content is to be wrong."""
+
+    def spoil(row: Row, folder: Path) -> str:
+        file = folder / row[_PATH]
+        data = change(file.read_bytes())
+        file.unlink()
+        row[_PATH] = row[_PATH].removesuffix(".jpg") + suffix
+        (folder / row[_PATH]).write_bytes(data)
+        return _PATH
+
+    return spoil
+
+
+def _remove_file(row: Row, folder: Path) -> str:
+    (folder / row[_PATH]).unlink()
+    return _PATH
+
+
+def _link_outside(row: Row, folder: Path) -> str:
+    (folder / row[_PATH]).unlink()
+    (folder / row[_PATH]).symlink_to("../../../outside.jpg")
+    return _PATH
+
+
+def _name_other_case(row: Row, folder: Path) -> str:
+    path = f"images/case99999/{row['image_01_id']}.jpg"
+    (folder / path).parent.mkdir()
+    (folder / row[_PATH]).rename(folder / path)
+    row[_PATH] = path
+    return _PATH
+
+
+def _repeat_path(row: Row, folder: Path) -> str:
+    (folder / row["image_02_path"]).unlink()
+    row |= {"image_02_id": row["image_01_id"], "image_02_path": row[_PATH]}
+    return "image_02_path"
+
+
+def _repeat_picture(row: Row, folder: Path) -> str:
+    (folder / row["image_02_path"]).write_bytes((folder / row[_PATH]).read_bytes())
+    return "image_02_path"
+
+
+def _remove_images(row: Row, folder: Path) -> str:
+    for slot in range(1, row["image_count"] + 1):
+        (folder / row[f"image_{slot:02d}_path"]).unlink()
+        for part in _PARTS:
+            del row[f"image_{slot:02d}_{part}"]
+    row["image_count"] = 0
+    return _PATH
+
+
+def _encoded(picture: Image.Image, form: str) -> bytes:
+    out = BytesIO()
+    picture.save(out, form)
+    return out.getvalue()
+
+
+def _as(form: str, mode: str = "RGB") -> Callable[[bytes], bytes]:
+    return lambda data: _encoded(Image.open(BytesIO(data)).convert(mode), form)
+
+
+IN_FILES: tuple[tuple[str, Callable[[Row, Path], str]], ...] = (
+    ("image-none", _remove_images),
+    ("image-path-unsafe", _move(lambda row: row[_PATH].replace("images/", "images/../../", 1))),
+    ("image-path-unsafe", _move(lambda row: "/" + row[_PATH])),
+    ("image-path-unsafe", _move(lambda row: "https://example.org/" + row[_PATH])),
+    ("image-path-unsafe", _move(lambda row: row[_PATH] + "\0.jpg")),
+    ("image-path-unsafe", _link_outside),
+    ("image-path-disagrees", _name_other_case),
+    ("image-file-missing", _remove_file),
+    ("image-path-repeated", _repeat_path),
+    ("image-duplicate-in-case", _repeat_picture),
+    ("image-format-refused", _rewrite(_as("GIF"))),
+    ("image-format-differs", _rewrite(_as("PNG"))),
+    ("image-alpha", _rewrite(_as("PNG", "RGBA"), ".png")),
+    ("image-too-large", _rewrite(lambda _: _encoded(Image.new("1", _HUGE), "PNG"), ".png")),
+    ("image-truncated", _rewrite(lambda data: data[: len(data) // 2])),
+    ("image-undecodable", _rewrite(lambda data: data[:_START_BYTES] + data[-2:])),
+    ("image-metadata", _rewrite(lambda data: data[:_START_BYTES] + _COMMENT + data[_START_BYTES:])),
+)

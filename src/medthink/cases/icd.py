@@ -55,8 +55,9 @@ def icd_problems(chapter: str, block: str, category: str) -> tuple[IcdProblem, .
 
 
 def chapter_title(roman: str) -> str:
-    """The WHO title of a chapter."""
-    return str(who_tree().get_description(roman))
+    """The WHO title of a chapter, or "" when there is no such chapter."""
+    tree = who_tree()
+    return str(tree.get_description(roman)) if tree.is_valid_item(roman) and tree.is_chapter(roman) else ""
 
 
 def _label_problem(field: str, label: str) -> IcdProblem | None:

@@ -1,0 +1,148 @@
+"""`medthink data stats`: what a benchmark holds, as tables, JSON or one figure."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.icd import chapter_title
+from medthink.cases.statistics import UNKNOWN_CHAPTER, SplitStatistics, Statistics, describe
+from medthink.cli import show
+
+_BAR = 24
+_FIGURES = (".svg", ".pdf", ".png")
+_IMAGE_BINS = ((0, 0), (1, 1), (2, 4), (5, 8), (9, 12), (13, 20), (21, 49))
+_LENGTH_BINS = ((0, 9), (10, 19), (20, 29), (30, 39), (40, 59), (60, 79), (80, 9999))
+
+
+@click.command("stats")
+@click.argument("path", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print every count as JSON.")
+@click.option("--figure", type=click.Path(), help="Also draw one figure: .svg, .pdf or .png.")
+def command(path: str, as_json: bool, figure: str | None) -> None:
+    """Describe a benchmark: the summary table of its card, and the distributions behind it.
+
+    Example: medthink data stats bench/ --figure stats.svg
+    """
+    if figure is not None and Path(figure).suffix not in _FIGURES:
+        raise click.BadParameter(f"must end in {', '.join(_FIGURES)}", param_hint="--figure")
+    benchmark = Benchmark.open(path)
+    with show.progress() as bar:
+        task = bar.add_task("Counting cases", total=len(benchmark))
+        statistics = describe(benchmark, advance=lambda: bar.advance(task))
+    if figure is not None:
+        from medthink.cases.figure import draw_statistics
+
+        draw_statistics(statistics, Path(figure))
+    if as_json:
+        show.print_json(_as_json(statistics))
+        return
+    _print(statistics)
+    if figure is not None:
+        show.console().print(Text(f"\nFigure: {figure}"))
+
+
+def _as_json(statistics: Statistics) -> dict[str, Any]:
+    def one(split: SplitStatistics) -> dict[str, Any]:
+        means = {
+            "images_per_case_mean": split.images_per_case_mean,
+            "modalities_per_case_mean": split.modalities_per_case_mean,
+            "longitudinal_share": split.longitudinal_share,
+            "sub_modalities": split.sub_modalities,
+        }
+        return {**msgspec.to_builtins(split, str_keys=True), **means}
+
+    return {
+        "splits": {name: one(split) for name, split in statistics.splits.items()},
+        "overall": one(statistics.overall),
+    }
+
+
+def _print(statistics: Statistics) -> None:
+    console = show.console()
+    columns = statistics.columns
+    rows = [(name, *(cell(split) for split in columns.values())) for name, cell in _SUMMARY]
+    console.print(show.table("Summary", ["", *columns], rows, right=range(1, len(columns) + 1)))
+    overall = statistics.overall
+    _print_shares(console, "Images per case", _binned(columns.values(), "images_per_case", _IMAGE_BINS), columns)
+    _print_shares(console, "Modalities (images)", _modalities(columns), columns)
+    _print_shares(console, "Answer letters", _counted(columns.values(), overall.letters, "letters"), columns)
+    _print_shares(console, "ICD-10 chapters", _chapters(columns), columns)
+    _print_shares(console, "Timepoints", _counted(columns.values(), overall.timepoints, "timepoints"), columns)
+    for title, field in (("right", "correct_option_lengths"), ("wrong", "wrong_option_lengths")):
+        rows_ = _binned(columns.values(), field, _LENGTH_BINS)
+        _print_shares(console, f"Length of {title} options (characters)", rows_, columns)
+
+
+def _percent(count: int, total: int) -> str:
+    return f"{count:,} ({count / total:.1%})" if total else "0"
+
+
+_SUMMARY: tuple[tuple[str, Callable[[SplitStatistics], str]], ...] = (
+    ("Cases", lambda s: f"{s.cases:,}"),
+    ("Images", lambda s: f"{s.images:,}"),
+    ("Images per case, mean", lambda s: f"{s.images_per_case_mean:.2f}"),
+    ("Images per case, most", lambda s: f"{max(s.images_per_case)}"),
+    ("Modalities per case, mean", lambda s: f"{s.modalities_per_case_mean:.2f}"),
+    ("Level-1 modalities", lambda s: f"{len(s.modality_images)}"),
+    ("Level-2 modalities", lambda s: f"{s.sub_modalities}"),
+    ("ICD-10 chapters", lambda s: f"{len(s.icd_chapters.keys() - {UNKNOWN_CHAPTER})}"),
+    ("Longitudinal cases", lambda s: _percent(s.longitudinal_cases, s.cases)),
+    ("Right option is the longest", lambda s: _percent(s.correct_longest, s.cases)),
+    ("… and no other is as long", lambda s: _percent(s.correct_longest_alone, s.cases)),
+)
+
+_Shares = list[tuple[str, list[int]]]
+
+
+def _counted(splits: Iterable[SplitStatistics], names: Iterable[object], field: str) -> _Shares:
+    return [(str(name), [getattr(split, field).get(name, 0) for split in splits]) for name in names]
+
+
+def _binned(splits: Iterable[SplitStatistics], field: str, bins: Iterable[tuple[int, int]]) -> _Shares:
+    def count(split: SplitStatistics, low: int, high: int) -> int:
+        return sum(n for value, n in getattr(split, field).items() if low <= value <= high)
+
+    rows = [(_bin_name(low, high), [count(split, low, high) for split in splits]) for low, high in bins]
+    return [(name, counts) for name, counts in rows if any(counts)]
+
+
+def _bin_name(low: int, high: int) -> str:
+    if low == high:
+        return str(low)
+    return f"{low} and more" if high == _LENGTH_BINS[-1][1] else f"{low}–{high}"
+
+
+def _modalities(columns: dict[str, SplitStatistics]) -> _Shares:
+    """Each level-1 modality, and indented below it the level-2 ones."""
+    rows = []
+    overall = list(columns.values())[-1]
+    for modality, subs in overall.sub_modality_images.items():
+        rows.append((modality, [split.modality_images.get(modality, 0) for split in columns.values()]))
+        for sub in subs:
+            counts = [split.sub_modality_images.get(modality, {}).get(sub, 0) for split in columns.values()]
+            rows.append((f"  {sub or '(none)'}", counts))
+    return rows
+
+
+def _chapters(columns: dict[str, SplitStatistics]) -> _Shares:
+    overall = list(columns.values())[-1]
+    rows = _counted(columns.values(), overall.icd_chapters, "icd_chapters")
+    return [
+        (name if name == UNKNOWN_CHAPTER else f"{name} {chapter_title(name)}".strip(), counts) for name, counts in rows
+    ]
+
+
+def _print_shares(console: Console, title: str, rows: _Shares, columns: dict[str, SplitStatistics]) -> None:
+    """A count and share per split, with a bar for the last column."""
+    top = [name for name, _ in rows if not name.startswith(" ")]
+    totals = [sum(counts[i] for name, counts in rows if name in top) for i in range(len(columns))]
+    longest = max((counts[-1] for _, counts in rows), default=0) or 1
+    cells = [(name, *map(_percent, counts, totals), "█" * round(_BAR * counts[-1] / longest)) for name, counts in rows]
+    console.print()
+    console.print(show.table(title, ["", *columns, ""], cells, right=range(1, len(columns) + 1)))

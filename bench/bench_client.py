@@ -54,6 +54,7 @@ async def bare_joined(url: str, folder: Path, options: argparse.Namespace) -> No
             for data in read_images(folder, number, options.images):
                 pieces += (before, base64.b64encode(data), after)
             body = b"".join([*pieces, b"]}]}"])
+            del pieces, data
             headers = {"Content-Type": "application/json"}
             async with session.post(url + "/chat/completions", data=body, headers=headers) as response:
                 reply = orjson.loads(await response.read())
@@ -95,8 +96,7 @@ async def ours(url: str, folder: Path, options: argparse.Namespace) -> None:
     async with open_model("server/m", base_urls=(url,), transport=transport, env={}) as model:
 
         async def call_once(number: int) -> None:
-            images = read_images(folder, number, options.images)
-            parts = [ImagePart.from_bytes(data, "image/jpeg", width=512, height=512) for data in images]
+            parts = [ImagePart.from_bytes(data, "image/jpeg") for data in read_images(folder, number, options.images)]
             reply = await model.generate(
                 Request(system=SYSTEM, parts=(TextPart(TEXT), *parts), max_tokens=500, sample=number)
             )

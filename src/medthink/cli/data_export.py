@@ -7,7 +7,7 @@ import click
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.export import export_benchmark
-from medthink.cli.show import console, progress
+from medthink.cli.show import progress
 from medthink.core.errors import UsageError
 
 
@@ -29,7 +29,7 @@ def command(source: Path, out: Path, format_: Literal["jsonl", "parquet"], embed
         done = export_benchmark(
             benchmark, out, format=format_, embed_images=embed_images, progress=lambda: bar.advance(task)
         )
-    console().print(f"{done.cases:,} cases, {done.images:,} images → {out}", markup=False)
+    click.echo(f"{done.cases:,} cases, {done.images:,} images → {out}")
     if done.missing:
         warning = f"{done.missing:,} images are missing in {source} and so in {out}; medthink data check names them"
         click.echo(f"medthink: {warning}", err=True)

@@ -33,10 +33,11 @@ _ANSWER_NAMES = ("answer", "final_answer", "choice", "prediction", "option", "le
 
 
 class Claim(NamedTuple):
-    """The letters that one statement names, and where it ends."""
+    """The letters that one statement names, where it ends, and whether it calls itself final."""
 
     letters: frozenset[str]
     end: int
+    is_final: bool = False
 
 
 def parse_choice(text: str, options: dict[str, str]) -> Choice | Unparsed:
@@ -62,10 +63,11 @@ def _committed(text: str, known: Options) -> frozenset[str] | Unparsed:
     plain = make_plain(text)
     filled = list(_filled_in(plain))
     claims = [Claim(letters, end) for value, end in filled if (letters := _read_value(value, known))]
-    claims += _announced(plain, known, is_final=True)
+    announced = list(_announced(plain, known))
+    claims += [claim for claim in announced if claim.is_final]
     if not claims and filled:
         return Unparsed(_no_option(filled[-1][0]))
-    claims = claims or [*_announced(plain, known, is_final=False), *_lines(plain, known)]
+    claims = claims or [*announced, *_otherwise_stated(plain, known), *_lines(plain, known)]
     claims = claims or list(_after(phrases.FAVOURED, plain, known))
     return _settle(claims, plain)
 
@@ -99,46 +101,46 @@ def _filled_in(plain: str) -> Iterator[tuple[str, int]]:
 def _read_value(value: str, known: Options) -> frozenset[str] | None:
     letters = read_claim(value, known)
     if letters is None:
-        said = list(_announced(value, known, is_final=False))
+        said = [*_announced(value, known), *_otherwise_stated(value, known)]
         return frozenset().union(*(claim.letters for claim in said)) or None
     return letters
 
 
-def _announced(plain: str, known: Options, *, is_final: bool) -> Iterator[Claim]:
-    """Statements such as "the answer is …": those that call themselves final, or those that do not."""
+def _announced(plain: str, known: Options) -> Iterator[Claim]:
+    """Statements such as "the answer is …"."""
     for match in phrases.ANNOUNCED.finditer(plain):
-        if not match["link"] and not match["answer"]:
+        letters = read_claim(known.window(plain, match.end()), known) if match["link"] or match["answer"] else None
+        if letters is None:
             continue
         before = _clause_before(plain, match.start())
-        if phrases.DISOWNED.search(before) or is_final != bool(phrases.FINAL.search(before + match[0])):
-            continue
-        letters = read_claim(known.window(plain, match.end()), known)
-        if letters:
-            yield Claim(letters, match.end())
-    if not is_final:
-        yield from _after(phrases.CHOSEN, plain, known)
-        yield from _after(phrases.CONCLUDED, plain, known)
-        yield from _praised(plain, known)
+        if not phrases.DISOWNED.search(before):
+            yield Claim(letters, match.end(), bool(phrases.FINAL.search(before + match[0])))
+
+
+def _otherwise_stated(plain: str, known: Options) -> Iterator[Claim]:
+    """Statements such as "I choose …", "Therefore, …" and "… is correct"."""
+    yield from _after(phrases.CHOSEN, plain, known)
+    yield from _after(phrases.CONCLUDED, plain, known)
+    yield from _praised(plain, known)
 
 
 def _after(pattern: re.Pattern[str], plain: str, known: Options) -> Iterator[Claim]:
     for match in pattern.finditer(plain):
-        if phrases.DISOWNED.search(_clause_before(plain, match.start())):
-            continue
         letters = read_claim(known.window(plain, match.end()), known)
-        if letters:
+        if letters and not phrases.DISOWNED.search(_clause_before(plain, match.start())):
             yield Claim(letters, match.end())
 
 
 def _praised(plain: str, known: Options) -> Iterator[Claim]:
     """Statements such as "(C) is correct"; a letter inside a name ("hepatitis B is …") is none."""
     for match in phrases.PRAISED.finditer(plain):
-        letter = match["letter"] or match["letter2"]
-        is_named = bool(match["named"] or match["named2"])
+        letter = match[1].upper()
+        if letter not in known.letters:
+            continue
         before = _clause_before(plain, match.start())
-        is_own = is_named or (letter.isupper() and not _LEADS_ON.search(before))
-        if is_own and letter.upper() in known.letters and not phrases.DISOWNED.search(before):
-            yield Claim(frozenset(letter.upper()), match.end())
+        is_alone = match[1].isupper() and not _LEADS_ON.search(before)
+        if (is_alone or phrases.NAMED.search(before)) and not phrases.DISOWNED.search(before):
+            yield Claim(frozenset(letter), match.end())
 
 
 def _lines(plain: str, known: Options) -> Iterator[Claim]:
@@ -156,7 +158,7 @@ def _lines(plain: str, known: Options) -> Iterator[Claim]:
 
 
 def _clause_before(plain: str, place: int) -> str:
-    before = plain[max(0, place - 100) : place]
+    before = plain[max(0, place - 80) : place]
     end = 0
     for match in _CLAUSE_END.finditer(before):
         end = match.end()

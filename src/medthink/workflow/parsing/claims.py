@@ -19,13 +19,14 @@ _PLAIN = str.maketrans({
 
 
 _FILLING = re.compile(
-    r"(?:[\s:=\"'(\[{$<>_#-]|\\(?:text|mathrm|mathbf|textbf)\s?\{|[ao] (?=[A-Z](?![A-Za-z]))"
+    r"(?:[\s:=\"'(\[{$<>_#-]|\\(?:text|mathrm|mathbf|textbf)\s?\{|(?-i:[ao] (?=[A-Z](?![A-Za-z])))"
     r"|(?:a |the |la |die |l')?(?:option|choice|letter|answer|diagnosis|antwort|buchstabe|lettre|réponse"
     r"|opción|letra|respuesta|opzione|lettera|risposta|opção|alternativa|resposta|optie|вариант)(?![a-zà-ÿ])"
     r"|(?:is|the|most|likely|probable|probably|best|correct|final|either|between|clearly|definitely|indeed|therefore"
-    r"|die|der|das|le|la|el|il|l|o|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기){0,14}",
+    r"|die|der|das|le|la|el|il|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기){0,14}",
     re.IGNORECASE,
 )
+_LINE_FILLING = re.compile(r"[\s\"'(\[{$<>_#-]{0,8}(?:(?:option|choice)\s{1,2}[\"'(\[]?)?", re.IGNORECASE)
 _LETTER = re.compile(r"([A-Za-z])(?![A-Za-zÀ-ɏ0-9])")
 _FURTHER = re.compile(
     r"[\s\"')\].(]{0,4}(?:[,;/&+>|、]|(?<=[\s(])(?:or|and|oder|und|ou|et|o|y|e|of|en|lub|или)\s|或|和|及|または|か)\s{0,2}"
@@ -70,7 +71,7 @@ class Options(msgspec.Struct, frozen=True):
 
     def window(self, plain: str, place: int) -> str:
         """As much of the text from `place` on as a claim can take up."""
-        return plain[place : place + 3 * self.longest + 200]
+        return plain[place : place + self.longest + 120]
 
     def named_by(self, text: str) -> frozenset[str]:
         """The options whose text stands at the start, and ends there: the longest, or all that read the same."""
@@ -89,11 +90,13 @@ def make_plain(text: str) -> str:
 
 def read_claim(text: str, options: Options, *, is_line: bool = False) -> frozenset[str] | None:
     """The letters that the start of the text names, or None; `is_line`: the text is a line and must be an answer."""
-    rest = text[_end_of_filling(text) :]
+    filling = (_LINE_FILLING if is_line else _FILLING).match(text)
+    rest = text[filling.end() if filling else 0 :]
     named = options.named_by(rest)
     match = _LETTER.match(rest)
     letter = match[1].upper() if match else ""
-    if match is None or letter not in options.letters or (named and letter not in named):
+    # A text that begins like a letter ("C. difficile colitis") is its option, whatever the letter.
+    if match is None or letter not in options.letters or named:
         return named or None
     tail = rest[match.end() :]
     own = options.named_by(tail.lstrip(" .:;,)]}\"'-(_"))
@@ -117,11 +120,6 @@ def _further_letters(tail: str, options: Options) -> frozenset[str]:
         letters.add(match[1].upper())
         place = match.end()
     return frozenset(letters)
-
-
-def _end_of_filling(text: str) -> int:
-    match = _FILLING.match(text)
-    return match.end() if match else 0
 
 
 def _ends_letter(tail: str) -> bool:

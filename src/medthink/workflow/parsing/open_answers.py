@@ -34,11 +34,10 @@ def _names(plain: str) -> list[str]:
     """The diagnoses announced as final, else those announced, else the reply itself where it is but a name."""
     found: dict[bool, list[str]] = {True: [], False: []}
     for match in phrases.ANNOUNCED.finditer(plain):
+        name = _name_at(plain, match.end()) if match["link"] else ""
         before = plain[max(0, match.start() - 30) : match.start()].rpartition("\n")[2]
-        if match["link"] and not phrases.DISOWNED.search(before):
-            name = _name_at(plain, match.end())
-            if name:
-                found[bool(phrases.FINAL.search(before + match[0]))].append(name)
+        if name and not phrases.DISOWNED.search(before):
+            found[bool(phrases.FINAL.search(before + match[0]))].append(name)
     if found[True] or found[False]:
         return found[True] or found[False]
     whole = plain.strip()

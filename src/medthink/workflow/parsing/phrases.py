@@ -52,22 +52,24 @@ CONCLUDED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 FAVOURED = re.compile(
-    r"(?<![a-z])(?:most|best|highly|more) (?:consistent|compatible|in keeping|in line) with"
-    r"|(?<![a-z])best explained by|(?<![a-z])most likely (?:represents?|due to)",
+    r"(?<![a-z])(?:(?:most|best|highly|more) (?:consistent|compatible|in keeping|in line) with|best explained by"
+    r"|most likely (?:represents?|due to))",
     re.IGNORECASE,
 )
-# "(C) is correct", "Option B fits best": the letter stands before the words.
+# "(C) is correct", "Option B fits best": the letter stands before the words. Only a letter on its own starts a match.
 PRAISED = re.compile(
-    r"(?P<named>(?:option|choice|answer|antwort|réponse|opción|respuesta|opzione|risposta|alternativa|resposta)\s{1,2})?"
-    r"[\"'(\[]{0,2}(?<![A-Za-z0-9])(?P<letter>[A-Za-z])[\"')\].]{0,2}(?:\s{1,2}\([^()\n]{0,120}\))?,?\s{1,2}"
+    r"(?<![A-Za-z0-9])([A-Za-z])[\"')\].]{0,2}(?:\s{1,2}\([^()\n]{0,120}\))?,?\s{1,2}(?:"
     r"(?:is|would be|remains|seems|appears|ist|est|es|è|é)\s{1,2}"
     r"(?:clearly |therefore |thus |hence |by far |also |die |la |le |a |o |the )?"
     r"(?:single )?(?:correct|right|best|most likely|most probable|most consistent|most plausible|most appropriate"
-    r"|answer"
-    r"|richtig|korrekt|wahrscheinlichste|correcte|bonne|plus probable|correcta|más probable|corretta|più probabile"
-    r"|correta|mais provável)"
-    r"|(?P<named2>(?:option|choice|answer)\s{1,2})?[\"'(\[]{0,2}(?<![A-Za-z0-9])(?P<letter2>[A-Za-z])[\"')\].]{0,2}"
-    r"\s{1,2}(?:best (?:fits|explains|matches|accounts)|fits best|(?:fits|explains|matches) [^.\n]{0,40}\bbest\b)",
+    r"|answer|richtig|korrekt|wahrscheinlichste|correcte|bonne|plus probable|correcta|más probable|corretta"
+    r"|più probabile|correta|mais provável)"
+    r"|best (?:fits|explains|matches|accounts)|fits best|(?:fits|explains|matches) [^.\n]{0,40}\bbest\b)",
+    re.IGNORECASE,
+)
+# Right before such a letter: the word that makes it an option's, whatever else stands before.
+NAMED = re.compile(
+    r"(?:option|choice|answer|antwort|réponse|opción|respuesta|opzione|risposta|alternativa|resposta)\s{1,2}[\"'(\[]{0,2}$",
     re.IGNORECASE,
 )
 FINAL = re.compile(

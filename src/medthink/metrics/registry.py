@@ -12,6 +12,8 @@ import msgspec
 from medthink.core.errors import UsageError
 from medthink.metrics import answers, discussion, spelling, usage
 from medthink.metrics.bleu import bleu2
+from medthink.metrics.findings import VERSION as FINDINGS_VERSION
+from medthink.metrics.findings import Agreement, compare_findings
 from medthink.metrics.rouge import KINDS, Rouge, RougeKind
 
 Direction = Literal["higher", "lower", "neither"]
@@ -78,6 +80,37 @@ def _texts() -> Iterable[Metric]:
     yield Metric("section_coverage", "1", "pairs", "higher", 0.0, 1.0, "discussion", discussion.section_coverage)
 
 
+def _findings() -> Iterable[Metric]:
+    def conflicts(agreement: Agreement) -> float | None:
+        return len(agreement.conflicts) if agreement.f1 is not None else None
+
+    shares: tuple[tuple[str, Callable[[Agreement], float | None]], ...] = (
+        ("finding_f1", lambda agreement: agreement.f1),
+        ("finding_precision", lambda agreement: agreement.precision),
+        ("finding_recall", lambda agreement: agreement.recall),
+    )
+    for name, read in shares:
+        yield Metric(name, FINDINGS_VERSION, "pairs", "higher", 0.0, 1.0, "findings", _agreement_value(read))
+    yield Metric(
+        name="finding_conflicts",
+        version=FINDINGS_VERSION,
+        kind="pairs",
+        direction="lower",
+        low=0.0,
+        high=math.inf,
+        card="findings",
+        function=_agreement_value(conflicts),
+    )
+
+
+def _agreement_value(read: Callable[[Agreement], float | None]) -> PairFunction:
+    def score(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:
+        pairs = zip(references, candidates, strict=True)
+        return [read(compare_findings(reference, candidate)) for reference, candidate in pairs]
+
+    return score
+
+
 def _answers() -> Iterable[Metric]:
     def headline(outcomes: Sequence[answers.Outcome]) -> float | None:
         return answers.count_answers(outcomes).accuracy
@@ -131,5 +164,5 @@ _USAGE: tuple[tuple[str, Direction, Callable[[usage.UsageSummary], float | None]
 )
 
 METRICS: Mapping[str, Metric] = {
-    metric.name: metric for source in (_rouges, _texts, _answers, _repeats, _usages) for metric in source()
+    metric.name: metric for source in (_rouges, _texts, _findings, _answers, _repeats, _usages) for metric in source()
 }

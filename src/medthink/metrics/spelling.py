@@ -6,6 +6,7 @@ they fold needlessly costs nothing but the difference it hides. `VERSION` change
 
 import re
 import unicodedata
+from functools import lru_cache
 
 VERSION = "1"
 
@@ -72,11 +73,28 @@ _PART_RULE = re.compile("|".join(sorted(_PARTS, key=len, reverse=True)))
 _ENDING_RULES = tuple((re.compile(pattern), replacement) for pattern, replacement in _ENDINGS)
 
 
+_WORD = re.compile(r"\w+")
+
+
 def normalise_spelling(text: str) -> str:
     """The text in lower case, without accents or compatibility forms, in American spelling."""
+    return _WORD.sub(_americanise, _plain_letters(text))
+
+
+def _plain_letters(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).translate(_LETTERS))
-    plain = "".join(char for char in decomposed if not unicodedata.combining(char)).lower()
-    plain = _PART_RULE.sub(lambda match: _PARTS[match.group()], plain)
+    return "".join(char for char in decomposed if not unicodedata.combining(char)).lower()
+
+
+def _americanise(match: re.Match[str]) -> str:
+    return _american(match.group())
+
+
+@lru_cache(maxsize=1 << 16)
+def _american(word: str) -> str:
+    word = _PART_RULE.sub(lambda part: _PARTS[part.group()], word)
     for pattern, replacement in _ENDING_RULES:
-        plain = pattern.sub(replacement, plain)
-    return plain
+        word = pattern.sub(replacement, word)
+    return word

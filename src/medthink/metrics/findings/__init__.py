@@ -1,0 +1,19 @@
+"""Finding-level agreement: what two texts state of findings, and where they agree or conflict."""
+
+from medthink.metrics.findings.agreement import Agreement, Conflict, compare_findings
+from medthink.metrics.findings.extract import extract_statements
+from medthink.metrics.findings.lexicon import Lexicon, read_lexicon
+from medthink.metrics.findings.statement import Statement
+
+VERSION = "1"
+
+__all__ = [
+    "VERSION",
+    "Agreement",
+    "Conflict",
+    "Lexicon",
+    "Statement",
+    "compare_findings",
+    "extract_statements",
+    "read_lexicon",
+]

@@ -1,0 +1,148 @@
+"""How far the statements of a candidate agree with those of its reference, and where they conflict.
+
+Two statements match when they speak of the same finding (or of one that includes the other), both as there or both
+as not there, and nothing they say of site and side differs. F1, range 0 to 1, higher is better, is over matched
+statements; a pair in which neither text states anything has none. Conflicts are counted apart, since a missed finding
+and a contradicted one are not the same mistake:
+
+- presence: one says there, the other not there, and neither is in doubt;
+- side: both say there, one on the left, the other on the right;
+- size: matched, but the sizes differ by more than 2 mm and more than a fifth of the reference's.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from medthink.metrics.findings.extract import extract_statements
+from medthink.metrics.findings.lexicon import Lexicon, read_lexicon
+from medthink.metrics.findings.statement import Statement
+
+ConflictKind = Literal["presence", "side", "size"]
+SIZE_TOLERANCE_MM = 2.0
+SIZE_TOLERANCE_SHARE = 0.2
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """Two statements that cannot both be true."""
+
+    kind: ConflictKind
+    reference: Statement
+    candidate: Statement
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """The statements of both texts, which of them match, and which conflict."""
+
+    reference: tuple[Statement, ...]
+    candidate: tuple[Statement, ...]
+    matched: tuple[tuple[Statement, Statement], ...]
+    conflicts: tuple[Conflict, ...]
+
+    @property
+    def precision(self) -> float | None:
+        """The share of the candidate's statements that match; none where it states nothing."""
+        return len(self.matched) / len(self.candidate) if self.candidate else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the reference's statements that are matched; none where it states nothing."""
+        return len(self.matched) / len(self.reference) if self.reference else None
+
+    @property
+    def f1(self) -> float | None:
+        """Twice the matches over all statements of both; none where neither states anything."""
+        stated = len(self.reference) + len(self.candidate)
+        return 2 * len(self.matched) / stated if stated else None
+
+
+def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> Agreement:
+    """Extract the statements of both texts, match them one to one, and find the conflicts among the rest."""
+    lexicon = lexicon or read_lexicon()
+    ref, cand = extract_statements(reference, lexicon), extract_statements(candidate, lexicon)
+    pairs = _match(ref, cand, lexicon)
+    matched = tuple((ref[i], cand[j]) for i, j in pairs)
+    left_ref = [s for i, s in enumerate(ref) if i not in {i for i, _ in pairs}]
+    left_cand = [s for j, s in enumerate(cand) if j not in {j for _, j in pairs}]
+    sizes = [Conflict("size", r, c) for r, c in matched if _sizes_conflict(r, c)]
+    return Agreement(ref, cand, matched, (*sizes, *_conflicts(left_ref, left_cand, lexicon)))
+
+
+def _match(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[tuple[int, int]]:
+    """Pair statements off, the likest first; ties go to the earlier ones."""
+    graded = sorted(
+        (-_likeness(r, c), i, j) for i, r in enumerate(ref) for j, c in enumerate(cand) if _is_match(r, c, lexicon)
+    )
+    used_ref: set[int] = set()
+    used_cand: set[int] = set()
+    pairs = []
+    for _, i, j in graded:
+        if i not in used_ref and j not in used_cand:
+            used_ref.add(i)
+            used_cand.add(j)
+            pairs.append((i, j))
+    return sorted(pairs)
+
+
+def _is_match(ref: Statement, cand: Statement, lexicon: Lexicon) -> bool:
+    return (
+        ref.polarity == cand.polarity
+        and _nest(ref.finding, cand.finding, lexicon.broader)
+        and _nest(ref.site, cand.site, lexicon.part_of)
+        and (ref.side is None or cand.side is None or ref.side == cand.side)
+    )
+
+
+def _nest(one: str | None, other: str | None, broader: Mapping[str, str]) -> bool:
+    """Whether the two are the same, one includes the other, or one is left open."""
+    return one is None or other is None or one in _chain(other, broader) or other in _chain(one, broader)
+
+
+def _chain(name: str, broader: Mapping[str, str]) -> list[str]:
+    chain = [name]
+    while chain[-1] in broader:
+        chain.append(broader[chain[-1]])
+    return chain
+
+
+def _likeness(ref: Statement, cand: Statement) -> int:
+    """How many of the fields are the same, the finding itself first."""
+    fields = ("site", "side", "certainty", "size_mm", "change")
+    same = [bool(getattr(ref, field) == getattr(cand, field)) for field in fields]
+    return 10 * (ref.finding == cand.finding) + sum(same)
+
+
+def _sizes_conflict(ref: Statement, cand: Statement) -> bool:
+    if ref.size_mm is None or cand.size_mm is None:
+        return False
+    difference = abs(ref.size_mm - cand.size_mm)
+    return difference > SIZE_TOLERANCE_MM and difference > SIZE_TOLERANCE_SHARE * ref.size_mm
+
+
+def _conflicts(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[Conflict]:
+    """Each statement left over conflicts at most once: first what is denied, then what is on the other side."""
+    found: list[Conflict] = []
+    left_ref, left_cand = list(ref), list(cand)
+    kinds: tuple[ConflictKind, ...] = ("presence", "side")
+    for kind in kinds:
+        for r in list(left_ref):
+            c = next((c for c in left_cand if _conflict_kind(r, c, lexicon) == kind), None)
+            if c is not None:
+                found.append(Conflict(kind, r, c))
+                left_ref.remove(r)
+                left_cand.remove(c)
+    return found
+
+
+def _conflict_kind(ref: Statement, cand: Statement, lexicon: Lexicon) -> ConflictKind | None:
+    if not _nest(ref.site, cand.site, lexicon.part_of) or "uncertain" in (ref.certainty, cand.certainty):
+        return None
+    if {ref.side, cand.side} == {"left", "right"}:
+        both_there = ref.polarity == cand.polarity == "present"
+        return "side" if both_there and _nest(ref.finding, cand.finding, lexicon.broader) else None
+    absent, present = (ref, cand) if ref.polarity == "absent" else (cand, ref)
+    if absent.polarity == present.polarity:
+        return None
+    # What is not there rules out what it includes: "no lesion" contradicts "a cyst", "no cyst" not "a lesion".
+    return "presence" if absent.finding in _chain(present.finding, lexicon.broader) else None

@@ -1,0 +1,149 @@
+"""Statements from text, by rules over the lexicon's mentions."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from medthink.metrics.findings.attach import nearest
+from medthink.metrics.findings.clauses import Clause, Mention, read_clauses
+from medthink.metrics.findings.lexicon import Lexicon, read_lexicon, word_set
+from medthink.metrics.findings.scope import reach
+from medthink.metrics.findings.statement import Certainty, Change, Polarity, Side, Statement
+
+_STUDIES = word_set(
+    "study examination exam radiograph scan ct mri mr ultrasound ray film chest appearance appearances findings "
+    "imaging sonography scintigraphy pet"
+)
+_PLACES = word_set("within in of around inside near surrounding from to at on")
+_DEFINITE = word_set("the this these that its")
+_LISTS = word_set("and or nor ,")
+_WAYS = ("next", "previous", "either")
+_DENIALS = tuple(f"{verb}_{way}" for verb in ("negates", "resolves") for way in _WAYS)
+_DOUBTS = tuple(f"doubts_{way}" for way in _WAYS)
+_UNLIKELY = tuple(f"unlikely_{way}" for way in _WAYS)
+_RESOLVES = tuple(f"resolves_{way}" for way in _WAYS)
+_CHANGES = ("stable", "increased", "decreased", "new")
+
+
+def extract_statements(text: str, lexicon: Lexicon | None = None) -> tuple[Statement, ...]:
+    """What a text states, each statement once, in reading order."""
+    lexicon = lexicon or read_lexicon()
+    stated = (s for clause in read_clauses(text, lexicon) for s in _read_clause(clause, lexicon))
+    return _merge(stated)
+
+
+def _read_clause(clause: Clause, lexicon: Lexicon) -> Iterator[Statement]:
+    polarities = {finding: _polarity(clause, finding) for finding in clause.of_kind("finding", "normal")}
+    sizes = _sizes_by_finding(clause, lexicon)
+    for finding, (polarity, certainty) in polarities.items():
+        if _cues_over(clause, finding, "other"):
+            continue
+        # What is there and what is not do not share a side or a site.
+        walls = [other for other, (its, _) in polarities.items() if its != polarity]
+        sides = [] if finding.name in lexicon.unsided else clause.of_kind("side")
+        side = nearest(clause, finding, sides, walls=walls)
+        for site in _sites(clause, finding, walls):
+            yield Statement(
+                finding=finding.name,
+                polarity=polarity,
+                certainty=certainty,
+                site=site,
+                side=cast(Side, side.name) if side else None,
+                size_mm=sizes.get(finding) if polarity == "present" else None,
+                change=_change(clause, finding),
+            )
+
+
+def _cues_over(clause: Clause, finding: Mention, *names: str) -> list[Mention]:
+    """The cues of these names whose reach covers the finding."""
+    covering = []
+    for cue in clause.cues(*names):
+        start, end = reach(clause, cue)
+        if start <= finding.start and finding.end <= end and not _is_place(clause, cue, finding):
+            covering.append(cue)
+    return covering
+
+
+def _is_place(clause: Clause, cue: Mention, finding: Mention) -> bool:
+    """Whether the finding only says where another is: in "no enhancement within the mass" the mass is there."""
+    first = next((f for f in clause.of_kind("finding") if cue.end <= f.start < finding.start), None)
+    if first is None:
+        return False
+    between = clause.words[first.end : finding.start]
+    places = [i for i, word in enumerate(between[:-1]) if word in _PLACES and between[i + 1] in _DEFINITE]
+    return bool(places) and _LISTS.isdisjoint(between[places[-1] :])
+
+
+def _polarity(clause: Clause, finding: Mention) -> tuple[Polarity, Certainty]:
+    denials = _cues_over(clause, finding, *_DENIALS)
+    doubts = _cues_over(clause, finding, *_DOUBTS)
+    unlikely = _cues_over(clause, finding, *_UNLIKELY)
+    if finding.kind == "normal":
+        is_denied = any(cue.end == finding.start and clause.words[cue.start] == "not" for cue in denials)
+        return ("present" if is_denied else "absent"), ("uncertain" if doubts else "certain")
+    if unlikely:
+        return "absent", "uncertain"
+    if denials:
+        # "no findings suggestive of X" denies X outright; "probably no X" does so in doubt.
+        return "absent", "uncertain" if any(doubt.start < denials[0].start for doubt in doubts) else "certain"
+    return "present", "uncertain" if doubts else "certain"
+
+
+def _change(clause: Clause, finding: Mention) -> Change | None:
+    if _cues_over(clause, finding, *_RESOLVES):
+        return "resolved"
+    cues = _cues_over(clause, finding, *_CHANGES)
+    return cast(Change, cues[-1].name) if cues else None
+
+
+def _sites(clause: Clause, finding: Mention, walls: Sequence[Mention]) -> list[str | None]:
+    """The site of a finding; a statement of normality speaks of every site of its clause, or of the whole study."""
+    sites = clause.of_kind("site")
+    if finding.kind == "normal" and finding.name == "abnormality":
+        whole_study: list[str | None] = [] if _STUDIES.isdisjoint(clause.words) else [None]
+        near = [site.name for site in sites if nearest(clause, finding, [site], walls=walls)]
+        return list(dict.fromkeys(near)) or whole_study
+    site = nearest(clause, finding, sites, walls=walls)
+    return [site.name if site else None]
+
+
+def _sizes_by_finding(clause: Clause, lexicon: Lexicon) -> dict[Mention, float | None]:
+    """Each measurement goes to one finding, the nearest; a finding keeps its largest."""
+    sizes: dict[Mention, float | None] = {}
+    findings = [finding for finding in clause.of_kind("finding") if finding.name not in lexicon.unsized]
+    for size in clause.of_kind("size"):
+        owner = nearest(clause, size, findings)
+        if owner:
+            sizes[owner] = max(size.size_mm or 0.0, sizes.get(owner) or 0.0)
+    return sizes
+
+
+def _merge(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """Let a later statement fill in an earlier one of the same finding that it does not differ from."""
+    merged: list[Statement] = []
+    for statement in statements:
+        for place, earlier in enumerate(merged):
+            joined = _join(earlier, statement)
+            if joined:
+                merged[place] = joined
+                break
+        else:
+            merged.append(statement)
+    return tuple(merged)
+
+
+def _join(one: Statement, two: Statement) -> Statement | None:
+    if (one.finding, one.polarity, one.certainty) != (two.finding, two.polarity, two.certainty):
+        return None
+    for field in ("site", "side", "size_mm", "change"):
+        a, b = getattr(one, field), getattr(two, field)
+        if a != b and a is not None and b is not None:
+            return None
+    return Statement(
+        finding=one.finding,
+        polarity=one.polarity,
+        certainty=one.certainty,
+        site=one.site or two.site,
+        side=one.side or two.side,
+        size_mm=one.size_mm or two.size_mm,
+        change=one.change or two.change,
+    )

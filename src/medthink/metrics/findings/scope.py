@@ -1,0 +1,72 @@
+"""How far a cue reaches in its clause: negation, doubt and change over time."""
+
+from medthink.metrics.findings.clauses import VERBS, Clause, Mention
+from medthink.metrics.findings.lexicon import word_set
+
+# A new noun phrase that starts with one of these after a comma or "and" is a statement of its own.
+_OPENERS = word_set(
+    "a an the there this these it its small large mild moderate severe minimal marked subtle multiple several some "
+    "few tiny huge extensive diffuse scattered two three four with also"
+)
+# What may stand between a two-way cue and the finding it governs.
+_STOPS = frozenset((",", "and", "or", "nor", "(", ")", "in", "of", "on", "at", "with", "to")) | VERBS
+
+
+def reach(clause: Clause, cue: Mention) -> tuple[int, int]:
+    """The words of the clause that a cue speaks of, by the direction its name ends in."""
+    if cue.name.endswith("_previous") or (not cue.name.endswith("_next") and not _is_before_its_finding(clause, cue)):
+        return _reach_back(clause, cue), cue.start
+    return cue.end, _reach_forward(clause, cue)
+
+
+def _is_before_its_finding(clause: Clause, cue: Mention) -> bool:
+    findings = clause.of_kind("finding", "normal")
+    following = [f for f in findings if f.start >= cue.end]
+    if following and _STOPS.isdisjoint(clause.words[cue.end : following[0].start]):
+        return True
+    return not any(f.end <= cue.start for f in findings)
+
+
+def _reach_forward(clause: Clause, cue: Mention) -> int:
+    words = clause.words
+    for place in range(cue.end, len(words)):
+        if words[place] in (",", "and", ")") and _starts_anew(clause, place):
+            return place
+    return len(words)
+
+
+def _starts_anew(clause: Clause, place: int) -> bool:
+    """Whether a list that a cue governs ends at this comma or `and`."""
+    rest = clause.words[place + 1 :]
+    while rest and rest[0] in ("and", ","):
+        rest = rest[1:]
+    if not rest or rest[0] in ("or", "nor"):
+        return False
+    opener = len(clause.words) - len(rest)
+    if rest[0] in _OPENERS or any(m.start == opener and _opens(m) for m in clause.mentions):
+        return not _is_listed_with_or(clause, place)
+    return False
+
+
+def _opens(mention: Mention) -> bool:
+    """Whether a mention at the start of a list entry makes it a statement of its own."""
+    return mention.kind in ("side", "size", "normal") or (mention.kind == "cue" and not mention.name.startswith("neg"))
+
+
+def _is_listed_with_or(clause: Clause, place: int) -> bool:
+    """Whether an `or` closes the list that this comma is in: "no A, small B, or C" denies all three."""
+    rest = clause.words[place + 1 :]
+    until = next((i for i, word in enumerate(rest) if word in VERBS or word == "and"), len(rest))
+    return clause.words[place] == "," and bool({"or", "nor"} & set(rest[:until]))
+
+
+def _reach_back(clause: Clause, cue: Mention) -> int:
+    """Back to the start of the clause, but past a comma only where `and` or `or` closes the list."""
+    closed = False
+    for place in range(cue.start - 1, -1, -1):
+        word = clause.words[place]
+        if word in ("and", "or", "nor"):
+            closed = True
+        elif word == "," and not closed:
+            return place + 1
+    return 0

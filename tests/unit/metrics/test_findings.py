@@ -1,0 +1,130 @@
+"""Finding-level agreement on hand-checked sentences.
+
+`finding_pairs.jsonl` holds what should come out, written by reading the sentences; `finding_limits.jsonl` holds what
+should come out and does not, each as a strict expected failure named on the metric's card.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medthink.metrics.findings import VERSION, Statement, compare_findings, extract_statements, read_lexicon
+
+HERE = Path(__file__).parent
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
+
+
+PAIRS = rows("finding_pairs.jsonl")
+LIMITS = rows("finding_limits.jsonl")
+STATED = rows("finding_statements.jsonl")
+
+
+def assert_agreement(row: dict[str, Any]) -> None:
+    agreement = compare_findings(row["reference"], row["candidate"])
+    counted = (len(agreement.matched), len(agreement.reference), len(agreement.candidate))
+    assert counted == (row["matched"], row["in_reference"], row["in_candidate"]), agreement
+    assert sorted(c.kind for c in agreement.conflicts) == sorted(row["conflicts"]), agreement
+
+
+@pytest.mark.parametrize("row", PAIRS, ids=lambda row: f"{row['reference']} / {row['candidate']}")
+def test_pairs(row: dict[str, Any]) -> None:
+    assert_agreement(row)
+
+
+@pytest.mark.parametrize("row", LIMITS, ids=lambda row: row["limit"])
+@pytest.mark.xfail(strict=True, reason="a limit stated on the card", raises=AssertionError)
+def test_known_limits(row: dict[str, Any]) -> None:
+    assert_agreement(row)
+
+
+@pytest.mark.parametrize("row", STATED, ids=lambda row: row["text"])
+def test_statements(row: dict[str, Any]) -> None:
+    assert list(extract_statements(row["text"])) == [msgspec.convert(s, Statement) for s in row["statements"]]
+
+
+def test_the_corpus_is_large_enough_and_has_no_pair_twice() -> None:
+    assert len(PAIRS) >= 200
+    assert len({(row["reference"], row["candidate"]) for row in PAIRS}) == len(PAIRS)
+
+
+@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row["reference"])
+def test_a_text_agrees_with_itself(row: dict[str, Any]) -> None:
+    agreement = compare_findings(row["reference"], row["reference"])
+    assert agreement.f1 in (1.0, None)
+    assert agreement.conflicts == ()
+
+
+@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row["reference"])
+def test_swapping_the_texts_swaps_precision_and_recall(row: dict[str, Any]) -> None:
+    there, back = (
+        compare_findings(*texts)
+        for texts in ((row["reference"], row["candidate"]), (row["candidate"], row["reference"]))
+    )
+    assert (there.precision, there.recall, there.f1) == (back.recall, back.precision, back.f1)
+    assert len(there.conflicts) == len(back.conflicts)
+
+
+def test_nothing_stated_is_unknown_not_zero() -> None:
+    silent = compare_findings("The patient came.", "The patient left.")
+    assert (silent.precision, silent.recall, silent.f1) == (None, None, None)
+    missed = compare_findings("Pneumothorax.", "")
+    assert (missed.precision, missed.recall, missed.f1) == (None, 0.0, 0.0)
+
+
+def test_rules_and_lexicon_carry_one_version() -> None:
+    assert read_lexicon().version == VERSION
+
+
+def test_the_lexicon_is_consistent() -> None:
+    lexicon = read_lexicon()
+    phrases = [
+        (e.words, e.kind, e.name) for table in (lexicon.exact, lexicon.stemmed) for es in table.values() for e in es
+    ]
+    owners: dict[Any, set[Any]] = {}
+    for words, kind, name in phrases:
+        owners.setdefault((words, kind in ("side", "cue")), set()).add((kind, name))
+    assert {words: names for words, names in owners.items() if len(names) > 1} == {}
+    findings = {name for _, kind, name in phrases if kind == "finding"}
+    sites = {name for _, kind, name in phrases if kind == "site"}
+    assert findings >= {*lexicon.broader, *lexicon.broader.values(), *lexicon.unsided, *lexicon.unsized}
+    assert sites >= {*lexicon.part_of, *lexicon.part_of.values()}
+
+
+@settings(deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    extract_statements(text)
+
+
+PIECES = [
+    "no",
+    "effusion",
+    "left",
+    "right",
+    ",",
+    "or",
+    "and",
+    "not seen",
+    "is",
+    "5 mm",
+    "mass",
+    "but",
+    "resolved",
+    "liver",
+]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join))
+def test_any_jumble_agrees_with_itself(text: str) -> None:
+    agreement = compare_findings(text, text)
+    assert agreement.f1 in (1.0, None)
+    assert agreement.conflicts == ()

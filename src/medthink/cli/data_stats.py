@@ -14,7 +14,7 @@ from medthink.cases.icd import chapter_title
 from medthink.cases.statistics import UNKNOWN_CHAPTER, SplitStatistics, Statistics, describe
 from medthink.cli import show
 
-_BAR = 24
+_BAR, _SHORT_BAR, _WIDE = 24, 8, 110
 _FIGURES = (".svg", ".pdf", ".png")
 _IMAGE_BINS = ((0, 0), (1, 1), (2, 4), (5, 8), (9, 12), (13, 20), (21, 49))
 _LENGTH_BINS = ((0, 9), (10, 19), (20, 29), (30, 39), (40, 59), (60, 79), (80, 9999))
@@ -143,6 +143,9 @@ def _print_shares(console: Console, title: str, rows: _Shares, columns: dict[str
     top = [name for name, _ in rows if not name.startswith(" ")]
     totals = [sum(counts[i] for name, counts in rows if name in top) for i in range(len(columns))]
     longest = max((counts[-1] for _, counts in rows), default=0) or 1
-    cells = [(name, *map(_percent, counts, totals), "█" * round(_BAR * counts[-1] / longest)) for name, counts in rows]
+    length = _BAR if console.width >= _WIDE else _SHORT_BAR
+    cells = [
+        (name, *map(_percent, counts, totals), "█" * round(length * counts[-1] / longest)) for name, counts in rows
+    ]
     console.print()
     console.print(show.table(title, ["", *columns, ""], cells, right=range(1, len(columns) + 1)))

@@ -46,14 +46,16 @@ def plain(text: str) -> str:
 
 
 def progress() -> Progress:
-    """A progress bar on standard error, so that output can be piped."""
+    """A progress bar on standard error, so that output can be piped; none where nobody watches."""
+    watched = console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=console(stderr=True),
+        console=watched,
         transient=True,
+        disable=not watched.is_terminal,
     )
 
 

@@ -1,0 +1,109 @@
+"""The page of a case: self-contained, escaped, nothing withheld outside a fold."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.page import case_page
+
+NASTY = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'`${}$title"
+WITHHELD = ("caption", "FINDINGS", "discussion", "correct_answer", "ICD", "interval", "modality")
+
+
+class Outline(HTMLParser):
+    """The text inside and outside of folds, and every tag and attribute."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.depth = 0
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open_text = ""
+        self.folded_text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.depth += tag == "details"
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth -= tag == "details"
+
+    def handle_data(self, data: str) -> None:
+        if self.depth:
+            self.folded_text += data
+        else:
+            self.open_text += data
+
+
+@pytest.fixture
+def page_of(tmp_path: Path, row_maker: Callable[..., Any], folder_maker: Callable[..., Path]) -> Callable[..., str]:
+    def make(**changes: Any) -> str:
+        root = folder_maker(tmp_path / "b", {"test": [row_maker(7, images=2, **changes)]})
+        stream = BytesIO()
+        Image.new("L", (6, 4), 90).save(stream, "JPEG", comment=b"secret comment")
+        (root / "images/case00007/7_1.jpg").write_bytes(stream.getvalue())
+        return case_page(Benchmark.open(root).case(7))
+
+    return make
+
+
+def test_nothing_withheld_stands_outside_a_fold(page_of: Callable[..., str]) -> None:
+    secrets = {
+        "IMAGING_FINDINGS": "secret-findings",
+        "discussion": "secret-discussion",
+        "correct_answer_text": "secret-answer",
+        "ICD Category": "secret-category",
+        "image_01_caption": "secret-caption",
+        "image_01_modality": "secret-modality",
+        "image_01_sub_modality": "secret-sub",
+        "image_01_id": "secret-id",
+    }
+    outline = Outline(page_of(**secrets))
+    assert "secret" not in outline.open_text
+    assert all(text in outline.folded_text for name, text in secrets.items() if not name.endswith("_id"))
+    assert all("secret" not in (value or "") for _, value in outline.attributes)
+    assert ("open", None) not in outline.attributes and ("open", "") not in outline.attributes
+
+
+def test_images_are_inside_and_their_metadata_is_not(page_of: Callable[..., str]) -> None:
+    page = page_of()
+    assert page.count('src="data:image/jpeg;base64,') == 1
+    sources = [value for name, value in Outline(page).attributes if name in ("src", "href")]
+    assert all(source is not None and source.startswith("data:image/") for source in sources)
+    assert "secret comment" not in unescape(page)
+
+
+def test_an_image_that_cannot_be_shown_says_why(page_of: Callable[..., str]) -> None:
+    assert "cannot be decoded" in Outline(page_of()).open_text
+
+
+def test_every_text_is_escaped(page_of: Callable[..., str]) -> None:
+    plain = Outline(page_of())
+    fields = ("CLINICAL_HISTORY", "IMAGING_FINDINGS", "discussion", "correct_answer", "correct_answer_text",
+              "ICD Chapter", "ICD Block", "ICD Category", "interval_text", "image_01_caption", "image_01_modality",
+              "image_01_sub_modality")  # fmt: skip
+    changes: dict[str, Any] = dict.fromkeys(fields, NASTY)
+    changes |= {"title": f"{NASTY} 7".replace("(1)", "()"), "options": {NASTY: NASTY}, "is_longitudinal": True}
+    nasty = Outline(page_of(**changes))
+    assert "script" not in nasty.tags
+    assert sorted(set(nasty.tags)) == sorted(set(plain.tags))
+    assert not any(name.startswith("on") for name, _ in nasty.attributes)
+    assert NASTY in nasty.open_text
+
+
+def test_the_policy_forbids_everything_but_inline_images_and_style(page_of: Callable[..., str]) -> None:
+    page = page_of()
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert policy[1] == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    assert "<script" not in page

@@ -1,0 +1,84 @@
+"""Statistics: counted by hand on a few cases, in one pass, and drawn the same way twice."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.figure import draw_statistics
+from medthink.cases.statistics import UNKNOWN_CHAPTER, Statistics, describe
+from medthink.core.errors import DataError
+
+
+@pytest.fixture
+def statistics(tmp_path: Path, row_maker: Callable[..., Any], folder_maker: Callable[..., Path]) -> Statistics:
+    train = [row_maker(1, images=1), row_maker(2, images=3), row_maker(3, images=8, correct_answer="E")]
+    train[2]["options"] |= {"E": "The longest of them all, by far"}
+    train[0]["ICD Chapter"] = "no chapter"
+    test = [row_maker(4, images=2)]
+    test[0]["image_02_modality"] = "CT"
+    return describe(Benchmark.open(folder_maker(tmp_path / "b", {"train": train, "test": test})))
+
+
+def test_scale_and_means(statistics: Statistics) -> None:
+    train, test, overall = statistics.splits["train"], statistics.splits["test"], statistics.overall
+    assert (train.cases, test.cases, overall.cases) == (3, 1, 4)
+    assert (train.images, test.images, overall.images) == (12, 2, 14)
+    assert (train.images_per_case_mean, test.images_per_case_mean, overall.images_per_case_mean) == (4, 2, 3.5)
+    assert (train.modalities_per_case_mean, test.modalities_per_case_mean) == (5 / 3, 1)
+    assert (train.longitudinal_share, test.longitudinal_share, overall.longitudinal_share) == (1 / 3, 1, 0.5)
+    assert list(statistics.columns) == ["train", "test", "all"]
+
+
+def test_distributions(statistics: Statistics) -> None:
+    overall = statistics.overall
+    assert overall.images_per_case == {1: 1, 2: 1, 3: 1, 8: 1}
+    assert overall.modalities_per_case == {1: 2, 2: 2}
+    assert overall.timepoints == {1: 2, 2: 2}
+    assert overall.letters == {"B": 3, "E": 1}
+    assert overall.icd_chapters == {"II": 3, UNKNOWN_CHAPTER: 1}
+    assert overall.modality_images == {"CT": 5, "MRI": 9}
+    assert overall.modality_cases == {"CT": 4, "MRI": 2}
+    assert overall.sub_modality_images == {
+        "CT": {"HRCT / Thin-slice CT": 5},
+        "MRI": {"HRCT / Thin-slice CT": 9},
+    }
+    assert overall.sub_modalities == 1
+
+
+def test_option_lengths_and_the_longest(statistics: Statistics) -> None:
+    overall = statistics.overall
+    assert overall.correct_option_lengths == {len("Diagnosis B of 1"): 3, 31: 1}
+    assert sum(overall.wrong_option_lengths.values()) == 16
+    assert (overall.correct_longest, overall.correct_longest_alone) == (4, 1)
+
+
+def test_no_case_is_an_error() -> None:
+    with pytest.raises(DataError, match="no case"):
+        describe([])
+
+
+def test_the_figure_is_the_same_every_time_and_names_its_panels(statistics: Statistics, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.svg", tmp_path / "b.svg"
+    draw_statistics(statistics, first)
+    draw_statistics(statistics, second)
+    assert first.read_bytes() == second.read_bytes()
+    text = first.read_text()
+    for words in ("train (3 cases)", "Images per case", "Timepoints", "Modality", "ICD-10 chapter", "Option length"):
+        assert words in text
+    assert text.startswith("<?xml") and "<dc:date>" not in text
+
+
+def test_a_pdf_carries_no_date(statistics: Statistics, tmp_path: Path) -> None:
+    draw_statistics(statistics, tmp_path / "x.pdf")
+    data = (tmp_path / "x.pdf").read_bytes()
+    assert data.startswith(b"%PDF-") and b"CreationDate" not in data
+
+
+def test_one_split_needs_no_column_for_all(tmp_path: Path, row_maker: Any, folder_maker: Any) -> None:
+    only = describe(Benchmark.open(folder_maker(tmp_path / "b", {"test": [row_maker(1)]})))
+    assert list(only.columns) == ["test"]
+    draw_statistics(only, tmp_path / "x.png")
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")

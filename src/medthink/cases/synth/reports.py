@@ -84,9 +84,10 @@ def write_discussion(chance: Random, plan: Plan) -> str:
     together = f"{', '.join(signs[:-1])} and {signs[-1]}"
     others = " ".join(_rule_out(chance, plan, other) for other in plan.options if other is not disease)
     rival = chance.choice([other.name for other in plan.options if other is not disease])
+    complaints = " or ".join(chance.sample(family.history.complaints, 2))
     texts = (
         f"{disease.name} is {disease.about}. {chance.choice(_ROLES).format(region=family.region)}",
-        f"Patients may present with {' or '.join(chance.sample(family.history.complaints, 2))}. {chance.choice(_LIMITS)}",
+        f"Patients may present with {complaints}. {chance.choice(_LIMITS)}",
         f"The decisive combination is {together}. {chance.choice(_CAUTIONS)} {others}",
         f"{disease.care} {chance.choice(_CARES)}. Confusing it with {rival} would lead to a different treatment.",
         _outcome(chance, plan),

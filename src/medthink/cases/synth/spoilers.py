@@ -18,7 +18,7 @@ _HUGE = (8000, 6300)
 
 def other_letter(row: Row) -> str:
     """The first letter that is not the answer's."""
-    return min(set(row["options"]) - {row["correct_answer"]})
+    return min(str(letter) for letter in row["options"] if letter != row["correct_answer"])
 
 
 def _overwrite(field: str, value: Callable[[Row], Any]) -> Callable[[Row], str]:

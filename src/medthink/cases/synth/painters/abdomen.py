@@ -190,8 +190,8 @@ def _coronal(rng: np.random.Generator) -> Scene:
     scene.ellipse((-0.5, -0.78), (0.42, 0.32), _CT.liver)
     scene.ellipse((0.6, -0.75), (0.22, 0.28), _CT.spleen)
     for way in (-1, 1):
-        scene.ellipse((0.62 * way, 0.95), (0.30, 0.34), 0.9, turn=0.5 * way)
-        scene.ellipse((0.62 * way, 0.95), (0.24, 0.28), 0.62, turn=0.5 * way)
+        scene.ellipse((0.60 * way, 0.92), (0.40, 0.17), 0.9, turn=-0.9 * way)
+        scene.ellipse((0.60 * way, 0.92), (0.35, 0.12), 0.62, turn=-0.9 * way)
         scene.ellipse((0.25 * way, 0.35), (0.12, 0.55), 0.48, turn=-0.15 * way)
     _backbone(scene, 0.40)
     return scene

@@ -1,8 +1,10 @@
 """The leg: radiographs, CT, MR and scintigraphy of a tibial lesion."""
 
+from math import cos, sin
+
 import numpy as np
 
-from medthink.cases.synth.painters.scene import Look, Pixels, Point, Scene
+from medthink.cases.synth.painters.scene import Look, Pixels, Point, Scene, smoothed
 
 _LEVELS = {"epiphysis": -0.62, "metaphysis": -0.28, "diaphysis": 0.62}
 
@@ -11,11 +13,10 @@ def bone_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
     """Frontal radiograph of knee and tibia."""
     scene = Scene(rng, 192, 320, ground=0.03)
     scene.blend(scene.polygons([_shaft(0, 0.62, 0.82, (-1.7, 1.7))], blur=6), 0.26)
-    _long_bone(scene, _shaft(0, 0.23, 0.50, (-1.7, -0.9), flare=1), 0.70)
-    scene.blend(scene.polygons([_condyles()], blur=1.2), 0.70)
-    _long_bone(scene, _shaft(0, 0.21, 0.50, (-0.78, 1.7), flare=-1), 0.72)
+    _long_bone(scene, _femur(), 0.70)
+    _long_bone(scene, _shaft(0, 0.21, 0.50, (-0.78, 1.7)), 0.72)
     scene.blend(scene.strokes([[(-0.46, -0.48), (0, -0.44), (0.46, -0.48)]], 0.035, blur=1), 0.5)
-    _long_bone(scene, _shaft(0.52 * look.side, 0.07, 0.13, (-0.5, 1.7), flare=-1), 0.62)
+    _long_bone(scene, _shaft(0.52 * look.side, 0.07, 0.13, (-0.5, 1.7)), 0.62)
     _trabeculae(scene, 0.05)
     if look.sign:
         place = (scene.vary(-0.04 * look.side, 0.05), scene.vary(_LEVELS[look.sign], 0.05))
@@ -84,24 +85,20 @@ def bone_scan_leg(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.counts(55)
 
 
-def _shaft(x: float, narrow: float, wide: float, span: tuple[float, float], *, flare: int = 0) -> list[Point]:
-    """The outline of a long bone's end: straight, or flaring towards the bottom (1) or the top (-1)."""
+def _shaft(x: float, narrow: float, wide: float, span: tuple[float, float]) -> list[Point]:
+    """The outline of a bone that is wide at its top and narrows to an even shaft."""
     top, bottom = span
-    steps = np.linspace(0, 1, 24)
-    near = steps if flare >= 0 else 1 - steps
-    halves = narrow + (wide - narrow) * np.clip((near - 0.55) / 0.4, 0, 1) ** 2 if flare else np.full(24, narrow)
-    rows = top + (bottom - top) * steps
-    if flare < 0:
-        halves = narrow + (wide - narrow) * np.exp(-(((rows - top) / 0.42) ** 2))
+    rows = np.linspace(top, bottom, 24)
+    halves = narrow + (wide - narrow) * np.exp(-(((rows - top) / 0.42) ** 2))
     left = [(x - float(h), float(y)) for h, y in zip(halves, rows, strict=True)]
     return left + [(x + float(h), float(y)) for h, y in zip(halves[::-1], rows[::-1], strict=True)]
 
 
-def _condyles() -> list[Point]:
-    arc = np.linspace(np.pi, 0, 20)
-    left = [(-0.26 + 0.25 * float(np.cos(a)), -0.98 + 0.15 * float(np.sin(a))) for a in arc]
-    right = [(0.26 + 0.25 * float(np.cos(a)), -0.98 + 0.15 * float(np.sin(a))) for a in arc]
-    return [*left, *right, (0.45, -1.15), (-0.45, -1.15)]
+def _femur() -> list[Point]:
+    """The lower end of the femur with its two condyles."""
+    right = [(0.21, -1.8), (0.22, -1.45), (0.30, -1.25), (0.47, -1.08), (0.50, -0.95), (0.40, -0.85), (0.22, -0.84)]
+    outline = [*right, (0.0, -0.93), *((-x, y) for x, y in reversed(right))]
+    return list(smoothed(outline))
 
 
 def _long_bone(scene: Scene, outline: list[Point], tone: float) -> None:
@@ -132,12 +129,9 @@ def _limb(rng: np.random.Generator, *, fat: float, muscle: float, cortex: float,
     scene = Scene(rng, 256, 256)
     scene.ellipse((0, 0.02), (scene.vary(0.90, 0.03), scene.vary(0.86, 0.03)), fat)
     scene.ellipse((0, 0.04), (0.80, 0.75), muscle, wobble=0.03)
-    for angle in rng.uniform(0, 2 * np.pi, 6):
-        reach = [
-            (0.42 * float(np.cos(angle)), 0.42 * float(np.sin(angle))),
-            (0.8 * float(np.cos(angle + 0.2)), 0.75 * float(np.sin(angle + 0.2))),
-        ]
-        scene.blend(scene.strokes([reach], 0.02, blur=1) * np.float32(0.6), fat)
+    angles = rng.uniform(0, 2 * np.pi, 6).tolist()
+    septa = [[(0.42 * cos(a), 0.42 * sin(a)), (0.8 * cos(a + 0.2), 0.75 * sin(a + 0.2))] for a in angles]
+    scene.blend(scene.strokes(septa, 0.02, blur=1) * np.float32(0.6), fat)
     scene.ellipse((0, 0), (0.38, 0.38), cortex, wobble=0.02)
     scene.ellipse((0, 0), (0.29, 0.29), marrow, soft=0.04)
     return scene

@@ -13,7 +13,8 @@ def barium(rng: np.random.Generator, look: Look) -> Pixels:
     scene = Scene(rng, 272, 256, ground=0.25)
     scene.pixels += scene.cloud(4) * np.float32(0.05)
     scene.blend(scene.polygons([[(0.5, -1), (1.2, -1), (1.2, 1), (0.7, 1)]], blur=12) * np.float32(0.4), 0.55)
-    _column(scene, look, tone=0.94, wall=None)
+    inside = _column(scene, look, tone=0.94, wall=None)
+    scene.blend(np.clip(inside * 2 - 1, 0, 1) * np.clip(0.45 + 0.25 * scene.cloud(14), 0, 0.8), 0.66)
     return scene.radiograph(0.02)
 
 
@@ -31,43 +32,37 @@ def bowel_mr(rng: np.random.Generator, look: Look) -> Pixels:
 
 def endoscopy(rng: np.random.Generator, look: Look) -> Pixels:
     """Colonoscopic view down the lumen, in the round field of the instrument."""
-    scene = Scene(rng, 256, 256)
+    scene = Scene(rng, 256, 256, ground=(0.96, 0.58, 0.47))
     centre = (scene.vary(0.12, 0.06), scene.vary(-0.08, 0.06))
     radius = np.sqrt(np.square(scene.x - np.float32(centre[0])) + np.square(scene.y - np.float32(centre[1])))
-    folds = np.float32(0.09) * np.sin(radius * np.float32(scene.vary(15, 1.5)) + scene.cloud(3) * np.float32(0.8))
-    light = np.clip(0.16 + 0.95 * radius - 0.22 * radius * radius + folds, 0, 1.1) + np.float32(0.03) * scene.cloud(30)
-    colour = light[..., None] * np.asarray((0.96, 0.58, 0.47), np.float32)
-    veins = np.exp(-np.square(scene.cloud(8)) * 60) * np.clip(radius - 0.3, 0, 1)
-    colour -= (veins * np.float32(0.16))[..., None] * np.asarray((0.4, 1, 0.9), np.float32)
-    if look.sign:
-        for angle in np.arange(4) * 1.57 + scene.vary(0.6, 0.25):
-            at = (0.56 * float(np.cos(angle)), 0.56 * float(np.sin(angle)))
-            _ulcer(scene, colour, at, look.size) if look.sign == "ulcer" else _polyp(scene, colour, at, look.size)
-    glare = scene.dots([(scene.vary(0, 0.7), scene.vary(0, 0.7)) for _ in range(7)], [0.025] * 7, blur=1)
-    colour += glare[..., None] * np.float32(0.5)
-    field = scene.mask((0, 0), (0.97, 0.97), soft=0.03)
-    colour = colour * field[..., None] * np.float32(scene.vary(1.0, 0.06))
-    colour += np.float32(0.012) * rng.standard_normal(colour.shape, dtype=np.float32) * field[..., None]
-    return np.asarray(np.clip(colour, 0, 1), np.float32)
+    folds = np.float32(0.10) * np.sin(radius * np.float32(scene.vary(15, 1.5)) + scene.cloud(3) * np.float32(0.8))
+    light = np.clip(0.14 + 0.95 * radius - 0.22 * radius * radius + folds, 0, 1.1) + np.float32(0.03) * scene.cloud(30)
+    scene.pixels *= light[..., None]
+    veins = np.exp(np.square(scene.cloud(8)) * np.float32(-60)) * np.clip(radius - 0.3, 0, 1)
+    scene.blend(veins * np.float32(0.35), (0.62, 0.20, 0.18))
+    for angle in np.arange(4 if look.sign else 0) * 1.57 + scene.vary(0.6, 0.25):
+        at = (0.56 * float(np.cos(angle)), 0.56 * float(np.sin(angle)))
+        _ulcer(scene, at, look.size) if look.sign == "ulcer" else _polyp(scene, at, look.size)
+    glare = [(scene.vary(0, 0.7), scene.vary(0, 0.7)) for _ in range(7)]
+    scene.blend(scene.dots(glare, [0.022] * 7, blur=1) * np.float32(0.7), (1.0, 0.95, 0.92))
+    pixels = scene.photograph(0.012)
+    pixels *= scene.mask((0, 0), (0.97, 0.97), soft=0.03)[..., None]
+    return pixels
 
 
-def _ulcer(scene: Scene, colour: Pixels, at: tuple[float, float], size: float) -> None:
-    _tint(colour, scene.mask(at, (0.25 * size, 0.21 * size), soft=0.06, wobble=0.15), (0.70, 0.15, 0.12))
-    _tint(colour, scene.mask(at, (0.17 * size, 0.13 * size), soft=0.03, wobble=0.2), (0.95, 0.90, 0.68))
+def _ulcer(scene: Scene, at: tuple[float, float], size: float) -> None:
+    scene.ellipse(at, (0.26 * size, 0.22 * size), (0.72, 0.22, 0.18), soft=0.10, wobble=0.15, alpha=0.85)
+    scene.ellipse(at, (0.17 * size, 0.13 * size), (0.93, 0.87, 0.70), soft=0.05, wobble=0.2, alpha=0.95)
 
 
-def _polyp(scene: Scene, colour: Pixels, at: tuple[float, float], size: float) -> None:
-    _tint(colour, scene.mask((at[0] + 0.03, at[1] + 0.05), (0.24 * size, 0.24 * size), soft=0.08), (0.35, 0.10, 0.09))
-    _tint(colour, scene.mask(at, (0.21 * size, 0.21 * size), soft=0.04, wobble=0.06), (0.80, 0.34, 0.30))
-    _tint(colour, scene.mask((at[0] - 0.05, at[1] - 0.06), (0.08, 0.07), soft=0.08), (0.98, 0.72, 0.66))
+def _polyp(scene: Scene, at: tuple[float, float], size: float) -> None:
+    scene.ellipse((at[0] + 0.03, at[1] + 0.05), (0.24 * size, 0.24 * size), (0.35, 0.12, 0.10), soft=0.08, alpha=0.9)
+    scene.ellipse(at, (0.21 * size, 0.21 * size), (0.80, 0.38, 0.33), soft=0.04, wobble=0.08)
+    scene.ellipse((at[0] - 0.05, at[1] - 0.06), (0.10, 0.09), (0.95, 0.66, 0.60), soft=0.1, alpha=0.8)
 
 
-def _tint(colour: Pixels, mask: Pixels, tone: tuple[float, float, float]) -> None:
-    colour += mask[..., None] * (np.asarray(tone, np.float32) - colour)
-
-
-def _column(scene: Scene, look: Look, *, tone: float, wall: float | None) -> None:
-    """A bowel segment running down the picture, its calibre set by the sign."""
+def _column(scene: Scene, look: Look, *, tone: float, wall: float | None) -> Pixels:
+    """A bowel segment running down the picture, its calibre set by the sign; gives the depth of its inside."""
     half = 0.30 + 0.035 * np.sin(_ROWS * 21) + 0.02 * np.sin(_ROWS * 9 + scene.vary(0, 3))
     bend, middle = scene.vary(0.10, 0.06), scene.vary(0, 0.08)
     if look.sign == "long":
@@ -79,9 +74,10 @@ def _column(scene: Scene, look: Look, *, tone: float, wall: float | None) -> Non
         thick = np.where(half < 0.15, half + 0.16, half + 0.045)
         scene.blend(_tube(scene, axis, thick), wall)
     scene.blend(_tube(scene, axis, half), tone)
+    return _tube(scene, axis, half, blur=9)
 
 
-def _tube(scene: Scene, axis: NDArray[np.float64], half: NDArray[np.float64]) -> Pixels:
+def _tube(scene: Scene, axis: NDArray[np.float64], half: NDArray[np.float64], blur: float = 1.2) -> Pixels:
     left = [(float(x - h), float(y)) for x, h, y in zip(axis, half, _ROWS, strict=True)]
     right = [(float(x + h), float(y)) for x, h, y in zip(axis[::-1], half[::-1], _ROWS[::-1], strict=True)]
-    return scene.polygons([left + right], blur=1.2)
+    return scene.polygons([left + right], blur=blur)

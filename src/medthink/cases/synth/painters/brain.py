@@ -15,10 +15,10 @@ def brain_mr_flair(rng: np.random.Generator, look: Look) -> Pixels:
     else:
         _ventricles(scene, dark=0.05)
     if look.sign:
-        place = (0.33 * look.side, scene.vary(0.52, 0.04)) if low else (0.38 * look.side, scene.vary(-0.22, 0.06))
-        radius = 0.25 * look.size
-        scene.ellipse(place, (radius * 1.25, radius * 1.2), 0.72, soft=0.16, wobble=0.14)
-        scene.ellipse(place, (radius * 0.7, radius * 0.65), 0.95, soft=0.06, wobble=0.1)
+        place = (0.30 * look.side, scene.vary(0.50, 0.03)) if low else (0.36 * look.side, scene.vary(-0.22, 0.06))
+        radius = (0.21 if low else 0.25) * look.size
+        scene.ellipse(place, (radius * 1.25, radius * 1.15), 0.72, soft=0.14, wobble=0.12)
+        scene.ellipse(place, (radius * 0.7, radius * 0.65), 0.95, soft=0.06, wobble=0.12)
     return scene.mr()
 
 
@@ -27,7 +27,17 @@ def brain_mr_sagittal(rng: np.random.Generator, look: Look) -> Pixels:
     scene = Scene(rng, 296, 272)
     scene.ellipse((0.05, -0.08), (0.98, 0.86), 0.5, wobble=0.02)
     scene.ellipse((0.05, -0.08), (0.92, 0.80), 0.04)
-    scene.blend(scene.polygons([[(-0.72, 0.25), (-0.98, 0.6), (-0.7, 1.0), (0.0, 1.0), (0.05, 0.45)]], blur=3), 0.32)
+    face = [
+        (-0.74, 0.30),
+        (-0.93, 0.52),
+        (-0.84, 0.62),
+        (-0.86, 0.86),
+        (-0.6, 1.1),
+        (0.6, 1.1),
+        (0.55, 0.6),
+        (0.0, 0.45),
+    ]
+    scene.blend(scene.polygons([face], blur=3), np.clip(0.22 + np.float32(0.10) * scene.cloud(9), 0, 1))
     scene.ellipse((0.05, -0.12), (0.86, 0.72), 0.85)
     scene.ellipse((0.03, -0.16), (0.82, 0.62), 0.45, wobble=0.02)
     _gyri(scene, scene.mask((0.03, -0.16), (0.82, 0.62)), 0.20)
@@ -125,16 +135,17 @@ def _posterior_fossa(scene: Scene, *, dark: float) -> None:
 
 def _gyri(scene: Scene, inside: Pixels, depth: float, *, cells: int = 14) -> None:
     """Folded grey and white matter: the zero lines of smooth noise become sulci."""
-    folds = np.exp(-np.square(scene.cloud(cells)) * 9)
-    scene.pixels -= (folds * inside * np.float32(depth)).astype(np.float32)
+    folds = np.exp(np.square(scene.cloud(cells)) * np.float32(-7)) * np.clip(0.7 + 0.4 * scene.cloud(7), 0, 1.2)
+    scene.pixels -= folds * inside * np.float32(depth)
 
 
 def _detail(rng: np.random.Generator, *, white: float, grey: float, sulcus: float) -> Scene:
-    """Brain parenchyma without a landmark."""
+    """Brain parenchyma without a landmark: ribbons of grey matter along sulci that come and go."""
     scene = Scene(rng, 256, 256, ground=white)
-    bands = scene.cloud(5)
-    scene.blend(np.clip(1.2 - np.abs(bands) * 2.2, 0, 1), grey)
-    scene.blend(np.clip(1 - np.abs(bands) * 9, 0, 1) * np.float32(0.8), sulcus)
+    bands, depth = scene.cloud(6), np.clip(0.5 + 0.5 * scene.cloud(4), 0, 1)
+    scene.blend(np.clip(1.1 - np.abs(bands) * np.float32(1.6), 0, 1) * (0.5 + 0.5 * depth), grey)
+    scene.blend(np.clip(1 - np.abs(bands) * np.float32(4.5), 0, 1) * depth * np.float32(0.75), sulcus)
+    scene.pixels += np.float32(0.012) * scene.cloud(40)
     return scene
 
 

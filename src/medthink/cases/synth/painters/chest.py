@@ -46,9 +46,7 @@ def chest_ct_coronal(rng: np.random.Generator, look: Look) -> Pixels:
     """Coronal CT, lung window."""
     scene = Scene(rng, 272, 288, ground=0.0)
     scene.blend(scene.mask((0, 0.25), (0.96, 1.35), wobble=0.03), 0.84)
-    lungs = _frontal_lungs(scene, scene.vary(0.13, 0.02))
-    scene.ellipse((0.14, 0.28), (0.30, 0.42), 0.88, turn=-0.4)
-    scene.ellipse((0, -0.3), (0.14, 0.6), 0.86)
+    lungs = _frontal_lungs(scene, scene.vary(0.13, 0.02), heart=0.88)
     _vessels(scene, lungs)
     _zones(scene, look, lungs, tone=0.52)
     return scene.ct(0.03)
@@ -59,9 +57,7 @@ def chest_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
     scene = Scene(rng, 272, 288, ground=0.05)
     scene.blend(scene.mask((0, 0.35), (1.02, 1.5), soft=0.12, wobble=0.02), 0.62)
     scene.ellipse((0, -1.05), (0.22, 0.35), 0.55, soft=0.1)
-    lungs = _frontal_lungs(scene, scene.vary(0.20, 0.03), soft=0.08)
-    scene.ellipse((0.16, 0.32), (0.36, 0.44), 0.80, turn=-0.45, soft=0.06)
-    scene.ellipse((0.02, -0.3), (0.15, 0.62), 0.72, soft=0.08)
+    lungs = _frontal_lungs(scene, scene.vary(0.20, 0.03), soft=0.08, heart=0.78)
     scene.ellipse((0.02, -0.55), (0.055, 0.42), 0.5, soft=0.05, alpha=0.6)
     _vessels(scene, lungs, tone=0.45, spread=0.5)
     _zones(scene, look, lungs, tone=0.66)
@@ -91,7 +87,7 @@ def chest_pet(rng: np.random.Generator, look: Look) -> Pixels:
             scene.ellipse((scene.vary(x, 0.03), scene.vary(y, 0.03)), (radius, radius), 0.95, soft=0.03)
     elif look.sign == "pleura":
         scene.ellipse((0.40 * look.side, 0.02), (0.22 * look.size, 0.24 * look.size), 0.62, soft=0.04)
-        scene.ellipse((0.36 * look.side, -0.03), (0.19 * look.size, 0.22 * look.size), 0.04, soft=0.04)
+        scene.ellipse((0.33 * look.side, -0.06), (0.20 * look.size, 0.22 * look.size), 0.08, soft=0.05)
     return scene.counts(80)
 
 
@@ -123,8 +119,8 @@ def _axial_thorax(scene: Scene, *, wall: float, lung: float, core: float, skin: 
     return np.asarray(lungs, np.float32)
 
 
-def _frontal_lungs(scene: Scene, tone: float, *, soft: float = 0.04) -> Pixels:
-    """Two upright lungs with domed bases; gives their mask."""
+def _frontal_lungs(scene: Scene, tone: float, *, heart: float, soft: float = 0.04) -> Pixels:
+    """Two upright lungs with domed bases around heart and mediastinum; gives the mask of what is seen of them."""
     both = [
         scene.mask((0.46 * way * scene.vary(1, 0.02), -0.02), (0.36, 0.80), turn=0.10 * way, soft=soft)
         for way in (-1, 1)
@@ -132,7 +128,11 @@ def _frontal_lungs(scene: Scene, tone: float, *, soft: float = 0.04) -> Pixels:
     bases = sum(scene.mask((0.46 * way, 0.95 - 0.05 * way), (0.46, 0.42), soft=soft) for way in (-1, 1))
     lungs = np.asarray(np.clip(both[0] + both[1], 0, 1) * np.clip(1 - bases, 0, 1), np.float32)
     scene.blend(lungs, tone)
-    return lungs
+    core = np.maximum(
+        scene.mask((0.15, 0.32), (0.33, 0.44), turn=-0.42, soft=soft), scene.mask((0.02, -0.3), (0.14, 0.62), soft=soft)
+    )
+    scene.blend(core, heart)
+    return np.asarray(lungs * (1 - core), np.float32)
 
 
 def _zones(scene: Scene, look: Look, lungs: Pixels, *, tone: float) -> None:

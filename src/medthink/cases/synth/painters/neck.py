@@ -48,7 +48,7 @@ def skin_mr(rng: np.random.Generator, look: Look) -> Pixels:
         scene.ellipse((float(x), float(y)), (0.03, 0.03), 0.12)
     place = scene.vary(0.0, 0.08)
     if look.sign == "dermis":
-        scene.ellipse((place, -0.74), (0.42 * look.size, 0.085), 0.34)
+        scene.ellipse((place * 0.5, -0.71), (0.36 * look.size, 0.10), 0.34)
     elif look.sign == "subcutis":
         scene.ellipse((place, -0.52), (0.40 * look.size, 0.34 * look.size), 0.34, wobble=0.08)
     return scene.mr()

@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 Pixels: TypeAlias = NDArray[np.float32]
 Point: TypeAlias = tuple[float, float]
+Colour: TypeAlias = tuple[float, float, float]
 
 
 class Look(NamedTuple):
@@ -20,15 +21,16 @@ class Look(NamedTuple):
 
 
 class Scene:
-    """Gray pixels between 0 and 1, and the means to draw on them."""
+    """Pixels between 0 and 1, grey or in colour, and the means to draw on them."""
 
-    def __init__(self, rng: np.random.Generator, width: int, height: int, *, ground: float = 0.0) -> None:
+    def __init__(self, rng: np.random.Generator, width: int, height: int, *, ground: float | Colour = 0.0) -> None:
         self.rng = rng
         self.width, self.height = width, height
         self.unit = min(width, height) / 2
         self.x = ((np.arange(width, dtype=np.float32) + 0.5 - width / 2) / self.unit)[None, :]
         self.y = ((np.arange(height, dtype=np.float32) + 0.5 - height / 2) / self.unit)[:, None]
-        self.pixels: Pixels = np.full((height, width), ground, np.float32)
+        shape = (height, width, 3) if isinstance(ground, tuple) else (height, width)
+        self.pixels: Pixels = np.full(shape, ground, np.float32)
 
     def vary(self, centre: float, spread: float) -> float:
         """A number near the centre, at most `spread` away."""
@@ -41,8 +43,8 @@ class Scene:
         return self._cover(self.x, self.y, (centre, radii), (turn, soft, wobble))
 
     def ellipse(
-        self, centre: Point, radii: Point, tone: float, *, turn: float = 0.0, soft: float = 0.03, wobble: float = 0.0,
-        alpha: float = 1.0,
+        self, centre: Point, radii: Point, tone: float | Colour, *, turn: float = 0.0, soft: float = 0.03,
+        wobble: float = 0.0, alpha: float = 1.0,
     ) -> None:  # fmt: skip
         """Paint an ellipse, touching only the pixels around it."""
         reach = max(radii) * (1 + 2 * wobble) + soft
@@ -50,20 +52,19 @@ class Scene:
         if columns.start >= columns.stop or rows.start >= rows.stop:
             return
         cover = self._cover(self.x[:, columns], self.y[rows], (centre, radii), (turn, soft, wobble))
-        patch = self.pixels[rows, columns]
-        patch += (alpha * cover) * (np.float32(tone) - patch)
+        _mix(self.pixels[rows, columns], np.float32(alpha) * cover, np.asarray(tone, np.float32))
 
-    def blend(self, mask: Pixels, tone: float | Pixels) -> None:
+    def blend(self, mask: Pixels, tone: float | Colour | Pixels) -> None:
         """Move the pixels under the mask towards the tone."""
-        self.pixels += mask * (tone - self.pixels)
+        _mix(self.pixels, mask, np.asarray(tone, np.float32))
 
     def strokes(self, lines: Sequence[Sequence[Point]], width: float, *, blur: float = 0.8) -> Pixels:
-        """The mask of some broken lines of one width."""
+        """The mask of some lines of one width, each a smooth curve through its points."""
         thick = max(1, round(width * self.unit))
 
         def draw(pen: ImageDraw.ImageDraw) -> None:
             for line in lines:
-                pen.line(self._pixels_of(line), fill=255, width=thick, joint="curve")
+                pen.line(self._pixels_of(smoothed(line)), fill=255, width=thick, joint="curve")
 
         return self._drawn(draw, blur)
 
@@ -75,6 +76,19 @@ class Scene:
                 pen.polygon(self._pixels_of(shape), fill=255)
 
         return self._drawn(draw, blur)
+
+    def fill(self, shape: Sequence[Point], tone: float, *, blur: float = 1.0) -> None:
+        """Paint one polygon, touching only the pixels around it."""
+        corners = np.asarray(self._pixels_of(shape))
+        left, top = np.maximum(np.floor(corners.min(axis=0)) - 4 - blur, 0).astype(int).tolist()
+        right, bottom = np.ceil(corners.max(axis=0) + 4 + blur).astype(int).tolist()
+        right, bottom = min(right, self.width), min(bottom, self.height)
+        if left >= right or top >= bottom:
+            return
+        layer = Image.new("L", (right - left, bottom - top))
+        ImageDraw.Draw(layer).polygon([(x - left, y - top) for x, y in corners.tolist()], fill=255)
+        cover = np.asarray(layer.filter(ImageFilter.BoxBlur(blur)), np.float32) / np.float32(255)
+        _mix(self.pixels[top:bottom, left:right], cover, np.asarray(tone, np.float32))
 
     def dots(self, centres: Sequence[Point], radii: Sequence[float], *, blur: float = 0.6) -> Pixels:
         """The mask of many small discs."""
@@ -96,7 +110,7 @@ class Scene:
         """Add pixel noise."""
         self.pixels += np.float32(strength) * self.rng.standard_normal(self.pixels.shape, dtype=np.float32)
 
-    def ct(self, noise: float = 0.03) -> Pixels:
+    def ct(self, noise: float = 0.025) -> Pixels:
         """Finish as a CT slice: correlated noise and a window that is never quite the same."""
         self.pixels += np.float32(noise) * 0.6 * self.cloud(90)
         self.grain(noise)
@@ -124,6 +138,13 @@ class Scene:
         inverted: Pixels = np.clip(1 - np.float32(self.vary(1.0, 0.06)) * (mean + noise), 0, 1)
         return inverted
 
+    def photograph(self, noise: float = 0.015) -> Pixels:
+        """Finish as a colour picture: white balance, exposure, sensor noise."""
+        balance = 1 + np.float32(0.03) * self.rng.standard_normal(3, dtype=np.float32)
+        self.pixels *= balance
+        self.pixels += np.float32(noise) * self.rng.standard_normal((self.height, self.width, 1), dtype=np.float32)
+        return self._developed(gain=self.vary(1.0, 0.05), lift=0.0)
+
     def _developed(self, *, gain: float, lift: float) -> Pixels:
         developed: Pixels = np.clip(self.pixels * np.float32(gain) + np.float32(lift), 0, 1)
         return developed
@@ -132,7 +153,7 @@ class Scene:
         layer = Image.new("L", (self.width, self.height))
         draw(ImageDraw.Draw(layer))
         if blur:
-            layer = layer.filter(ImageFilter.GaussianBlur(blur))
+            layer = layer.filter(ImageFilter.BoxBlur(blur))
         return np.asarray(layer, np.float32) / np.float32(255)
 
     def _pixels_of(self, points: Sequence[Point]) -> list[Point]:
@@ -151,8 +172,37 @@ class Scene:
         across, down = across / np.float32(rx), down / np.float32(ry)
         radius = np.sqrt(across * across + down * down)
         if wobble:
-            angle, phases = np.arctan2(down, across), self.rng.uniform(0, 2 * np.pi, 3)
-            waves = sum(np.sin(n * angle + np.float32(phase)) for n, phase in zip((2, 3, 5), phases, strict=True))
-            radius = radius + np.float32(wobble / 2) * waves
+            radius += np.float32(wobble / 2) * self._waves(across, down, radius)
         cover: Pixels = np.clip((1 - radius) * np.float32(min(rx, ry) / soft) + np.float32(0.5), 0, 1)
         return cover
+
+    def _waves(self, across: Pixels, down: Pixels, radius: Pixels) -> Pixels:
+        """A few waves around the centre: powers of the direction as a complex number, which is cheaper than angles."""
+        length = radius + np.float32(1e-6)
+        direction = (across / length) + np.complex64(1j) * (down / length)
+        second = direction * direction
+        third = second * direction
+        turns = np.exp(1j * self.rng.uniform(0, 2 * np.pi, 4)).astype(np.complex64)
+        waves = turns[0] * second + np.float32(0.8) * turns[1] * third
+        waves += np.float32(0.4) * turns[2] * second * second + np.float32(0.25) * turns[3] * second * third * second
+        return np.asarray(waves.real, np.float32)
+
+
+def smoothed(points: Sequence[Point]) -> Sequence[Point]:
+    """A smooth curve through the points (Catmull–Rom)."""
+    if len(points) < 3:
+        return points
+    knots = np.asarray([points[0], *points, points[-1]], np.float64)
+    before, start, end, after = knots[:-3], knots[1:-2], knots[2:-1], knots[3:]
+    curve = []
+    for t in (0.0, 0.25, 0.5, 0.75):
+        bend = (2 * before - 5 * start + 4 * end - after) * t**2 + (3 * (start - end) + after - before) * t**3
+        curve.append((2 * start + (end - before) * t + bend) / 2)
+    ordered = np.stack(curve, axis=1).reshape(-1, 2)
+    return [(x, y) for x, y in [*ordered.tolist(), points[-1]]]
+
+
+def _mix(pixels: Pixels, cover: Pixels, tone: Pixels) -> None:
+    if pixels.ndim == 3:
+        cover = cover[..., None]
+    pixels += cover * (tone - pixels)

@@ -67,9 +67,10 @@ def spine_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
             scene.polygons([[(0.2 * way, -0.9), (0.75 * way, 1.4), (0.2 * way, 1.4)]], blur=8) * np.float32(0.5), 0.40
         )
     middle = scene.vary(0.02, 0.04)
+    processes = [[(-0.62, middle + 0.47 * row - 0.06), (0.62, middle + 0.47 * row - 0.06)] for row in range(-3, 4)]
+    scene.blend(scene.strokes(processes, 0.07, blur=2) * np.float32(0.55), 0.55)
     for row in range(-3, 4):
         y = middle + 0.47 * row
-        scene.blend(scene.strokes([[(-0.62, y - 0.06), (0.62, y - 0.06)]], 0.07, blur=2) * np.float32(0.55), 0.55)
         _block(scene, (0, y), (0.36, 0.185), 0.58)
         for way in (-1, 1):
             scene.ellipse((0.24 * way, y - 0.05), (0.055, 0.085), 0.76)
@@ -138,4 +139,4 @@ def _block(scene: Scene, centre: tuple[float, float], halves: tuple[float, float
         (x - a, y + b),
         (x - a * 0.92, y),
     ]
-    scene.blend(scene.polygons([shape], blur=1.0), tone)
+    scene.fill(shape, tone)

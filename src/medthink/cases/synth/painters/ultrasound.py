@@ -99,8 +99,8 @@ def _through(scene: Scene, place: tuple[float, float], radius: float, change: fl
 
 def _insonate(scene: Scene, *, sector: bool = False) -> Pixels:
     """Speckle, depth gain and, for a curved array, the fan."""
-    a, b = scene.cloud(110), scene.cloud(110)
-    speckle = np.sqrt(a * a + b * b) * np.float32(0.75)
+    a, b = scene.cloud(80), scene.cloud(80)
+    speckle = np.sqrt(a * a + b * b) * np.float32(0.62) + np.float32(0.22)
     gain = np.clip(1.12 - 0.22 * (scene.y + 1) * np.float32(scene.vary(1, 0.4)), 0.4, 1.3)
     pixels = np.clip(scene.pixels * speckle * gain * np.float32(scene.vary(1.0, 0.08)), 0, 1) ** np.float32(0.85)
     if sector:

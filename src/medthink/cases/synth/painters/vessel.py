@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.cases.synth.painters.scene import Look, Pixels, Point, Scene
+from medthink.cases.synth.painters.scene import Colour, Look, Pixels, Point, Scene
 
 
 def angiogram(rng: np.random.Generator, look: Look) -> Pixels:
@@ -59,18 +59,23 @@ def vessel_mip(rng: np.random.Generator, look: Look) -> Pixels:
 
 def vessel_render(rng: np.random.Generator, look: Look) -> Pixels:
     """Volume rendering: ivory arteries on black, the diseased one red."""
-    scene = Scene(rng, 216, 312)
-    colour = np.zeros((scene.height, scene.width, 3), np.float32)
-    for name, line, width in _tree(scene):
-        tint = (0.85, 0.16, 0.12) if name == _ill(look) else (0.93, 0.80, 0.62)
-        wide = width * (1.6 * look.size if name == _ill(look) else 1.15)
-        shade = scene.strokes([line], wide, blur=1.0)
-        light = np.clip(
-            scene.strokes([[(x - 0.012, y - 0.012) for x, y in line]], wide * 0.45, blur=2.2) * 0.5 + 0.55, 0, 1
-        )
-        colour += shade[..., None] * (np.asarray(tint, np.float32) * light[..., None] - colour)
-    colour += np.float32(0.012) * rng.standard_normal(colour.shape, dtype=np.float32)
-    return np.asarray(np.clip(colour * np.float32(scene.vary(1.0, 0.08)), 0, 1), np.float32)
+    scene = Scene(rng, 216, 312, ground=(0.0, 0.0, 0.0))
+    ill, tree = _ill(look), _tree(scene)
+    for width in sorted({width for _, _, width in tree}):
+        lines = [line for name, line, wide in tree if wide == width and name != ill]
+        _render(scene, lines, width * 1.15, ((0.55, 0.44, 0.32), (0.98, 0.88, 0.72)))
+    for name, line, width in tree:
+        if name == ill:
+            _render(scene, [line], width * 1.6 * look.size, ((0.50, 0.06, 0.05), (0.93, 0.25, 0.20)))
+    return scene.photograph(0.012)
+
+
+def _render(scene: Scene, lines: list[list[Point]], wide: float, tints: tuple[Colour, Colour]) -> None:
+    """Round tubes: a dark body with a light along its left."""
+    scene.blend(scene.strokes(lines, wide, blur=0.8), tints[0])
+    scene.blend(
+        scene.strokes([[(x - 0.1 * wide, y) for x, y in line] for line in lines], wide * 0.5, blur=2.5), tints[1]
+    )
 
 
 def _ill(look: Look) -> str:

@@ -122,6 +122,11 @@ class Benchmark:
                 lines.extend(pool.map(_line_of_fingerprint, window))
         return digest_bytes("".join(sorted(lines)).encode())
 
+    def text_fingerprint(self) -> str:
+        """A digest of every field without the images: enough to know that the references are the same."""
+        lines = (f"{case.split}\t{case.id}\t{digest_value(row_from_case(case))}\n" for case in self)
+        return digest_bytes("".join(sorted(lines)).encode())
+
     def to_arrow(self) -> "pa.Table":
         """All cases as one Arrow table with the released columns and `split`."""
         from medthink.cases.arrow import table_from_cases

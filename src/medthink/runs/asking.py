@@ -141,7 +141,8 @@ def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[s
 
 def _unanswered(error: ModelError) -> Unanswered:
     detail = f"{error.detail} → {error.remedy}" if error.remedy else error.detail
-    return Unanswered("failed", f"{error.kind}: {detail}")
+    # A provider that will not look at the prompt has refused, whether it says so in a reply or in an error.
+    return Unanswered("refused" if error.kind == "content_filter" else "failed", f"{error.kind}: {detail}")
 
 
 def _spent(call_id: int, reply: Reply, cost_usd: float | None) -> Spent:

@@ -62,11 +62,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run was asked to do; two sessions continue one run when all but place, release and time are equal."""
+    """What a run was asked to do; two sessions continue one run when all but place, release and time are equal.
+
+    `fingerprint` pins texts and images of the split, `text_fingerprint` its texts alone: scoring needs no image.
+    """
 
     format: int = FORMAT
     benchmark: str
     fingerprint: str
+    text_fingerprint: str
     selection: Selection
     task: str
     model: str

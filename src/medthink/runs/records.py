@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from medthink.core.errors import LedgerError
-from medthink.models.request import Reply
+from medthink.models.request import Reply, Usage
 
 CallState = Literal["open", "done", "failed"]
 
@@ -28,6 +28,23 @@ class Finished(NamedTuple):
     id: int
     reply: Reply
     cost_usd: float | None
+
+
+class FinishedCall(NamedTuple):
+    """What an answered call took."""
+
+    usage: Usage | None
+    cost_usd: float | None
+    latency_s: float
+    attempts: int
+
+
+class _Taken(msgspec.Struct):
+    """The few fields of a reply that say what it took; the texts are not decoded."""
+
+    usage: Usage | None
+    latency_s: float
+    attempts: int
 
 
 class Records:
@@ -72,6 +89,14 @@ class Records:
             "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls"
         ).fetchone()
         return Totals(calls, sent, unknown, None if unpriced else cost)
+
+    def finished_calls(self) -> Iterator[FinishedCall]:
+        """What every answered call took, in the order they were first asked."""
+        for reply, cost_usd in self._reader.execute(
+            "SELECT reply, cost_usd FROM calls WHERE state = 'done' ORDER BY id"
+        ):
+            taken = msgspec.json.decode(reply, type=_Taken)
+            yield FinishedCall(taken.usage, cost_usd, taken.latency_s, taken.attempts)
 
     def predictions(self) -> Iterator[bytes]:
         """The predictions' JSON texts, ordered by case and sample."""

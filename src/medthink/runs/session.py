@@ -166,9 +166,11 @@ class _Worker:
 
     def _settle_manifest(self) -> Manifest:
         order = self._order
+        split = self._benchmark[order.selection.split]
         new = Manifest(
             benchmark=str(order.benchmark),
-            fingerprint=self._benchmark[order.selection.split].fingerprint(),
+            fingerprint=split.fingerprint(),
+            text_fingerprint=split.text_fingerprint(),
             selection=order.selection,
             task=order.task,
             model=order.model,

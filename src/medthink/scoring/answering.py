@@ -1,0 +1,111 @@
+"""Letters against the key: accuracy with its interval, states, slices, several samples per case."""
+
+from collections import Counter
+
+import numpy as np
+
+from medthink.cases.case import Case
+from medthink.metrics.answers import Outcome, count_answers, majority, summarise_repeats
+from medthink.runs.prediction import Prediction
+from medthink.scoring.material import Material
+from medthink.scoring.scores import AnswerScores, CaseScore, SliceScore
+from medthink.scoring.slices import SMALL, slice_values
+from medthink.stats.estimate import Measured
+from medthink.stats.intervals import rate_interval, wilson
+from medthink.stats.repeats import repeated_mean
+
+
+def outcomes_by_case(material: Material) -> dict[int, list[Outcome]]:
+    """Every case's outcomes in the order of its samples."""
+    grouped: dict[int, list[Outcome]] = {case_id: [] for case_id in sorted(material.cases)}
+    for one in material.predictions:
+        gold = material.cases[one.case].reference.answer
+        grouped[one.case].append(Outcome(one.state, one.prediction, gold))
+    return grouped
+
+
+def score_answers(material: Material) -> AnswerScores:
+    """The headline and what stands beside it."""
+    grouped = outcomes_by_case(material)
+    outcomes = [outcome for listed in grouped.values() for outcome in listed]
+    counted = count_answers(outcomes)
+    clusters = [case_id for case_id, listed in grouped.items() for _ in listed]
+    hits = np.array([outcome.is_right for outcome in outcomes], dtype=float)
+    answered = np.array([outcome.state == "ok" for outcome in outcomes])
+    scores = AnswerScores(
+        n_cases=len(grouped),
+        n_predictions=counted.n,
+        states={str(state): count for state, count in counted.states.items()},
+        lenient=sum(one.parse_mode == "lenient" for one in material.predictions),
+        accuracy=rate_interval(hits, clusters=clusters),
+        accuracy_answered=rate_interval(hits[answered], clusters=np.array(clusters)[answered]),
+        chosen=_count_chosen(material.predictions),
+        confusion=_confusion(outcomes),
+    )
+    return _with_repeats(scores, grouped, hits, clusters) if counted.n > len(grouped) else scores
+
+
+def score_cases(material: Material) -> tuple[CaseScore, ...]:
+    """The cases one by one, for comparisons and boards."""
+    return tuple(
+        CaseScore(
+            case=case_id,
+            right=sum(outcome.is_right for outcome in listed) / len(listed),
+            states=tuple(outcome.state for outcome in listed),
+            letters=tuple(outcome.letter for outcome in listed),
+            gold=material.cases[case_id].reference.answer,
+        )
+        for case_id, listed in outcomes_by_case(material).items()
+    )
+
+
+def score_slices(cases: dict[int, Case], scored: tuple[CaseScore, ...]) -> tuple[SliceScore, ...]:
+    """Accuracy in every slice; a case with several samples counts by its share of right ones."""
+    members: dict[tuple[str, str], list[float]] = {}
+    for one in scored:
+        for by, values in slice_values(cases[one.case]).items():
+            for value in values:
+                members.setdefault((by, value), []).append(one.right)
+    order = list(dict.fromkeys(by for by, _ in members))
+    return tuple(
+        SliceScore(by=by, value=value, n=len(rights), accuracy=_rate(rights), is_small=len(rights) < SMALL)
+        for (by, value), rights in sorted(members.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+    )
+
+
+def _rate(rights: list[float]) -> Measured:
+    """Wilson for plain right and wrong; a mean over cases where several samples make shares of them."""
+    if all(right in (0.0, 1.0) for right in rights):
+        return wilson(int(sum(rights)), len(rights))
+    return repeated_mean(rights, cases=range(len(rights))).mean
+
+
+def _with_repeats(
+    scores: AnswerScores, grouped: dict[int, list[Outcome]], hits: "np.ndarray[tuple[int], np.dtype[np.float64]]",
+    clusters: list[int],
+) -> AnswerScores:  # fmt: skip
+    from msgspec.structs import replace
+
+    summary = summarise_repeats({str(case_id): listed for case_id, listed in grouped.items()})
+    votes = [majority(listed) == listed[0].gold for listed in grouped.values()]
+    repeats = repeated_mean(hits, cases=clusters)
+    return replace(
+        scores,
+        accuracy=repeats.mean,
+        repeats=repeats,
+        consistency=summary.consistency,
+        majority=wilson(sum(votes), len(votes)),
+    )
+
+
+def _count_chosen(predictions: list[Prediction]) -> dict[str, int]:
+    """The letters as they were shown, where that is known: a bias of place shows there."""
+    letters = Counter(one.letter_shown or one.prediction for one in predictions if one.state == "ok")
+    return {letter: count for letter, count in sorted(letters.items(), key=lambda item: str(item[0])) if letter}
+
+
+def _confusion(outcomes: list[Outcome]) -> dict[str, dict[str, int]]:
+    table: dict[str, Counter[str]] = {}
+    for outcome in outcomes:
+        table.setdefault(outcome.gold, Counter())[outcome.letter or outcome.state] += 1
+    return {gold: dict(sorted(row.items())) for gold, row in sorted(table.items())}

@@ -1,0 +1,128 @@
+"""What is scored: predictions, from a run or a submission, beside the cases they are about."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.core.errors import DataError, UsageError
+from medthink.core.jsonio import Line, read_jsonl
+from medthink.runs.manifest import Manifest
+from medthink.runs.prediction import Prediction, TwiSteps
+from medthink.runs.run import Run
+from medthink.runs.session import select_cases
+
+
+class Material(NamedTuple):
+    """Predictions and the cases they are about; `manifest` is None for predictions made elsewhere."""
+
+    name: str
+    manifest: Manifest | None
+    text_fingerprint: str
+    cases: dict[int, Case]
+    predictions: list[Prediction]
+
+    @property
+    def has_options(self) -> bool:
+        """Whether the options were shown, so that letters were asked for."""
+        return self.manifest is None or self.manifest.condition.show_options
+
+    @property
+    def task(self) -> str:
+        """The task, or "submission"."""
+        return "submission" if self.manifest is None else self.manifest.task
+
+
+def load_run(path: Path, data: Path | None = None) -> Material:
+    """A run with its references, from where it was made or from `data`; other texts than then are refused."""
+    run = Run.open(path)
+    manifest = run.manifest
+    place = data or Path(manifest.benchmark)
+    if not place.exists():
+        raise UsageError(f"{path}: its benchmark is not at {place} any more", remedy="say where it is with --data")
+    benchmark = Benchmark.open(place)
+    found = benchmark[manifest.selection.split].text_fingerprint()
+    if found != manifest.text_fingerprint:
+        raise UsageError(f"{place} is not the benchmark that {path} was made on", remedy="give the right one by --data")
+    cases = {case.id: case for case in select_cases(benchmark, manifest.selection)}
+    predictions = list(run.predictions())
+    _refuse_gaps(path, cases, predictions, manifest.condition.samples)
+    return Material(str(path), manifest, found, cases, predictions)
+
+
+def load_submission(path: Path, data: Path, split: str) -> Material:
+    """Predictions made elsewhere, in the card's submission format; whatever gold they carry is ignored."""
+    benchmark = Benchmark.open(data)[split]
+    cases = {case.id: case for case in benchmark}
+    found: dict[int, Prediction] = {}
+    for line in read_jsonl(path):
+        prediction = _read_submitted(line, path, cases)
+        if prediction.case in found:
+            raise DataError(
+                f"case {prediction.case} stands twice", file=path, row=line.number, remedy="keep one line a case"
+            )
+        found[prediction.case] = prediction
+    missing = (
+        Prediction(case=case_id, split=split, sample=0, state="failed", detail="no line for this case")
+        for case_id in cases.keys() - found.keys()
+    )
+    predictions = sorted([*found.values(), *missing], key=lambda one: one.case)
+    return Material(str(path), None, benchmark.text_fingerprint(), cases, predictions)
+
+
+def _refuse_gaps(path: Path, cases: dict[int, Case], predictions: list[Prediction], samples: int) -> None:
+    if len(predictions) != len(cases) * samples or {one.case for one in predictions} != cases.keys():
+        raise UsageError(
+            f"{path} is not finished: {len(predictions)} predictions for {len(cases) * samples} due",
+            remedy="run its command again first",
+        )
+
+
+def _read_submitted(line: Line, path: Path, cases: dict[int, Case]) -> Prediction:
+    row: Any = line.value
+    if not isinstance(row, dict):
+        raise DataError("a line must be an object", file=path, row=line.number, remedy="one JSON object per line")
+    case = cases.get(_case_number(row, path, line.number))
+    if case is None:
+        raise DataError(
+            "no such case in this split", file=path, row=line.number, field="title", remedy="check --split and --data"
+        )
+    letter = row.get("prediction")
+    is_letter = isinstance(letter, str) and letter in case.question.options
+    return Prediction(
+        case=case.id,
+        split=case.split,
+        sample=0,
+        state="ok" if is_letter else "unparsed",
+        detail="" if is_letter else f"prediction {letter!r} is not one of {', '.join(case.question.options)}",
+        prediction=letter if is_letter else None,
+        prediction_rationale=_text_or_none(row.get("prediction_rationale")),
+        prediction_twi=_read_steps(row.get("prediction_twi"), path, line.number),
+        slots=tuple(image.slot for image in case.question.images),
+    )
+
+
+def _case_number(row: dict[str, Any], path: Path, number: int) -> int:
+    value = row.get("case", row.get("title"))
+    digits = "".join(letter for letter in str(value) if letter.isdecimal())
+    if not digits:
+        raise DataError("no case number", file=path, row=number, field="title", remedy='keep "title" as in the data')
+    return int(digits)
+
+
+def _read_steps(value: Any, path: Path, number: int) -> TwiSteps | None:
+    if value is None:
+        return None
+    try:
+        return msgspec.convert(value, TwiSteps)
+    except msgspec.ValidationError as error:
+        raise DataError(
+            f"not the three steps: {error}", file=path, row=number, field="prediction_twi",
+            remedy="step1_per_image_findings is a list of texts, step 2 and 3 are texts",
+        ) from None  # fmt: skip
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,125 @@
+"""Score a run, or predictions made elsewhere."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from medthink import __version__
+from medthink.core.digest import seed_from
+from medthink.core.jsonio import write_json
+from medthink.metrics.usage import CallUsage, UsageSummary, summarise_usage
+from medthink.runs.records import Records
+from medthink.scoring.answering import score_answers, score_cases, score_slices
+from medthink.scoring.material import Material, load_run
+from medthink.scoring.scores import Origin, Scores, TextScores, to_plain
+from medthink.scoring.texts import discussion_pairs, finding_pairs, score_coverage, score_texts, summary_pairs
+
+
+def score_run(path: Path, data: Path | None = None) -> Scores:
+    """Score a run and leave `scores.json` in its folder."""
+    scores = score(load_run(path, data), usage=_usage(path))
+    write_json(path / "scores.json", to_plain(scores))
+    return scores
+
+
+def score(material: Material, *, usage: UsageSummary | None = None) -> Scores:
+    """Everything that can be said of these predictions without asking anybody."""
+    has_letters = material.task != "discussion" and material.has_options
+    cases = score_cases(material) if has_letters else ()
+    return Scores(
+        package=__version__,
+        origin=_origin(material),
+        answers=score_answers(material) if has_letters else None,
+        steps=_score_steps(material),
+        slices=score_slices(material.cases, cases),
+        usage=usage,
+        notes=_notes(material),
+        cases=cases,
+    )
+
+
+def _score_steps(material: Material) -> tuple[TextScores, ...]:
+    # The same references give the same draws, whichever model wrote and in whichever order its lines stand.
+    rng = np.random.default_rng(seed_from("scoring", material.text_fingerprint))
+    if material.task == "discussion":
+        scored = score_texts("discussion", discussion_pairs(material), rng=rng)
+        coverage = score_coverage(material, rng=rng)
+        return (msgspec.structs.replace(scored, metrics=(coverage, *scored.metrics)),)
+    steps = []
+    if _wrote(material, "findings"):
+        steps.append(score_texts("findings", finding_pairs(material), rng=rng))
+    if _wrote(material, "summary"):
+        steps.append(score_texts("summary", summary_pairs(material), rng=rng))
+    return tuple(steps)
+
+
+def _wrote(material: Material, step: str) -> bool:
+    """Whether the model wrote this step itself about the case's own images."""
+    if material.manifest is None:
+        return any(one.prediction_twi is not None for one in material.predictions)
+    condition = material.manifest.condition
+    return getattr(condition, step) == "self" and not condition.swap_images
+
+
+def _notes(material: Material) -> tuple[str, ...]:
+    notes = []
+    if not material.has_options:
+        notes.append("The options were hidden: free-text diagnoses have no letter and are not scored here.")
+    if material.manifest is not None and material.manifest.condition.swap_images:
+        notes.append("The images were another case's: findings and summary are not scored against this case's.")
+    if material.manifest is not None and not material.manifest.condition.is_blind:
+        notes.append("Expert cues were shown: not to be ranked with blind runs.")
+    return tuple(notes)
+
+
+def _origin(material: Material) -> Origin:
+    manifest = material.manifest
+    split = next(iter(material.cases.values())).split if material.cases else ""
+    if manifest is None:
+        return Origin(
+            name=material.name,
+            model=material.name,
+            task="submission",
+            kind="submitted",
+            condition=None,
+            condition_label="as submitted",
+            split=split,
+            selection=None,
+            fingerprint=None,
+            text_fingerprint=material.text_fingerprint,
+            prompts={},
+            reported_models=(),
+        )
+    return Origin(
+        name=material.name,
+        model=manifest.model,
+        task=manifest.task,
+        kind=manifest.condition.kind,
+        condition=msgspec.to_builtins(manifest.condition),
+        condition_label=manifest.condition_label,
+        split=split,
+        selection=msgspec.to_builtins(manifest.selection),
+        fingerprint=manifest.fingerprint,
+        text_fingerprint=material.text_fingerprint,
+        prompts=manifest.prompts,
+        reported_models=manifest.progress.reported_models if manifest.progress else (),
+    )
+
+
+def _usage(path: Path) -> UsageSummary:
+    records = Records.open(path)
+    try:
+        return summarise_usage(
+            CallUsage(
+                input_tokens=call.usage.input if call.usage else None,
+                output_tokens=call.usage.output if call.usage else None,
+                reasoning_tokens=call.usage.reasoning if call.usage else None,
+                cost_usd=call.cost_usd,
+                latency_s=call.latency_s,
+                attempts=call.attempts,
+            )
+            for call in records.finished_calls()
+        )
+    finally:
+        records.close()

@@ -1,0 +1,141 @@
+"""`scores.json`: every score of a run with its uncertainty, its counts and what made it."""
+
+from typing import Any
+
+import msgspec
+
+from medthink.metrics.registry import Direction
+from medthink.metrics.usage import UsageSummary
+from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.repeats import Repeats
+
+FORMAT = 1
+SCORER_VERSION = "1"
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Which predictions were scored: all that must be equal, or said, when two scores are set side by side."""
+
+    name: str
+    model: str
+    task: str
+    kind: str
+    condition: dict[str, Any] | None
+    condition_label: str
+    split: str
+    selection: dict[str, Any] | None
+    fingerprint: str | None
+    text_fingerprint: str
+    prompts: dict[str, str]
+    reported_models: tuple[str, ...]
+
+
+class MetricScore(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric's mean with its interval; `not_computed` says why there is none."""
+
+    metric: str
+    version: str
+    direction: Direction
+    value: Measured | None = None
+    not_computed: str = ""
+
+
+class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
+    """Accuracy of the letters: over all cases, and over those that were answered.
+
+    With several samples per case, `repeats`, `consistency` and `majority` say more; `chosen` counts the letters as
+    shown, `confusion` how often each right letter (rows) was answered by each letter (columns) of the file.
+    """
+
+    n_cases: int
+    n_predictions: int
+    states: dict[str, int]
+    lenient: int
+    accuracy: Measured
+    accuracy_answered: Measured
+    chosen: dict[str, int]
+    confusion: dict[str, dict[str, int]]
+    repeats: Repeats | None = None
+    consistency: float | None = None
+    majority: Measured | None = None
+
+
+class TextScores(msgspec.Struct, frozen=True, kw_only=True):
+    """Step 1, step 2 or a discussion against the expert's text: pairs by state, and metrics over the pairs that are ok.
+
+    A text that is missing or empty has no score; it is counted here. Means go image → case → benchmark. `by_group` has
+    the same by modality (step 1) or section (discussion).
+    """
+
+    step: str
+    states: dict[str, int]
+    metrics: tuple[MetricScore, ...]
+    by_group: dict[str, tuple[MetricScore, ...]] = {}
+
+
+class SliceScore(msgspec.Struct, frozen=True, kw_only=True):
+    """Accuracy in one slice."""
+
+    by: str
+    value: str
+    n: int
+    accuracy: Measured
+    is_small: bool
+
+
+class CaseScore(msgspec.Struct, frozen=True, kw_only=True):
+    """One case: the share of its samples that were right, its states, the letters given and the right one."""
+
+    case: int
+    right: float
+    states: tuple[str, ...]
+    letters: tuple[str | None, ...]
+    gold: str
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything `medthink score` says of a run."""
+
+    format: int = FORMAT
+    scorer: str = SCORER_VERSION
+    package: str
+    origin: Origin
+    answers: AnswerScores | None
+    steps: tuple[TextScores, ...]
+    slices: tuple[SliceScore, ...]
+    usage: UsageSummary | None
+    notes: tuple[str, ...]
+    cases: tuple[CaseScore, ...]
+
+
+def to_plain(scores: Scores) -> Any:
+    """Plain data for JSON, floats cut to ten digits: the last ones depend on the processor."""
+    return _round(msgspec.to_builtins(scores))
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 10)
+    if isinstance(value, dict):
+        return {key: _round(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_round(part) for part in value]
+    return value
+
+
+def percent(measured: Measured | None) -> str:
+    """`57.2 % (53.6–60.8)`, or a dash and the value where there is no interval."""
+    if measured is None:
+        return "–"
+    if isinstance(measured, Estimate):
+        return f"{measured.value * 100:.1f} % ({measured.low * 100:.1f}–{measured.high * 100:.1f})"
+    return "–" if measured.value is None else f"{measured.value * 100:.1f} % (no interval: {measured.reason})"
+
+
+def number(measured: Measured | None) -> str:
+    """`0.143 (0.139–0.147)`, or a dash."""
+    if measured is None:
+        return "–"
+    if isinstance(measured, Estimate):
+        return f"{measured.value:.3f} ({measured.low:.3f}–{measured.high:.3f})"
+    return "–" if measured.value is None else f"{measured.value:.3f} (no interval: {measured.reason})"

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from medthink.core.errors import UsageError
 from medthink.models.errors import ModelError
 from medthink.models.prices import Price, load_prices
 from medthink.models.request import Attempt, Reply, Request, Usage
 from medthink.models.tokens import estimate_input_tokens
-from medthink.runs.records import Records
+from medthink.runs.records import LEDGER, Records
 from medthink.workflow.ask import Prompt
 
 if TYPE_CHECKING:
@@ -23,13 +23,24 @@ NoteAttempt = Callable[[Attempt], None]
 _ASSUMED_OUTPUT_TOKENS = 16_384
 
 
-class Answerer(Protocol):
-    """Whoever stands under `ask`."""
+class Kinded(Protocol):
+    """What is asked: the ledger notes of which kind it is."""
+
+    @property
+    def kind(self) -> str:
+        """The kind, in a word."""
+
+
+Asked = TypeVar("Asked", bound=Kinded, contravariant=True)
+
+
+class Answerer(Protocol[Asked]):
+    """Whoever stands under `ask`; an embedded one reads the structure of what is asked, a model its text."""
 
     spec: str
     concurrency: int
 
-    async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:
+    async def answer(self, prompt: Asked, request: Request, note: NoteAttempt) -> Reply:
         """Answer, telling of every attempt, or raise ModelError."""
 
     def cost_usd(self, usage: Usage | None) -> float | None:
@@ -59,7 +70,7 @@ class ModelAnswerer:
         self._notes: dict[int, NoteAttempt] = {}
         self.concurrency = self._model.transport.pace.concurrency
 
-    async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: Kinded, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
         """Send the request."""
         self._notes[id(request)] = note
         try:
@@ -90,7 +101,7 @@ class ModelAnswerer:
         self._notes[id(request)](attempt)
 
 
-class _Free:
+class Free:
     """Costs nothing and counts no tokens: nothing leaves this machine."""
 
     concurrency = 8
@@ -108,7 +119,7 @@ class _Free:
         return 0.0
 
 
-class BaselineAnswerer(_Free):
+class BaselineAnswerer(Free):
     """An embedded reader: it answers a prompt's structure instead of its text."""
 
     def __init__(self, spec: str, reader: "Reader") -> None:
@@ -123,14 +134,14 @@ class BaselineAnswerer(_Free):
         """Nothing is held open."""
 
 
-class ReplayAnswerer(_Free):
+class ReplayAnswerer(Free):
     """Another run's ledger: what was asked there is answered as it was then; anything else fails."""
 
-    def __init__(self, spec: str, run: Path) -> None:
+    def __init__(self, spec: str, run: Path, ledger: str = LEDGER) -> None:
         self.spec = spec
-        self._records = Records.open(run)
+        self._records = Records.open(run, ledger)
 
-    async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: Kinded, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
         """The reply on record for this very request."""
         reply = self._records.replay(request.key())
         if reply is None:
@@ -149,7 +160,7 @@ def open_answerer(
     base_urls: tuple[str, ...] = (),
     transport: "Transport | None" = None,
     prices: Path | None = None,
-) -> Answerer:
+) -> Answerer[Prompt]:
     """Whoever the model spec names; what it needs is imported now and not before."""
     provider, _, name = spec.partition("/")
     if base_urls and provider in ("baseline", "replay"):

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from medthink.cases.case import Image
 from medthink.core.digest import digest_value
 from medthink.models.errors import ErrorKind, ModelError
 from medthink.models.request import ImagePart, MediaType, Reply, Request, TextPart, Usage
-from medthink.runs.answerers import Answerer
+from medthink.runs.answerers import Answerer, Kinded
 from medthink.runs.budget import Budget
 from medthink.runs.ledger import Call, Ledger
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
@@ -28,16 +28,19 @@ class Spent(NamedTuple):
     latency_s: float
 
 
-class Desk:
+Asked = TypeVar("Asked", bound=Kinded)
+
+
+class Desk(Generic[Asked]):
     """Where calls are made: answered from the ledger where they were made before, else asked and recorded."""
 
-    def __init__(self, answerer: Answerer, ledger: Ledger, budget: Budget) -> None:
+    def __init__(self, answerer: Answerer[Asked], ledger: Ledger, budget: Budget) -> None:
         self.answerer = answerer
         self.made = 0
         self._ledger = ledger
         self._budget = budget
 
-    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+    async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
         content = request.content()
         asked = digest_value(content)
@@ -67,7 +70,7 @@ class Desk:
 class CaseAsk:
     """`ask` for one case and sample; its images are encoded once and shared by the steps."""
 
-    def __init__(self, desk: Desk, condition: Condition, *, case_id: int, sample: int) -> None:
+    def __init__(self, desk: Desk[Prompt], condition: Condition, *, case_id: int, sample: int) -> None:
         self._desk = desk
         self._condition = condition
         self._case_id = case_id

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 
@@ -12,18 +13,26 @@ from medthink.runs.budget import BudgetReached
 from medthink.runs.ledger import Ledger
 from medthink.runs.prediction import Prediction, make_prediction
 from medthink.runs.showing import Showing
+from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import Task
 
 Listener = Callable[[Prediction], None]
-Work = tuple[Case, int]
+Work = TypeVar("Work")
 
 
 class Engine:
     """Takes cases through a task; storage, limits and money are the desk's business."""
 
     def __init__(
-        self, task: Task, condition: Condition, *, desk: Desk, ledger: Ledger, benchmark: Benchmark, listener: Listener
+        self,
+        task: Task,
+        condition: Condition,
+        *,
+        desk: Desk[Prompt],
+        ledger: Ledger,
+        benchmark: Benchmark,
+        listener: Listener,
     ) -> None:
         self._task = task
         self._condition = condition
@@ -37,7 +46,7 @@ class Engine:
         work = ((case, sample) for case in cases for sample in range(self._condition.samples))
         return await work_through(work, self._predict, workers=self._desk.answerer.concurrency)
 
-    async def _predict(self, work: Work) -> None:
+    async def _predict(self, work: tuple[Case, int]) -> None:
         case, sample = work
         shown, cues = self._showing.show(case)
         ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample)

@@ -8,6 +8,7 @@ from medthink.core.errors import LedgerError, UsageError
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.manifest import Manifest, Shard, read_manifest, write_manifest
+from medthink.runs.records import LEDGER
 from medthink.runs.run import Run
 from medthink.runs.session import make_folder, write_results
 
@@ -27,10 +28,10 @@ def merge_shards(out: Path, runs: list[Path]) -> Run:
         raise LedgerError(f"{out} holds a run already", remedy="choose another folder")
     with hold(out):
         write_manifest(out, whole)
-        ledger = Ledger(out / "ledger.sqlite")
+        ledger = Ledger(out / LEDGER)
         try:
             for run in runs:
-                ledger.take_in(run / "ledger.sqlite")
+                ledger.take_in(run / LEDGER)
             write_results(out, whole, ledger, sum(m.progress.cases for m in manifests if m.progress))
         finally:
             ledger.close()

@@ -1,7 +1,7 @@
 """What a ledger says, read without writing to it: a run under way can be looked at by another process."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -10,6 +10,7 @@ import msgspec
 from medthink.core.errors import LedgerError
 from medthink.models.request import Reply, Usage
 
+LEDGER = "ledger.sqlite"
 CallState = Literal["open", "done", "failed"]
 
 
@@ -54,9 +55,9 @@ class Records:
         self._reader = connection
 
     @classmethod
-    def open(cls, run: Path) -> "Records":
-        """The ledger of a run's folder, for reading alone."""
-        path = run / "ledger.sqlite"
+    def open(cls, run: Path, ledger: str = LEDGER) -> "Records":
+        """A ledger of a run's folder, for reading alone."""
+        path = run / ledger
         if not path.is_file():
             raise LedgerError(f"{run}: no ledger there", remedy="give the folder named by --out")
         return cls(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30))
@@ -111,6 +112,11 @@ class Records:
         """The model names that providers put on their replies."""
         names = self._reader.execute("SELECT DISTINCT reply ->> 'model' FROM calls WHERE state = 'done' ORDER BY 1")
         return tuple(name for (name,) in names if name)
+
+    def ended_at(self, call_ids: Iterable[int]) -> str | None:
+        """When the last of these calls was answered."""
+        ends = [self._reader.execute("SELECT ended_at FROM calls WHERE id = ?", (one,)).fetchone() for one in call_ids]
+        return max((end for (end,) in ends), default=None)
 
     def span(self) -> tuple[str | None, str | None]:
         """When the first call began and the last one ended."""

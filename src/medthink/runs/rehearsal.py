@@ -61,7 +61,7 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def estimate(
-    cases: Iterable[Case], task: Task, condition: Condition, *, benchmark: Benchmark, answerer: Answerer
+    cases: Iterable[Case], task: Task, condition: Condition, *, benchmark: Benchmark, answerer: Answerer[Prompt]
 ) -> Rehearsal:
     """Count what a run of these cases would send and about what it would cost."""
     tally = _Tally(answerer)
@@ -106,7 +106,7 @@ def rehearse(
 class _Tally:
     """Adds up requests as they pass."""
 
-    def __init__(self, answerer: Answerer) -> None:
+    def __init__(self, answerer: Answerer[Prompt]) -> None:
         self._answerer = answerer
         self.calls = self.images = self.upload_bytes = self.input_tokens = self.output_tokens = 0
 

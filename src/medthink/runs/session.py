@@ -21,8 +21,9 @@ from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, Selection, read_manifest, refuse_other_run, write_manifest
 from medthink.runs.prediction import Prediction
-from medthink.runs.records import Records
+from medthink.runs.records import LEDGER, Records
 from medthink.runs.run import Run
+from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition, find_task, prompt_versions
 
@@ -137,10 +138,10 @@ class _Worker:
         finally:
             await answerer.close()
 
-    async def _work_with(self, answerer: Answerer, total: int) -> Session:
+    async def _work_with(self, answerer: Answerer[Prompt], total: int) -> Session:
         order = self._order
         manifest = self._settle_manifest()
-        ledger = Ledger(order.out / "ledger.sqlite")
+        ledger = Ledger(order.out / LEDGER)
         try:
             totals = ledger.totals()
             budget = Budget(

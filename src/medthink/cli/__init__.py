@@ -18,6 +18,8 @@ COMMANDS = {
     "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark"),
     "run": Command("medthink.cli.run", "Run a model over a benchmark; every call kept, continued by running it again"),
     "merge": Command("medthink.cli.merge", "Put the shards of one run together"),
+    "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty"),
+    "compare": Command("medthink.cli.compare", "Compare runs on the same cases: differences, flips, ranks"),
     "demo": Command("medthink.cli.demo", "Phantom benchmark, checked and described: no key, no network"),
     "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing"),
 }

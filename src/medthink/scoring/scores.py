@@ -132,6 +132,19 @@ def percent(measured: Measured | None) -> str:
     return "–" if measured.value is None else f"{measured.value * 100:.1f} % (no interval: {measured.reason})"
 
 
+def points(measured: Measured | None) -> str:
+    """A difference of rates: `+2.7 points (−2.7 to +8.0)`."""
+    if measured is None or (not isinstance(measured, Estimate) and measured.value is None):
+        return "–"
+    if isinstance(measured, Estimate):
+        return f"{_signed(measured.value)} points ({_signed(measured.low)} to {_signed(measured.high)})"
+    return f"{_signed(measured.value or 0.0)} points (no interval: {measured.reason})"
+
+
+def _signed(share: float) -> str:
+    return f"{share * 100:+.1f}".replace("-", "−")
+
+
 def number(measured: Measured | None) -> str:
     """`0.143 (0.139–0.147)`, or a dash."""
     if measured is None:

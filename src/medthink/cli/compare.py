@@ -1,0 +1,106 @@
+"""`medthink compare`: two or more runs on the same cases."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+
+from medthink.cli.show import console, print_json, table
+
+if TYPE_CHECKING:
+    from medthink.scoring.compare import Comparison, PairOfRuns
+    from medthink.stats.ranks import RankedRun
+
+_SHOWN_CASES = 12
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the runs found it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def compare(runs: tuple[Path, ...], data: Path | None, as_json: bool) -> None:
+    """Compare RUNS pair by pair on the same cases, and say whether a difference could be seen at all.
+
+    Runs of different benchmarks, cases or kinds are refused, naming what differs.
+
+    Example: medthink compare runs/all-images runs/no-images
+    """
+    from medthink.scoring.compare import compare_runs
+    from medthink.scoring.material import load_run
+    from medthink.scoring.score import score_run
+
+    scored = [score_run(path, data) for path in runs]
+    cases = {case.id: case for case in load_run(runs[0], data).cases.values()}
+    comparison = compare_runs(scored, cases)
+    if as_json:
+        print_json(to_builtins(comparison))
+        return
+    _show_differing(comparison)
+    _show_pairs(comparison)
+    for pair in comparison.pairs:
+        _show_pair(pair)
+    _show_ranking(comparison)
+
+
+def _show_differing(comparison: "Comparison") -> None:
+    rows = [(field, *values) for field, values in comparison.differing.items()]
+    console().print(table(f"{comparison.n_cases} cases; the runs differ in", ("field", *comparison.runs), rows))
+    console().print()
+
+
+def _show_pairs(comparison: "Comparison") -> None:
+    from medthink.scoring.scores import points
+
+    rows = [
+        (
+            f"{pair.a} − {pair.b}",
+            points(pair.comparison.difference),
+            f"{len(pair.won)} : {len(pair.lost)}",
+            f"{pair.p_holm:.3g}",
+            "yes" if pair.is_different else "not shown",
+        )
+        for pair in comparison.pairs
+    ]
+    columns = ("pair", "difference (95 %)", "won : lost", "p (Holm)", "different?")
+    console().print(table("Accuracy, paired by case", columns, rows))
+    console().print()
+
+
+def _show_pair(pair: "PairOfRuns") -> None:
+    from medthink.scoring.scores import points
+    from medthink.stats.power import Resolution
+
+    out = console()
+    if isinstance(pair.resolution, Resolution):
+        smallest = pair.resolution.difference * 100
+        out.print(f"{pair.a} − {pair.b}: {pair.resolution.n} cases show a difference of {smallest:.1f} points or more "
+                  f"with {pair.resolution.power:.0%} power.")  # fmt: skip
+    out.print(f"  won: {_case_list(pair.won)}\n  lost: {_case_list(pair.lost)}")
+    found = [one for one in pair.slices if one.p_holm < 0.05]
+    rows = [(one.by, one.value, one.n, points(one.difference), f"{one.p_holm:.3g}") for one in found]
+    if rows:
+        out.print(table("Slices that differ", ("by", "slice", "n", "difference (95 %)", "p (Holm)"), rows, right=(2,)))
+    else:
+        out.print(f"  no slice of {len(pair.slices)} differs after correction")
+    out.print()
+
+
+def _show_ranking(comparison: "Comparison") -> None:
+    from medthink.scoring.scores import percent
+
+    if comparison.ranking is None:
+        return
+    rows = [
+        (_rank_range(one), comparison.runs[one.run], percent(one.mean), one.group) for one in comparison.ranking.runs
+    ]
+    console().print(table("Ranks (95 % range)", ("rank", "run", "accuracy (95 %)", "tie group"), rows))
+
+
+def _rank_range(one: "RankedRun") -> str:
+    return str(one.rank) if one.rank == one.worst else f"{one.rank}–{one.worst}"
+
+
+def _case_list(cases: tuple[int, ...]) -> str:
+    more = f" and {len(cases) - _SHOWN_CASES} more" if len(cases) > _SHOWN_CASES else ""
+    return (", ".join(map(str, cases[:_SHOWN_CASES])) or "none") + more

@@ -1,0 +1,117 @@
+"""`medthink score`: every score of a run, with its uncertainty."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from medthink.cli.show import console, print_json, table
+from medthink.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from medthink.scoring.scores import MetricScore, Scores, TextScores
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the run found it.")
+@click.option("--split", default="test", show_default=True, help="For a file of predictions: the split it is about.")
+@click.option("--slices", is_flag=True, help="Show accuracy by slice.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool) -> None:
+    """Score RUNS (folders of `medthink run`, or one .jsonl in the submission format) against the references.
+
+    Nothing is asked of any model, and the same run gives the same bytes. A run's scores are kept in its scores.json.
+
+    \b
+    Example: medthink score runs/retrieval --slices
+    Example: medthink score predictions.jsonl --data bench/
+    """
+    from medthink.scoring.scores import to_plain
+
+    scored = [_score(path, data, split) for path in runs]
+    if as_json:
+        print_json([to_plain(one) for one in scored])
+        return
+    out = console()
+    for one in scored:
+        out.print(f"{one.origin.name}: {one.origin.model} · {one.origin.task} · {one.origin.condition_label}")
+    _show_headlines(scored)
+    for one in scored:
+        for step in one.steps:
+            _show_step(one, step)
+        if slices:
+            _show_slices(one)
+        for note in one.notes:
+            out.print(f"{one.origin.name}: {note}")
+
+
+def _score(path: Path, data: Path | None, split: str) -> "Scores":
+    from medthink.scoring.material import load_submission
+    from medthink.scoring.score import score as score_material
+    from medthink.scoring.score import score_run
+
+    if path.is_dir():
+        return score_run(path, data)
+    if data is None:
+        raise UsageError(f"{path} is a file of predictions: what is it about?", remedy="give the benchmark by --data")
+    return score_material(load_submission(path, data, split))
+
+
+def _show_headlines(scored: "list[Scores]") -> None:
+    from medthink.scoring.scores import percent
+
+    rows = []
+    for one in scored:
+        answers, usage = one.answers, one.usage
+        states = answers.states if answers else {}
+        rows.append(
+            (
+                one.origin.name,
+                answers.n_cases if answers else "–",
+                percent(answers.accuracy) if answers else "–",
+                percent(answers.accuracy_answered) if answers else "–",
+                ", ".join(f"{count} {state}" for state, count in states.items() if count) or "–",
+                "–" if usage is None else _money(usage.cost_usd.value),
+            )
+        )
+    columns = ("run", "n", "accuracy (95 %)", "of answered", "states", "cost")
+    console().print(table("Scores", columns, rows, right=(1,)))
+    console().print()
+
+
+def _show_step(one: "Scores", step: "TextScores") -> None:
+    from medthink.scoring.scores import number
+
+    states = ", ".join(f"{count} {state}" for state, count in step.states.items()) or "no images shown"
+    title = f"{one.origin.name}: {step.step} ({states})"
+    rows = [
+        (
+            metric.metric,
+            _arrow(metric),
+            number(metric.value) if metric.value else f"not computed: {metric.not_computed}",
+        )
+        for metric in step.metrics
+    ]
+    console().print(table(title, ("metric", "", "mean over cases (95 %)"), rows) if step.states.get("ok") else title)
+    console().print()
+
+
+def _show_slices(one: "Scores") -> None:
+    from medthink.scoring.scores import percent
+
+    rows = [
+        (part.by, part.value, part.n, percent(part.accuracy), "small" if part.is_small else "") for part in one.slices
+    ]
+    console().print(
+        table(f"{one.origin.name}: by slice", ("by", "slice", "n", "accuracy (95 %)", ""), rows, right=(2,))
+    )
+    console().print()
+
+
+def _arrow(metric: "MetricScore") -> str:
+    return {"higher": "↑", "lower": "↓", "neither": ""}[metric.direction]
+
+
+def _money(cost_usd: float | None) -> str:
+    return "unknown" if cost_usd is None else f"${cost_usd:,.2f}"

@@ -1,0 +1,172 @@
+"""Runs on the same cases, set side by side: differences with intervals, flipped cases, ranks, and what n can tell."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from medthink.cases.case import Case
+from medthink.core.digest import seed_from
+from medthink.core.errors import UsageError
+from medthink.scoring.scores import Scores
+from medthink.scoring.slices import SMALL, slice_values
+from medthink.stats.estimate import Measured, Undefined
+from medthink.stats.multiple import holm
+from medthink.stats.paired import PairedComparison, compare_pair, paired_difference, sign_flip_test
+from medthink.stats.power import Resolution, minimum_detectable_difference
+from medthink.stats.ranks import Ranking, rank_runs
+
+ALPHA = 0.05
+
+
+class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference in one slice; `p_holm` is corrected over all slices of the comparison."""
+
+    by: str
+    value: str
+    n: int
+    difference: Measured
+    p_value: float
+    p_holm: float
+
+
+class PairOfRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """Run `a` minus run `b`: the comparison, the cases that flipped, and what difference n could have shown."""
+
+    a: str
+    b: str
+    comparison: PairedComparison
+    p_holm: float
+    won: tuple[int, ...]
+    lost: tuple[int, ...]
+    resolution: Resolution | Undefined
+    slices: tuple[SliceDifference, ...]
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the difference holds after correction for all pairs compared."""
+        return self.p_holm < ALPHA
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Several runs on the same cases."""
+
+    runs: tuple[str, ...]
+    n_cases: int
+    differing: dict[str, tuple[str, ...]]
+    pairs: tuple[PairOfRuns, ...]
+    ranking: Ranking | None
+
+
+def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison:
+    """Compare every run with every other, paired by case; runs that cannot be compared are refused."""
+    refuse_incomparable(scored)
+    rng = np.random.default_rng(seed_from("compare", scored[0].origin.text_fingerprint))
+    pairs = [_compare(a, b, cases, rng) for a, b in combinations(scored, 2)]
+    corrected = holm([pair.comparison.sign_flip.p_value for pair in pairs])
+    return Comparison(
+        runs=tuple(one.origin.name for one in scored),
+        n_cases=len(scored[0].cases),
+        differing=_differing(scored),
+        pairs=tuple(msgspec.structs.replace(pair, p_holm=float(p)) for pair, p in zip(pairs, corrected, strict=True)),
+        ranking=_rank(scored, rng) if len(scored) > 2 else None,
+    )
+
+
+def refuse_incomparable(scored: Sequence[Scores]) -> None:
+    """Raise UsageError, naming the field, when runs are not about the same thing."""
+    if len(scored) < 2:
+        raise UsageError("a comparison needs two runs", remedy="name another one")
+    first = scored[0]
+    for other in scored[1:]:
+        field = _incomparable_field(first, other)
+        if field:
+            raise UsageError(
+                f"{first.origin.name} and {other.origin.name} cannot be compared: {field} differs",
+                remedy="compare runs of the same benchmark, cases and kind",
+            )
+
+
+def _incomparable_field(a: Scores, b: Scores) -> str:
+    """The first field that makes two runs incomparable, or ""."""
+    if a.origin.text_fingerprint != b.origin.text_fingerprint:
+        return "the benchmark's fingerprint (text_fingerprint)"
+    if None not in (a.origin.fingerprint, b.origin.fingerprint) and a.origin.fingerprint != b.origin.fingerprint:
+        return "the benchmark's fingerprint (images)"
+    if not a.cases or not b.cases:
+        return "whether there are letters to compare (task or show_options)"
+    if [one.case for one in a.cases] != [one.case for one in b.cases]:
+        return "the selection of cases"
+    # An expert's cues may be set against none to see what they are worth to one model; two models, never.
+    if a.origin.kind != b.origin.kind and a.origin.model != b.origin.model:
+        return f"the kind of condition ({a.origin.kind}, {b.origin.kind})"
+    return ""
+
+
+def _compare(a: Scores, b: Scores, cases: dict[int, Case], rng: np.random.Generator) -> PairOfRuns:
+    ids = [one.case for one in a.cases]
+    right_a, right_b = (np.array([one.right for one in scores.cases]) for scores in (a, b))
+    comparison = compare_pair(right_a, right_b, rng=rng, clusters=ids)
+    discordance = float(np.mean(right_a != right_b))
+    return PairOfRuns(
+        a=a.origin.name,
+        b=b.origin.name,
+        comparison=comparison,
+        p_holm=1.0,
+        won=tuple(case for case, x, y in zip(ids, right_a, right_b, strict=True) if x > y),
+        lost=tuple(case for case, x, y in zip(ids, right_a, right_b, strict=True) if x < y),
+        resolution=minimum_detectable_difference(n=len(ids), discordance=discordance)
+        if discordance
+        else Undefined(reason="the runs agree on every case", n=len(ids)),
+        slices=_compare_slices(ids, right_a - right_b, cases, rng),
+    )
+
+
+def _compare_slices(
+    ids: list[int], differences: "np.ndarray[tuple[int], np.dtype[np.float64]]", cases: dict[int, Case],
+    rng: np.random.Generator,
+) -> tuple[SliceDifference, ...]:  # fmt: skip
+    """Every slice that is large enough, its p-value corrected over all of them."""
+    members: dict[tuple[str, str], list[int]] = {}
+    for row, case_id in enumerate(ids):
+        for by, values in slice_values(cases[case_id]).items():
+            for value in values:
+                members.setdefault((by, value), []).append(row)
+    large = {key: rows for key, rows in members.items() if len(rows) >= SMALL}
+    found = []
+    for (by, value), rows in large.items():
+        part = differences[rows]
+        zeros, labels = np.zeros(len(rows)), [ids[row] for row in rows]
+        found.append(
+            SliceDifference(
+                by=by,
+                value=value,
+                n=len(rows),
+                difference=paired_difference(part, zeros, rng=rng, clusters=labels, resamples=2_000),
+                p_value=sign_flip_test(part, zeros, rng=rng, clusters=labels).p_value,
+                p_holm=1.0,
+            )
+        )
+    if not found:
+        return ()
+    corrected = holm([one.p_value for one in found])
+    return tuple(msgspec.structs.replace(one, p_holm=float(p)) for one, p in zip(found, corrected, strict=True))
+
+
+def _rank(scored: Sequence[Scores], rng: np.random.Generator) -> Ranking:
+    matrix = [[one.right for one in scores.cases] for scores in scored]
+    return rank_runs(matrix, cases=[one.case for one in scored[0].cases], rng=rng)
+
+
+def _differing(scored: Sequence[Scores]) -> dict[str, tuple[str, ...]]:
+    """The fields in which the runs differ, value by run: what the comparison is about, in the open."""
+    fields: dict[str, tuple[str, ...]] = {}
+    for name in ("model", "task", "kind"):
+        fields[name] = tuple(str(getattr(one.origin, name)) for one in scored)
+    conditions = [one.origin.condition or {} for one in scored]
+    for name in dict.fromkeys(key for condition in conditions for key in condition):
+        fields[name] = tuple(str(condition.get(name, "–")) for condition in conditions)
+    for name in dict.fromkeys(kind for one in scored for kind in one.origin.prompts):
+        fields[f"{name} prompt"] = tuple(one.origin.prompts.get(name, "–")[:12] for one in scored)
+    return {name: values for name, values in fields.items() if len(set(values)) > 1}

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 Format = Literal["jsonl", "parquet"]
 
-_GROUP_CASES = 1024
+# Few groups: a reader holds the description of every column of every group, and there are 259 columns.
+_GROUP_CASES = 4096
 # Images are read a column of a row group at a time, so that a group with images must be small.
 _GROUP_CASES_WITH_IMAGES = 64
 _DICTIONARY_COLUMNS = [

@@ -7,6 +7,7 @@ A path comes from a file somebody else wrote, so it is judged before anything is
 import os
 import re
 import stat
+import struct
 import threading
 import zipfile
 import zlib
@@ -105,7 +106,7 @@ class FolderImages:
     def _files_below(self, folder: str) -> Iterator[str]:
         files, folders = [], []
         try:
-            with os.scandir(self.root / folder) as entries:
+            with os.scandir(f"{self._real_root}/{folder}") as entries:
                 for entry in entries:
                     if entry.is_file(follow_symlinks=False):
                         files.append(entry.name)
@@ -164,7 +165,7 @@ class ZipImages:
         try:
             with archive.open(member) as stream:
                 data = stream.read(MAX_IMAGE_BYTES + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+        except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError) as error:
             # RuntimeError: encrypted; NotImplementedError (its child): an unknown compression.
             raise refusal(f"cannot be unpacked: {error}", self.path, path) from None
         if len(data) > MAX_IMAGE_BYTES:
@@ -194,12 +195,13 @@ class ZipImages:
             archive = zipfile.ZipFile(self.path)
         except FileNotFoundError:
             raise DataError("no such file", file=self.path, remedy="check the path") from None
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
             raise DataError(
                 f"cannot be read as a zip: {error}", file=self.path, remedy="download it again; it may be cut off"
             ) from None
-        members = (member for member in archive.infolist() if not member.is_dir())
-        return archive, {_canonical(member.filename): member for member in members if _is_wanted(member.filename)}
+        return archive, {
+            _canonical(member.filename): member for member in archive.infolist() if _is_wanted(member.filename)
+        }
 
     def __str__(self) -> str:
         return self.path.name
@@ -211,8 +213,9 @@ def _canonical(name: str) -> str:
 
 
 def _is_wanted(name: str) -> bool:
-    """Whether a member is more than what a file manager left behind."""
-    return not name.startswith("__MACOSX/") and not name.rpartition("/")[2].startswith(".")
+    """Whether a member is a file, and more than what a file manager left behind."""
+    last = name.rpartition("/")[2]
+    return bool(last) and not last.startswith(".") and not name.startswith("__MACOSX/")
 
 
 def _refuse_bomb(member: zipfile.ZipInfo, file: Path, path: str) -> None:

@@ -211,6 +211,16 @@ def test_broken_zips_are_data_errors(tmp_path: Path) -> None:
         ZipImages(path).read(GOOD)
 
 
+def test_a_zip_with_a_nameless_member_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "images.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("Xnameless", b"")
+        file.writestr("images/case00001/", b"")
+        file.writestr(GOOD, b"picture")
+    path.write_bytes(path.read_bytes().replace(b"Xnameless", b"\0nameless"))
+    assert list(ZipImages(path).paths()) == [GOOD]
+
+
 def test_a_zip_is_opened_once_and_read_from_many_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contents = {f"images/{index}.jpg": os.urandom(5000) for index in range(200)}
     with zipfile.ZipFile(tmp_path / "images.zip", "w", zipfile.ZIP_DEFLATED) as file:

@@ -14,18 +14,19 @@ from medthink.metrics import answers, discussion, spelling, usage
 from medthink.metrics.bleu import bleu2
 from medthink.metrics.findings import VERSION as FINDINGS_VERSION
 from medthink.metrics.findings import Agreement, compare_findings
+from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
 from medthink.metrics.rouge import KINDS, Rouge, RougeKind
 
 Direction = Literal["higher", "lower", "neither"]
-# What the function takes: texts in pairs, outcomes, outcomes by case, or calls.
-Kind = Literal["pairs", "answers", "repeats", "usage"]
+# What the function takes: texts in pairs, RadCliQ components of pairs, outcomes, outcomes by case, or calls.
+Kind = Literal["pairs", "components", "answers", "repeats", "usage"]
 PairFunction = Callable[[Sequence[str], Sequence[str]], Sequence[float | None]]
 
 ROUGE_VERSION = "1"
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """One metric. A `pairs` function gives a value a pair; the others give one value for all they are handed."""
+    """One metric; those of `pairs` and `components` give a value a pair, the others one value for all they get."""
 
     name: str
     version: str
@@ -111,6 +112,15 @@ def _agreement_value(read: Callable[[Agreement], float | None]) -> PairFunction:
     return score
 
 
+def _radcliqs() -> Iterable[Metric]:
+    for name, function in (("radcliq_v0", radcliq_v0), ("radcliq_v1", radcliq_v1)):
+        yield Metric(name, "1", "components", "lower", -math.inf, math.inf, "radcliq", _composite_values(function))
+
+
+def _composite_values(function: Callable[[Components], float]) -> Callable[[Sequence[Components]], list[float]]:
+    return lambda components: [function(entry) for entry in components]
+
+
 def _answers() -> Iterable[Metric]:
     def headline(outcomes: Sequence[answers.Outcome]) -> float | None:
         return answers.count_answers(outcomes).accuracy
@@ -164,5 +174,7 @@ _USAGE: tuple[tuple[str, Direction, Callable[[usage.UsageSummary], float | None]
 )
 
 METRICS: Mapping[str, Metric] = {
-    metric.name: metric for source in (_rouges, _texts, _findings, _answers, _repeats, _usages) for metric in source()
+    metric.name: metric
+    for source in (_rouges, _texts, _findings, _radcliqs, _answers, _repeats, _usages)
+    for metric in source()
 }

@@ -9,6 +9,7 @@ import pytest
 from medthink.core.errors import UsageError
 from medthink.metrics.aggregate import mean_of
 from medthink.metrics.answers import STATES, Outcome
+from medthink.metrics.radcliq import Components
 from medthink.metrics.registry import METRICS, Metric, find_metric
 from medthink.metrics.usage import CallUsage
 
@@ -51,6 +52,8 @@ def inputs_of(metric: Metric) -> tuple[Any, ...]:
     """Ordinary input for a metric of this kind."""
     if metric.kind == "pairs":
         return TEXTS, TEXTS[1:] + TEXTS[:1]
+    if metric.kind == "components":
+        return ([Components(0.1 * i, 0.05 * i, 0.09 * i, 0.02 * i) for i in range(8)],)
     return {"answers": (outcomes(),), "repeats": (cases(),), "usage": (calls(),)}[metric.kind]
 
 
@@ -62,7 +65,7 @@ def reversed_inputs(metric: Metric) -> tuple[Any, ...]:
 
 def one_value(metric: Metric, inputs: tuple[Any, ...]) -> float | None:
     result = metric.function(*inputs)
-    return mean_of(result).value if metric.kind == "pairs" else result
+    return mean_of(result).value if metric.kind in ("pairs", "components") else result
 
 
 def in_range(metric: Metric, value: float | None) -> bool:
@@ -96,7 +99,14 @@ def test_nothing_in_gives_no_made_up_score(metric: Metric) -> None:
     result = metric.function([], []) if metric.kind == "pairs" else metric.function(empty())
     # Sums over nothing are 0; everything else over nothing is unknown.
     sums = {"calls", "attempts", "input_tokens", "output_tokens", "reasoning_tokens", "cost_usd"}
-    assert result == ([] if metric.kind == "pairs" else 0 if metric.name in sums else None)
+    by_pair = metric.kind in ("pairs", "components")
+    assert result == ([] if by_pair else 0 if metric.name in sums else None)
+
+
+@pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.kind == "components"], ids=lambda m: m.name)
+def test_perfect_components_beat_all_others(metric: Metric) -> None:
+    best, worst = metric.function([Components(1, 1, 1, 1), Components(0, 0, 0, 0)])
+    assert all(best <= value <= worst for value in metric.function(*inputs_of(metric)))
 
 
 @every

@@ -1,0 +1,104 @@
+"""BERTScore F1 as RadCliQ uses it: distilroberta-base, layer 5, no idf, rescaled by the published baseline.
+
+Higher is better; 1 for equal texts, below 0 for texts less alike than random pairs. Own code, since the package
+`bert-score` is silently wrong for RoBERTa under transformers 5 (it loses the space before the first word).
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from medthink.metrics.radcliq.component import MAX_TOKENS, ComponentScores, missing_packages, package_versions
+from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights
+
+if TYPE_CHECKING:
+    import torch
+
+REPO = "distilroberta-base"
+LAYER = 5
+# The baseline of layer 5 for precision, recall and F1, published with bert-score 0.3.13.
+BASELINE = (0.84732, 0.84759504, 0.8473319)
+_BATCH = 32
+
+
+class BertScore:
+    """BERTScore as a component."""
+
+    name = "bertscore"
+
+    def __init__(self, source: WeightSource | None = None) -> None:
+        self._source = source or WeightSource()
+
+    def unavailable(self) -> str | None:
+        """Why it cannot be computed here; None if it can."""
+        packages = missing_packages("torch", "transformers")
+        if packages:
+            return packages
+        return self._found.reason if isinstance(self._found, Missing) else None
+
+    def score(self, references: Sequence[str], candidates: Sequence[str]) -> ComponentScores:
+        """Rescaled F1 of every pair."""
+        texts = list(dict.fromkeys(_clean(text) for text in (*references, *candidates)))
+        encoded = dict(zip(texts, self._encode(texts), strict=True))
+        pairs = [(encoded[_clean(r)], encoded[_clean(c)]) for r, c in zip(references, candidates, strict=True)]
+        cut = [i for i, ((_, r_cut), (_, c_cut)) in enumerate(pairs) if r_cut or c_cut]
+        return ComponentScores([_rescaled_f1(ref, cand) for (ref, _), (cand, _) in pairs], cut)
+
+    def fingerprint(self) -> dict[str, str]:
+        """The model's files by digest, the packages, the options."""
+        assert isinstance(self._found, Found)
+        return {
+            "model": REPO,
+            "source": self._found.source,
+            "options": f"layer {LAYER}, idf off, baseline {BASELINE[2]}, {MAX_TOKENS} tokens",
+            **package_versions("torch", "transformers"),
+            **digest_weights(self._found.path),
+        }
+
+    @cached_property
+    def _found(self) -> Found | Missing:
+        return self._source.find_model(REPO)
+
+    @cached_property
+    def _model(self) -> tuple[Any, Any]:
+        from transformers import AutoModel, AutoTokenizer
+
+        assert isinstance(self._found, Found)
+        path = str(self._found.path)
+        # The prefix space is set when loading: transformers 5 ignores it when encoding.
+        tokenizer = AutoTokenizer.from_pretrained(path, add_prefix_space=True, local_files_only=True)
+        model = AutoModel.from_pretrained(path, local_files_only=True, use_safetensors=True)
+        return tokenizer, model.eval()
+
+    def _encode(self, texts: Sequence[str]) -> list[tuple["torch.Tensor", bool]]:
+        """Unit vectors of every token of every text, special tokens first and last, and whether it was cut."""
+        import torch
+
+        tokenizer, model = self._model
+        vectors: list[tuple[torch.Tensor, bool]] = []
+        for start in range(0, len(texts), _BATCH):
+            batch = list(texts[start : start + _BATCH])
+            lengths = [len(ids) for ids in tokenizer(batch, truncation=False, verbose=False)["input_ids"]]
+            inputs = tokenizer(
+                batch, return_tensors="pt", padding=True, truncation=True, max_length=MAX_TOKENS, verbose=False
+            )
+            with torch.inference_mode():
+                hidden = model(**inputs, output_hidden_states=True).hidden_states[LAYER]
+            hidden = torch.nn.functional.normalize(hidden, dim=-1)
+            for row, length in zip(hidden, lengths, strict=True):
+                vectors.append((row[: min(length, MAX_TOKENS)], length > MAX_TOKENS))
+        return vectors
+
+
+def _clean(text: str) -> str:
+    return re.sub(r" +", " ", text).strip()
+
+
+def _rescaled_f1(reference: "torch.Tensor", candidate: "torch.Tensor") -> float:
+    """Greedy matching; special tokens can be matched to, but do not count themselves."""
+    similarity = candidate @ reference.T
+    precision = float(similarity.max(dim=1).values[1:-1].mean())
+    recall = float(similarity.max(dim=0).values[1:-1].mean())
+    f1 = 2 * precision * recall / (precision + recall)
+    return (f1 - BASELINE[2]) / (1 - BASELINE[2])

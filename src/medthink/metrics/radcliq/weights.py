@@ -1,0 +1,129 @@
+"""Where weights come from: a path given, the environment, the hub's cache, or, only when asked, the hub.
+
+`MEDTHINK_WEIGHTS` names a folder laid out as
+
+    distilroberta-base/   config.json, tokenizer files, model.safetensors
+    bert-base-uncased/    config.json and tokenizer files
+    chexbert/chexbert.pth
+    radgraph/radgraph/    config.json, vocabulary/, weights.th     (or radgraph/radgraph.tar.gz)
+    <name of RadGraph's base encoder>/   config.json and tokenizer files
+
+Nothing is fetched unless `online` is set, and nothing is ever unpickled.
+"""
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from medthink.core.errors import DataError, OutsideError
+
+ENVIRONMENT = "MEDTHINK_WEIGHTS"
+SCORERS_REPO = "StanfordAIMI/RRG_scorers"
+_CHUNK = 1 << 20
+_MODEL_FILES = ("*.json", "*.txt", "*.safetensors")
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Weights on this machine, and how they were found."""
+
+    path: Path
+    source: str
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Weights that are not on this machine, and why."""
+
+    reason: str
+
+
+class WeightSource(msgspec.Struct, frozen=True):
+    """The rules by which weights are looked for."""
+
+    explicit: Path | None = None
+    online: bool = False
+    revision: str = "main"
+
+    def find_model(self, repo: str) -> Found | Missing:
+        """A folder with a model's config, tokenizer and safe weights."""
+        return self._find_local(Path(repo.split("/")[-1])) or self._find_on_hub(repo, None)
+
+    def find_scorer_file(self, local: Path, filename: str) -> Found | Missing:
+        """One file of the scorers' repository."""
+        return self._find_local(local) or self._find_on_hub(SCORERS_REPO, filename)
+
+    def _find_local(self, relative: Path) -> Found | None:
+        if self.explicit is not None:
+            if not self.explicit.exists():
+                raise DataError("no such weights", file=self.explicit, remedy="check the path given for the weights")
+            return Found(self.explicit, "path given")
+        folder = os.environ.get(ENVIRONMENT)
+        if folder and (Path(folder) / relative).exists():
+            return Found(Path(folder) / relative, ENVIRONMENT)
+        return None
+
+    def _find_on_hub(self, repo: str, filename: str | None) -> Found | Missing:
+        from huggingface_hub.errors import LocalEntryNotFoundError
+
+        try:
+            return Found(_fetch(repo, filename, revision=self.revision, online=False), "hub cache")
+        except LocalEntryNotFoundError:
+            pass
+        if not self.online:
+            wanted = f"{repo}/{filename}" if filename else repo
+            return Missing(f"weights of {wanted} are neither in {ENVIRONMENT} nor in the hub cache")
+        return Found(self._download(repo, filename), f"hub, revision {self.revision}")
+
+    def _download(self, repo: str, filename: str | None) -> Path:
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+        try:
+            return _fetch(repo, filename, revision=self.revision, online=True)
+        except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+            problem = f"{repo} could not be downloaded: {error}"
+            raise OutsideError(problem, remedy=f"try again, or put the files under {ENVIRONMENT}") from None
+
+
+def _fetch(repo: str, filename: str | None, *, revision: str, online: bool) -> Path:
+    from huggingface_hub import hf_hub_download, snapshot_download
+
+    if filename:
+        return Path(hf_hub_download(repo, filename, revision=revision, local_files_only=not online))
+    found = snapshot_download(repo, revision=revision, allow_patterns=list(_MODEL_FILES), local_files_only=not online)
+    return Path(found)
+
+
+def digest_weights(path: Path) -> dict[str, str]:
+    """SHA-256 of a file, or of every file of a folder, by name."""
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+    return {f"sha256:{_name(file, path)}": _digest_file(file) for file in files}
+
+
+def _name(file: Path, root: Path) -> str:
+    return file.name if file == root else file.relative_to(root).as_posix()
+
+
+def _digest_file(path: Path) -> str:
+    digest = hashlib.sha256()
+    for chunk in _chunks(path):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+
+
+def extract_archive(archive: Path, folder: Path) -> None:
+    """Unpack an archive of weights; links, devices and names that lead out of the folder are refused."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            tar.extractall(folder, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise DataError(f"cannot be unpacked: {error}", file=archive, remedy="fetch the archive again") from None

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import to_builtins
+from msgspec.structs import replace
 
-from medthink.cli.show import console, print_json, table
+from medthink.cli.show import console, print_json, short_names, table
 
 if TYPE_CHECKING:
     from medthink.scoring.compare import Comparison, PairOfRuns
@@ -36,6 +37,9 @@ def compare(runs: tuple[Path, ...], data: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(to_builtins(comparison))
         return
+    names = short_names(comparison.runs)
+    pairs = tuple(replace(pair, a=names[pair.a], b=names[pair.b]) for pair in comparison.pairs)
+    comparison = replace(comparison, runs=tuple(names.values()), pairs=pairs)
     _show_differing(comparison)
     _show_pairs(comparison)
     for pair in comparison.pairs:

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
-from medthink.cli.show import console, print_json, table
+from medthink.cli.show import console, print_json, short_names, table
 from medthink.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,12 +35,13 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
         print_json([to_plain(one) for one in scored])
         return
     out = console()
+    names = short_names([one.origin.name for one in scored])
+    scored = [replace(one, origin=replace(one.origin, name=names[one.origin.name])) for one in scored]
     for one in scored:
         out.print(f"{one.origin.name}: {one.origin.model} · {one.origin.task} · {one.origin.condition_label}")
     _show_headlines(scored)
+    _show_steps(scored)
     for one in scored:
-        for step in one.steps:
-            _show_step(one, step)
         if slices:
             _show_slices(one)
         for note in one.notes:
@@ -78,6 +80,29 @@ def _show_headlines(scored: "list[Scores]") -> None:
     columns = ("run", "n", "accuracy (95 %)", "of answered", "states", "cost")
     console().print(table("Scores", columns, rows, right=(1,)))
     console().print()
+
+
+def _show_steps(scored: "list[Scores]") -> None:
+    """Every metric of one run; of several, the few that say most, side by side."""
+    if len(scored) == 1:
+        for step in scored[0].steps:
+            _show_step(scored[0], step)
+        return
+    rows = [(one.origin.name, step.step, *_key_metrics(step)) for one in scored for step in one.steps]
+    if rows:
+        columns = ("run", "step", "texts", "ROUGE-L ↑", "finding F1 ↑", "conflicts ↓")
+        console().print(table("Written steps, mean over cases (95 %)", columns, rows))
+        console().print()
+
+
+def _key_metrics(step: "TextScores") -> tuple[str, ...]:
+    from medthink.scoring.scores import number
+
+    values = {metric.metric: metric.value for metric in step.metrics}
+    return (
+        ", ".join(f"{count} {state}" for state, count in step.states.items()) or "none",
+        *(number(values.get(name)) for name in ("rougeL", "finding_f1", "finding_conflicts")),
+    )
 
 
 def _show_step(one: "Scores", step: "TextScores") -> None:

@@ -130,7 +130,9 @@ def test_thinking_changes_nothing(manner: str, letter: str, thought: str) -> Non
     assert parsed.letter == letter
 
 
-@pytest.mark.parametrize("unit", ["answer: ", '{"a":', '"answer": "', "(", "``` ", "B, ", "A is correct. "])
+@pytest.mark.parametrize(
+    "unit", ["answer: ", '{"a":', '"answer": "', "(", "``` ", "B, ", "A is correct. ", "Sarcoidosis, "]
+)
 def test_a_megabyte_is_read(unit: str) -> None:
     """Quadratic patterns would take hours here; the test's own time limit is what fails then."""
     text = (unit * (1_000_000 // len(unit) + 1))[:1_000_000]

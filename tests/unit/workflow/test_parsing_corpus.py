@@ -26,6 +26,20 @@ OPTIONS = {
         "Brucellosis",
         "Metastasis",
     ),
+    "sella": (
+        "Meningioma",
+        "Pituitary macroadenoma",
+        "Craniopharyngioma",
+        "Rathke cleft cyst",
+        "Germ cell tumour (germinoma)",
+    ),
+    "bowel": (
+        "Acute appendicitis",
+        "Crohn disease",
+        "Meckel diverticulitis",
+        "Mesenteric adenitis",
+        "Caecal carcinoma",
+    ),
     "twins": ("Sarcoidosis", "sarcoidosis", "Lymphoma", "Silicosis", "Metastasis"),
     "nine": (
         "Sarcoidosis",

@@ -17,7 +17,8 @@ from medthink.workflow.parsing.open_answers import parse_open
 _FIELD = re.compile(
     r"[\"'](?:final[_ ]?)?(?:answer|choice|prediction|option|letter)(?:[_ ]?(?:letter|option|choice))?[\"']"
     r"\s{0,4}:\s{0,4}"
-    r"(?:\"((?:[^\"\\\n]|\\.){0,400})\"|'([^'\n]{0,400})')",
+    r"(?:\"((?:[^\"\\\n]|\\.){0,400})\"|'([^'\n]{0,400})')"
+    r"(?!\s{0,2}(?:or|and|/|\|)\s)",
     re.IGNORECASE,
 )
 _TAG = re.compile(r"<(?:final_)?answer>([^<]{0,2000})</(?:final_)?answer>", re.IGNORECASE)
@@ -29,6 +30,8 @@ _PLACEHOLDER = re.compile(
 )
 # A letter that closes a word group ("hepatitis B") is part of a name, unless one of these words leads up to it.
 _LEADS_ON = re.compile(r"(?<!\bthat)(?<!\bbecause)(?<!\bthink)(?<!\bbelieve)(?<=\w)[\s\"'(\[]{0,3}$")
+# What may stand between the start of a clause and an option's text that is its subject.
+_OPENS = re.compile(r"[\s\"'(\[-]*(?:(?:an?|the|that|i think|option [a-z][.:)]?)\s)*[\s\"'(\[-]*")
 _ANSWER_NAMES = ("answer", "final_answer", "choice", "prediction", "option", "letter")
 
 
@@ -112,9 +115,9 @@ def _announced(plain: str, known: Options) -> Iterator[Claim]:
         letters = read_claim(known.window(plain, match.end()), known) if match["link"] or match["answer"] else None
         if letters is None:
             continue
-        before = _clause_before(plain, match.start())
-        if not phrases.DISOWNED.search(before):
-            yield Claim(letters, match.end(), bool(phrases.FINAL.search(before + match[0])))
+        if not _is_disowned(plain, match.start()):
+            words = _last_clause(plain[max(0, match.start() - 25) : match.start()]) + match[0]
+            yield Claim(letters, match.end(), bool(phrases.FINAL.search(words)))
 
 
 def _otherwise_stated(plain: str, known: Options) -> Iterator[Claim]:
@@ -122,12 +125,13 @@ def _otherwise_stated(plain: str, known: Options) -> Iterator[Claim]:
     yield from _after(phrases.CHOSEN, plain, known)
     yield from _after(phrases.CONCLUDED, plain, known)
     yield from _praised(plain, known)
+    yield from _praised_texts(plain, known)
 
 
 def _after(pattern: re.Pattern[str], plain: str, known: Options) -> Iterator[Claim]:
     for match in pattern.finditer(plain):
         letters = read_claim(known.window(plain, match.end()), known)
-        if letters and not phrases.DISOWNED.search(_clause_before(plain, match.start())):
+        if letters and not _is_disowned(plain, match.start()):
             yield Claim(letters, match.end())
 
 
@@ -137,10 +141,23 @@ def _praised(plain: str, known: Options) -> Iterator[Claim]:
         letter = match[1].upper()
         if letter not in known.letters:
             continue
-        before = _clause_before(plain, match.start())
+        before = _last_clause(plain[max(0, match.start() - 25) : match.start()])
         is_alone = match[1].isupper() and not _LEADS_ON.search(before)
-        if (is_alone or phrases.NAMED.search(before)) and not phrases.DISOWNED.search(before):
+        if (is_alone or phrases.NAMED.search(before)) and not _is_disowned(plain, match.start()):
             yield Claim(frozenset(letter), match.end())
+
+
+def _praised_texts(plain: str, known: Options) -> Iterator[Claim]:
+    """Statements such as "Sarcoidosis is the most likely diagnosis"; the end of a longer name is none."""
+    lowered = plain.lower()
+    for letter, text in known.texts:
+        place = lowered.find(text)
+        while place >= 0:
+            praise = phrases.PRAISE.match(lowered, place + len(text))
+            before = _last_clause(lowered[max(0, place - 25) : place])
+            if praise and _OPENS.fullmatch(before) and not _is_disowned(lowered, place):
+                yield Claim(frozenset(letter), praise.end())
+            place = lowered.find(text, place + len(text))
 
 
 def _lines(plain: str, known: Options) -> Iterator[Claim]:
@@ -157,9 +174,15 @@ def _lines(plain: str, known: Options) -> Iterator[Claim]:
         yield Claim(last, len(plain))
 
 
-def _clause_before(plain: str, place: int) -> str:
-    before = plain[max(0, place - 80) : place]
+def _is_disowned(plain: str, place: int) -> bool:
+    """Whether what stands before a statement says that it is not the reply's own answer."""
+    before = plain[max(0, place - 200) : place]
+    sentence = before[max(map(before.rfind, ".!?\n。")) + 1 :]
+    return bool(phrases.SUPPOSED.match(sentence) or phrases.DISOWNED.search(_last_clause(sentence)))
+
+
+def _last_clause(sentence: str) -> str:
     end = 0
-    for match in _CLAUSE_END.finditer(before):
+    for match in _CLAUSE_END.finditer(sentence):
         end = match.end()
-    return before[end:]
+    return sentence[end:]

@@ -15,13 +15,16 @@ ANSWER_NOUN = _any(
 )  # fmt: skip
 # Nouns that announce one only with a link ("the diagnosis is …", "Option: …").
 OTHER_NOUN = _any(
-    "choice", "option", "diagnosis", "selection", "diagnose", "auswahl", "wahl", "diagnostic", "choix", "opción",
+    "choice", "option", "diagnosis", "selection", "selected", "letter",
+    "response", "diagnose", "auswahl", "wahl", "diagnostic", "choix",
+    "opción",
     "diagnóstico", "elección", "opzione", "diagnosi", "scelta", "alternativa", "opção", "escolha", "诊断", "診断",
 )  # fmt: skip
 _AFTER = _any(
     "finale?", "correct[ea]?", "corretta", "correcta", "correta", "exacte", "esatta", "certa", "giusta", "définitive",
     "definitiva", "le plus probable", "más probable", "più probabile", "mais provável", "retenue?", "letter", "choice",
-    "option", "końcowa", "prawidłowa", "الصحيحة", "النهائية", "for this case", "here",
+    "option", "końcowa", "prawidłowa", "الصحيحة", "النهائية", "(?:for|in) this (?:case|patient)", "here",
+    "(?:among|of|from) the (?:given |listed |five )?(?:options|choices)", "that (?:best fits|fits best|fits)",
 )  # fmt: skip
 _LINK = _any(
     ":", "=", "->", "→", "-", "是", "为", "為", "应为", "应是", "选", "は", "은", "는", "هي", "هو", "है",
@@ -37,9 +40,11 @@ ANNOUNCED = re.compile(
 )
 CHOSEN = re.compile(
     r"(?<![a-zà-ÿ])(?:"
-    r"i(?:'d|'ll| would| will| am going to| therefore| thus| must)?\s(?:choose|select|pick|go with|opt for|answer"
-    r"|vote for)"
-    r"|i(?: would)? (?:think|believe|say)(?: that)?(?: it is| it's| it would be)?|going with|my (?:pick|vote|guess) is"
+    r"(?:i|we)(?:'d|'ll| would| will| am going to| therefore| thus| must)?\s(?:choose|select|pick|go with|opt for"
+    r"|answer|vote for)"
+    r"|i(?: would)? (?:think|believe|say)(?: that)?(?: it is| it's| this is| it would be)?|going with"
+    r"|(?:i'm|i am) (?:choosing|selecting|picking)|my (?:pick|vote|guess) is"
+    r"|most (?:likely|probable):"
     r"|ich (?:wähle|nehme|entscheide mich für)|richtig ist|korrekt ist|zutreffend ist|je (?:choisis|retiens|opte pour)"
     r"|elijo|escojo|selecciono|me quedo con|scelgo|opto per|escolho|marco|ik kies|wybieram|я выбираю|выбираю"
     r"|(?:应|應|我)?(?:选择|選擇|选|選ぶ)(?:是|为)?)\s{0,2}:?",
@@ -56,17 +61,19 @@ FAVOURED = re.compile(
     r"|most likely (?:represents?|due to))",
     re.IGNORECASE,
 )
-# "(C) is correct", "Option B fits best": the letter stands before the words. Only a letter on its own starts a match.
-PRAISED = re.compile(
-    r"(?<![A-Za-z0-9])([A-Za-z])[\"')\].]{0,2}(?:\s{1,2}\([^()\n]{0,120}\))?,?\s{1,2}(?:"
+_PRAISE = (
+    r"(?:\s{1,2}\([^()\n]{0,120}\))?,?\s{1,2}(?:"
     r"(?:is|would be|remains|seems|appears|ist|est|es|è|é)\s{1,2}"
     r"(?:clearly |therefore |thus |hence |by far |also |die |la |le |a |o |the )?"
     r"(?:single )?(?:correct|right|best|most likely|most probable|most consistent|most plausible|most appropriate"
     r"|answer|richtig|korrekt|wahrscheinlichste|correcte|bonne|plus probable|correcta|más probable|corretta"
     r"|più probabile|correta|mais provável)"
-    r"|best (?:fits|explains|matches|accounts)|fits best|(?:fits|explains|matches) [^.\n]{0,40}\bbest\b)",
-    re.IGNORECASE,
+    r"|best (?:fits|explains|matches|accounts)|fits best|(?:fits|explains|matches) [^.\n]{0,40}\bbest\b)"
 )
+# "(C) is correct", "Option B fits best": the letter stands before the words. Only a letter on its own starts a match.
+PRAISED = re.compile(rf"(?<![A-Za-z0-9])([A-Za-z])[\"')\].]{{0,2}}{_PRAISE}", re.IGNORECASE)
+# The same words, right behind an option's text.
+PRAISE = re.compile(_PRAISE, re.IGNORECASE)
 # Right before such a letter: the word that makes it an option's, whatever else stands before.
 NAMED = re.compile(
     r"(?:option|choice|answer|antwort|réponse|opción|respuesta|opzione|risposta|alternativa|resposta)\s{1,2}[\"'(\[]{0,2}$",
@@ -78,13 +85,22 @@ FINAL = re.compile(
 # Before a claim, in its own clause: words under which it is not the reply's own answer.
 DISOWNED = re.compile(
     r"(?<![a-zà-ÿ])(?:not|never|if|whether|unless|might|could|may|cannot|initial(?:ly)?|at first|first thought|tempting"
-    r"|some|someone|wrong|incorrect|differential|previous"
+    r"|some|someone|many|readers|people|common|popular|wrong|incorrect|differential|previous"
     r"|would have|least|second|next|alternative|another|other|nicht|kein|wenn|falls|ob|pas|nunca|não|non|nie|если)"
     r"(?![a-zà-ÿ])|n't|n’t|如果|若|不|もし|ではな",
     re.IGNORECASE,
 )
+# At the head of a claim's sentence: words that make the whole of it a supposition.
+SUPPOSED = re.compile(
+    r"\s*(?:if|unless|were|had|suppose|supposing|assuming|is|are|was|could|might|wenn|falls|ist|si|est-ce|se|se)(?![a-zà-ÿ])|\s*(?:如果|若|もし|만약)",
+    re.IGNORECASE,
+)
 # After a claim: words that take it back.
 DENIED = re.compile(
+    r"\s?(?:ではな|ではあり|じゃな|가 아|이 아|不是|不对)"
+    r"|[\s.:;,)\]\"'(-]{0,4}(?:unlikely|less likely|not likely|improbable|excluded|ruled out|rejected|wrong|incorrect"
+    r"|unwahrscheinlich|ausgeschlossen|falsch|exclue?|excluida|esclusa|excluída)(?![a-zà-ÿ])"
+    r"|[^.\n]{0,40}(?<![a-z])(?:but (?:it|this|that) is|but (?:really|actually)|otherwise)(?![a-z])|"
     r"[\"')\].,*]{0,3}\s{0,2}(?:\([^()\n]{0,120}\)\s{0,2})?"
     r"(?:is|was|are|seems|appears|would be|can be|can|could be|ist|est|es|è|é|scheidet|kann)\s{0,2}"
     r"(?:also |very |rather |clearly |therefore |n'|ne )?"

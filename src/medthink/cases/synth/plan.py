@@ -20,14 +20,17 @@ _CHART = View(
     signs={},
 )
 _LONGITUDINAL_SHARE = 0.304
-_NORMAL_SHARE, _CHART_SHARE, _SECOND_VIEW_SHARE = 0.10, 0.015, 0.12
+_NORMAL_SHARE, _CHART_SHARE, _SECOND_VIEW_SHARE = 0.10, 0.015, 0.06
+# How often a case stays with the modality of an earlier axis when it can: 2.3 modalities a case on average.
+_SAME_MODALITY_SHARE = 0.5
 # The median and the spread of the images beyond one per axis: 6.6 images a case on average, a tail that reaches 49.
-_EXTRA_MEDIAN, _EXTRA_SPREAD = 2.85, 0.85
+_EXTRA_MEDIAN, _EXTRA_SPREAD = 2.75, 0.9
 _INTERVALS = (
     "2 weeks", "6 weeks", "3 months", "6 months", "1 year", "18 months", "2 years", "3 years", "5 years",
 )  # fmt: skip
 _UNKNOWN_INTERVAL_SHARE = 0.1
-_COURSES = {"regressing": 0.88, "stable": 1.0, "progressing": 1.12}
+# How large the signs are at the last timepoint, against the first.
+_COURSES = {"regressing": 0.78, "stable": 1.0, "progressing": 1.25}
 
 
 class Shot(msgspec.Struct, frozen=True):
@@ -117,7 +120,7 @@ def _pick_options(chance: Random, family: str, seed: int, number: int) -> tuple[
 def _shots(chance: Random, family: Family, disease: Disease, shape: tuple[int, int, str]) -> tuple[Shot, ...]:
     """Every axis at least once, in no order; what is left over goes to any axis, or shows nothing of note."""
     count, timepoints, course = shape
-    homes = [chance.choice(axis.views) for axis in family.axes]
+    homes = _homes(chance, family)
     axes: list[int | None] = [*range(len(family.axes))]
     axes += [_any_axis(chance, family) for _ in range(count - len(axes))]
     chance.shuffle(axes)
@@ -125,10 +128,21 @@ def _shots(chance: Random, family: Family, disease: Disease, shape: tuple[int, i
     shots = []
     for at, axis in enumerate(axes):
         timepoint = at * timepoints // count
-        size = round(base * _COURSES[course] ** timepoint * chance.uniform(0.97, 1.03), 3)
+        growth = _COURSES[course] ** (timepoint / max(1, timepoints - 1))
+        size = round(base * growth * chance.uniform(0.97, 1.03), 3)
         view, sign = _view(chance, family.axes, homes, axis), disease.profile[axis] if axis is not None else ""
         shots.append(Shot(_image_id(chance), axis, sign, view, timepoint, size))
     return tuple(shots)
+
+
+def _homes(chance: Random, family: Family) -> list[View]:
+    """The view of each axis that a case keeps to."""
+    homes: list[View] = []
+    for axis in family.axes:
+        known = {view.modality for view in homes}
+        same = [view for view in axis.views if view.modality in known]
+        homes.append(chance.choice(same if same and chance.random() < _SAME_MODALITY_SHARE else axis.views))
+    return homes
 
 
 def _any_axis(chance: Random, family: Family) -> int | None:

@@ -28,7 +28,7 @@ TEST_CASES = 720
 MAX_CASES = 99_999
 _CHUNK = 16
 # Test cases have more images than train cases (8.1 against 6.5): cases are drawn for the test split by this power.
-_SIZE_BIAS = 0.62
+_SIZE_BIAS = 0.7
 _README = """# Phantom benchmark
 
 Drawn images and made-up cases in the schema of MedThinkVQA, made by `medthink data synth`. No patient, no clinic, no

@@ -43,7 +43,7 @@ def liver_mr_t2(rng: np.random.Generator, look: Look) -> Pixels:
     """Axial T2."""
     scene = _upper_abdomen(rng, _MR_T2)
     if look.sign:
-        tone = 0.97 if look.sign == "bright" else 0.40
+        tone = 0.97 if look.sign == "bright" else 0.45
         scene.ellipse(_spot(scene), (0.25 * look.size, 0.23 * look.size), tone, wobble=0.08)
     return scene.mr(0.03)
 

@@ -56,7 +56,7 @@ def bone_mr(rng: np.random.Generator, look: Look) -> Pixels:
     """Axial fat-suppressed fluid-sensitive MR."""
     scene = _limb(rng, fat=0.15, muscle=0.28, cortex=0.02, marrow=0.12)
     if look.sign == "oedema":
-        scene.ellipse((0, 0), (0.75 * look.size, 0.68 * look.size), 0.62, soft=0.4, wobble=0.2, alpha=0.8)
+        scene.ellipse((0, 0), (0.60 * look.size, 0.55 * look.size), 0.62, soft=0.3, wobble=0.2, alpha=0.8)
         scene.ellipse((0, 0), (0.40, 0.40), 0.05)
         scene.ellipse((0, 0), (0.31, 0.31), 0.90, soft=0.08)
     elif look.sign == "levels":

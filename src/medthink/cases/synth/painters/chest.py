@@ -16,10 +16,10 @@ def chest_ct_lung(rng: np.random.Generator, look: Look) -> Pixels:
         _honeycomb(scene, look.size)
     elif look.sign == "nodular":
         spots = _spots_in_lungs(scene, round(95 * look.size))
-        scene.blend(scene.dots(spots, rng.uniform(0.018, 0.034, len(spots)).tolist()) * lungs, 0.9)
+        scene.blend(scene.dots(spots, rng.uniform(0.024, 0.042, len(spots)).tolist()) * lungs, 0.9)
     elif look.sign == "ground_glass":
-        haze = np.clip(0.75 + 0.5 * scene.cloud(5), 0, 1) * np.float32(min(1.0, 0.85 * look.size)) * lungs
-        scene.pixels += haze * np.float32(0.30)
+        haze = np.clip(0.8 + 0.35 * scene.cloud(5), 0, 1) * np.float32(min(1.0, 0.85 * look.size)) * lungs
+        scene.pixels += haze * np.float32(0.40)
     return scene.ct(0.03)
 
 
@@ -93,7 +93,7 @@ def chest_pet(rng: np.random.Generator, look: Look) -> Pixels:
 
 def _axial_thorax(scene: Scene, *, wall: float, lung: float, core: float, skin: float = 0.7) -> Pixels:
     """Body, lungs, mediastinum, spine and ribs; gives the mask of the lungs."""
-    width, height = scene.vary(1.09, 0.04), scene.vary(0.86, 0.04)
+    width, height = scene.vary(1.09, 0.025), scene.vary(0.86, 0.025)
     scene.ellipse((0, 0), (width, height), skin)
     scene.ellipse((0, 0.01), (width - 0.08, height - 0.08), wall, soft=0.05)
     lungs = sum(

@@ -5,13 +5,13 @@ and neighbours are sought among what it predicts. For the album's own images it 
 so that an image never seen stands on the same footing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from medthink.baselines.pictures import Vector, describe, describe_readable
+from medthink.baselines.words import words_of
 from medthink.cases.case import Case, Image
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
@@ -49,49 +49,28 @@ class Album:
                 remedy="medthink data check --images says what is wrong",
             )
         self._leaves = [leaf for leaf, _ in readable]
-        self._owners = {leaf.image.path: leaf.case_id for leaf in self._leaves}
-        self._case_ids = np.array([leaf.case_id for leaf in self._leaves])
         matrix = np.stack([look for _, look in readable])
         self._mean = matrix.mean(axis=0)
         topics = _topics_of([leaf.caption for leaf in self._leaves])
         self._map, predicted = _fit_ridge(matrix - self._mean, topics)
         self._places = _unit_rows(predicted)
-        self._topics = topics
 
     def __len__(self) -> int:
         return len(self._leaves)
 
-    def owners(self, images: Iterable[Image]) -> frozenset[int]:
-        """The cases of the album that these very images belong to."""
-        return frozenset(self._owners[image.path] for image in images if image.path in self._owners)
-
-    def nearest(self, image: Image, *, without: frozenset[int]) -> list[Neighbour]:
-        """The nearest images, the nearest first, none of them from the cases left out."""
+    def nearest(self, image: Image) -> list[Neighbour]:
+        """The nearest images, the nearest first."""
         place = _unit_rows((describe(image) - self._mean)[None] @ self._map)[0]
         nearness = self._places @ place
-        if without:
-            nearness = np.where(np.isin(self._case_ids, list(without)), -np.inf, nearness)
         order = np.argsort(-nearness, kind="stable")[:_NEIGHBOURS]
-        return [
-            Neighbour(self._leaves[at].caption, self._leaves[at].case_id, float(nearness[at]))
-            for at in order
-            if np.isfinite(nearness[at])
-        ]
+        return [Neighbour(self._leaves[at].caption, self._leaves[at].case_id, float(nearness[at])) for at in order]
 
-    def caption(self, image: Image, *, without: frozenset[int]) -> str:
-        """The caption that the neighbours agree on most; "" where there is no neighbour."""
-        near = self.nearest(image, without=without)
-        if not near:
-            return ""
-        bags = [set(neighbour.caption.casefold().split()) for neighbour in near]
-        weights = [max(neighbour.nearness, 0.0) ** 2 for neighbour in near]
-        support = [
-            sum(
-                weight * len(bag & other) / max(1, len(bag | other))
-                for other, weight in zip(bags, weights, strict=True)
-            )
-            for bag in bags
-        ]
+    def caption(self, image: Image) -> str:
+        """The caption that the neighbours agree on most."""
+        near = self.nearest(image)
+        bags = [set(words_of(neighbour.caption)) for neighbour in near]
+        votes = [(bag, max(neighbour.nearness, 0.0) ** 2) for bag, neighbour in zip(bags, near, strict=True)]
+        support = [sum(weight * len(bag & other) / max(1, len(bag | other)) for other, weight in votes) for bag in bags]
         return near[int(np.argmax(support))].caption
 
 
@@ -106,7 +85,7 @@ def _gather(cases: Sequence[Case]) -> list[_Leaf]:
     return leaves[:_MOST_IMAGES]
 
 
-def _topics_of(captions: list[str]) -> NDArray[np.float32]:
+def _topics_of(captions: list[str]) -> Vector:
     """Captions as points: words and word pairs, weighed by rarity, projected to a few directions."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -116,12 +95,11 @@ def _topics_of(captions: list[str]) -> NDArray[np.float32]:
         ngram_range=(1, 2), min_df=rare, max_features=8000, sublinear_tf=True, token_pattern=r"[^\W\d_]{2,}"
     ).fit_transform(captions)
     topics = min(_TOPICS, min(counted.shape) - 1)
-    if topics < 1:
-        return counted.toarray().astype(np.float32)
-    return TruncatedSVD(topics, random_state=0).fit_transform(counted).astype(np.float32)
+    placed: Vector = TruncatedSVD(topics, random_state=0).fit_transform(counted) if topics > 0 else counted.toarray()
+    return placed.astype(np.float32)
 
 
-def _fit_ridge(looks: Vector, topics: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _fit_ridge(looks: Vector, topics: Vector) -> tuple[Vector, Vector]:
     """The map from looks to topics, and what it says of each image when learned without that image."""
     spread = looks.T @ looks
     spread[np.diag_indices_from(spread)] += _STIFFNESS
@@ -134,5 +112,6 @@ def _fit_ridge(looks: Vector, topics: NDArray[np.float32]) -> tuple[NDArray[np.f
     return mapping.astype(np.float32), without.astype(np.float32)
 
 
-def _unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)
+def _unit_rows(matrix: Vector) -> Vector:
+    rows: Vector = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)
+    return rows

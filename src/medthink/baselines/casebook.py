@@ -1,7 +1,8 @@
-"""The casebook: which words go with which diagnosis in the train split, and what findings therefore speak for.
+"""The casebook: what the train split's texts say of each diagnosis, and which one findings therefore speak for.
 
-An option scores by how much likelier each term of the findings is in cases of that diagnosis than in cases at large
-(naive Bayes on the terms that are there). An option the casebook does not know borrows from those spelt most like it.
+Cases describe what was seen (captions, findings) and what a diagnosis looks like (the discussion's imaging part, with
+a sentence here and there on a rival). A ridge regression learns how the first turns into the second, so that findings
+in other words still lead to the passages that mean the same. An option scores by how well the passages about it fit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +13,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from medthink.baselines.passages import Passage, passages_of
 from medthink.baselines.words import normalise
 from medthink.cases.case import Case
 
 Row = NDArray[np.float64]
 
-_PRIOR_CASES = 1.0
-_TEMPERATURE = 3.0
+_TOPICS = 256
+_STIFFNESS = 0.3
+_PRIOR_PASSAGES = 0.3
+_TEMPERATURE = 0.04
 _LEAST_LIKENESS = 0.3
-_TERM = r"[^\W\d_]{2,}"
 
 
 class Weighing(msgspec.Struct, frozen=True):
@@ -35,113 +38,103 @@ class Casebook:
     """The texts of the train split, by diagnosis."""
 
     def __init__(self, cases: Sequence[Case]) -> None:
-        from sklearn.feature_extraction.text import CountVectorizer
-
         self._cases = list(cases)
-        names = [diagnosis_of(case) for case in cases]
-        self.diagnoses = list(dict.fromkeys(normalise(name) for name in names))
-        self._names = dict(zip(map(normalise, names), names, strict=True))
-        number = {diagnosis: at for at, diagnosis in enumerate(self.diagnoses)}
-        self._diagnosis_of_case = np.array([number[normalise(name)] for name in names])
-        self._terms = CountVectorizer(ngram_range=(1, 2), binary=True, token_pattern=_TERM, max_features=40_000)
-        self._terms.fit([_told(case) for case in cases])
-        self._rows = self._terms.transform([f"{_told(case)}\n{case.reference.discussion}" for case in cases])
-        self._counts = self._sum_by_diagnosis()
-        self._sizes = np.bincount(self._diagnosis_of_case, minlength=len(self.diagnoses)).astype(float)
-        self._shares: Row = np.asarray(self._rows.mean(axis=0), dtype=float).ravel()
+        self.diagnoses = list(dict.fromkeys(diagnosis_of(case) for case in cases))
+        passages = [passage for case in cases for passage in passages_of(case)]
+        self._terms = _vectorizer()
+        # Rarity is counted over what was right: sentences on rivals repeat the very signs that decide.
+        self._terms.fit([passage.text for passage in passages if passage.is_own])
+        self._rows = self._terms.transform([passage.text for passage in passages])
         self._words = self._terms.get_feature_names_out()
-        self._positions = {case.id: at for at, case in enumerate(cases)}
+        self._about = _group(passages)
+        own = [at for at, passage in enumerate(passages) if passage.is_own]
+        self._average: Row = np.asarray(self._rows[own].mean(axis=0), dtype=float).ravel()
+        self._seen = Seen([_told(case) for case in cases])
+        self._map = self._seen.regress(self._rows[own], self._average)
 
-    def name(self, diagnosis: str) -> str:
-        """The diagnosis as the train split spells it."""
-        return self._names[diagnosis]
-
-    def weigh(self, findings: Sequence[str], options: Mapping[str, str], *, without: frozenset[int]) -> Weighing:
-        """Weigh the options in the light of the findings; `without` names cases that may not count."""
-        seen: Row = np.asarray(self._terms.transform(findings).sum(axis=0), dtype=float).ravel()
-        at = np.flatnonzero(seen)
-        rates = np.stack([self._rates(text, at, without) for text in options.values()])
-        gains = seen[at] * (np.log(rates) - np.log(rates).mean(axis=0))
-        scores = gains.sum(axis=1) / _TEMPERATURE
-        powers = np.exp(scores - scores.max())
+    def weigh(self, findings: Sequence[str], options: Mapping[str, str]) -> Weighing:
+        """Weigh the options in the light of the findings."""
+        expected: Row = self._seen.place(findings) @ self._map
+        profiles = np.stack([self._profile(text) for text in options.values()])
+        gains = (profiles - profiles.mean(axis=0)) * expected
+        size = float(np.linalg.norm(expected) * np.linalg.norm(profiles, axis=1).mean())
+        powers = np.exp(gains.sum(axis=1) / max(size, 1e-9) / _TEMPERATURE)
         return Weighing(
             dict(zip(options, (powers / powers.sum()).tolist(), strict=True)),
-            {letter: self._strongest(at, row) for letter, row in zip(options, gains, strict=True)},
-            {letter: self._strongest(at, -row) for letter, row in zip(options, gains, strict=True)},
+            {letter: self._strongest(row) for letter, row in zip(options, gains, strict=True)},
+            {letter: self._strongest(-row) for letter, row in zip(options, gains, strict=True)},
         )
 
-    def most_alike(self, findings: Sequence[str], diagnosis: str, *, without: frozenset[int]) -> Case | None:
-        """The case of that diagnosis, or of the one spelt most like it, whose terms fit the findings best."""
-        weights = self._mixture(diagnosis, without)
-        if not weights.any():
+    def most_alike(self, findings: Sequence[str], diagnosis: str) -> Case | None:
+        """The case of that diagnosis whose findings are most like these; None where there is no such case."""
+        wanted = normalise(diagnosis)
+        kin = [at for at, case in enumerate(self._cases) if normalise(diagnosis_of(case)) == wanted]
+        if not kin:
             return None
-        kin = [
-            position
-            for position in np.flatnonzero(self._diagnosis_of_case == int(np.argmax(weights)))
-            if self._cases[position].id not in without
-        ]
-        seen = self._terms.transform([" ".join(findings)])
-        shared = np.asarray((self._rows[kin] @ seen.T).todense()).ravel()
-        return self._cases[kin[int(np.argmax(shared))]]
+        nearness = self._seen.places[kin] @ self._seen.place(findings)
+        return self._cases[kin[int(np.argmax(nearness))]]
 
-    def _rates(self, option: str, at: NDArray[Any], without: frozenset[int]) -> Row:
-        """How often each term stands in cases of this diagnosis, drawn towards how often it stands in any case."""
-        counts, sizes = self._without(without)
-        weights = self._mixture(option, without)
-        counted: Row = np.asarray(weights @ counts[:, at], dtype=float).ravel()
-        size = float(weights @ sizes)
-        rates: Row = (counted + _PRIOR_CASES * self._shares[at] + 1e-4) / (size + _PRIOR_CASES + 1e-4)
-        return rates
+    def _profile(self, option: str) -> Row:
+        """How often each term stands in passages about this option, drawn towards passages at large."""
+        rows, weights = self._passages_about(option)
+        counted: Row = np.asarray(weights @ self._rows[rows], dtype=float).ravel()
+        profile: Row = (counted + _PRIOR_PASSAGES * self._average) / (weights.sum() + _PRIOR_PASSAGES)
+        return profile
 
-    def _mixture(self, option: str, without: frozenset[int]) -> Row:
-        """How much each known diagnosis tells about this option: itself alone, or those spelt like it, or none."""
-        _, sizes = self._without(without)
-        known = self.diagnoses.index(normalise(option)) if normalise(option) in self._names else None
-        weights = np.zeros(len(self.diagnoses))
-        if known is not None and sizes[known] > 0:
-            weights[known] = 1.0
-            return weights
-        vectorizer, spellings = self._spellings
-        likeness: Row = np.asarray(
-            (spellings @ vectorizer.transform([normalise(option)]).T).todense(), dtype=float
-        ).ravel()
-        likeness[(likeness < _LEAST_LIKENESS) | (sizes == 0)] = 0
-        return likeness**2
-
-    def _without(self, case_ids: frozenset[int]) -> tuple[Any, Row]:
-        held = [self._positions[case_id] for case_id in case_ids if case_id in self._positions]
-        if not held:
-            return self._counts, self._sizes
-        counts, sizes = self._counts.tolil(), self._sizes.copy()
-        for position in held:
-            diagnosis = self._diagnosis_of_case[position]
-            counts[diagnosis] = counts[diagnosis] - self._rows[position]
-            sizes[diagnosis] -= 1
-        return counts.tocsr(), sizes
+    def _passages_about(self, option: str) -> tuple[list[int], Row]:
+        """The passages about the option; for one never heard of, those about options spelt like it, weighed down."""
+        rows = self._about.get(normalise(option))
+        if rows is not None:
+            return rows, np.ones(len(rows))
+        vectorizer, names, spellings = self._spellings
+        likeness: Row = np.asarray((spellings @ vectorizer.transform([normalise(option)]).T).todense()).ravel()
+        kin = [at for at in np.flatnonzero(likeness >= _LEAST_LIKENESS)]
+        found = [(row, likeness[at] ** 2) for at in kin for row in self._about[names[at]]]
+        return [row for row, _ in found], np.array([weight for _, weight in found], dtype=float)
 
     @cached_property
-    def _spellings(self) -> tuple[Any, Any]:
+    def _spellings(self) -> tuple[Any, list[str], Any]:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5))
-        return vectorizer, vectorizer.fit_transform(self.diagnoses)
+        vectorizer, names = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)), list(self._about)
+        return vectorizer, names, vectorizer.fit_transform(names)
 
-    def _sum_by_diagnosis(self) -> Any:
-        from scipy import sparse
-
-        ones = np.ones(len(self._diagnosis_of_case))
-        places = (self._diagnosis_of_case, np.arange(len(ones)))
-        member = sparse.csr_matrix((ones, places), shape=(len(self.diagnoses), len(ones)))
-        return (member @ self._rows).tocsr()
-
-    def _strongest(self, at: NDArray[Any], gains: Row) -> list[str]:
+    def _strongest(self, gains: Row) -> list[str]:
         """Up to three terms that weigh most, none of them a part of another."""
         chosen: list[str] = []
-        for position in np.argsort(-gains, kind="stable")[:12]:
-            term = str(self._words[at[position]])
-            if gains[position] > 0.1 and not any(term in other or other in term for other in chosen):
+        for at in np.argsort(-gains, kind="stable")[:12]:
+            term = str(self._words[at])
+            if gains[at] > 0 and not any(term in other or other in term for other in chosen):
                 chosen.append(term)
         return chosen[:3]
+
+
+class Seen:
+    """What was seen in each case, as a place among a few hundred topics."""
+
+    def __init__(self, texts: list[str]) -> None:
+        from sklearn.decomposition import TruncatedSVD
+
+        self._terms = _vectorizer()
+        counted = self._terms.fit_transform(texts)
+        topics = max(1, min(_TOPICS, min(counted.shape) - 1))
+        self._topics = TruncatedSVD(topics, random_state=0)
+        placed = self._topics.fit_transform(counted)
+        self._mean: Row = placed.mean(axis=0)
+        self.places: Row = placed - self._mean
+
+    def place(self, findings: Sequence[str]) -> Row:
+        """The place of these findings."""
+        placed: Row = self._topics.transform(self._terms.transform(["\n".join(findings)]))[0] - self._mean
+        return placed
+
+    def regress(self, rows: Any, average: Row) -> Row:
+        """The map from places to the rows' departure from their average."""
+        spread = self.places.T @ self.places
+        spread[np.diag_indices_from(spread)] += _STIFFNESS
+        target = (rows.T @ self.places).T - np.outer(self.places.sum(axis=0), average)
+        mapping: Row = np.linalg.solve(spread, target)
+        return mapping
 
 
 def diagnosis_of(case: Case) -> str:
@@ -151,3 +144,16 @@ def diagnosis_of(case: Case) -> str:
 
 def _told(case: Case) -> str:
     return "\n".join([*(image.caption for image in case.reference.images), case.reference.findings])
+
+
+def _group(passages: Sequence[Passage]) -> dict[str, list[int]]:
+    about: dict[str, list[int]] = {}
+    for at, passage in enumerate(passages):
+        about.setdefault(passage.diagnosis, []).append(at)
+    return about
+
+
+def _vectorizer() -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"[^\W\d_]{2,}", sublinear_tf=True, max_features=20_000)

@@ -139,7 +139,8 @@ def _overlap(history: str, options: list[str]) -> NDArray[np.float32]:
         for words in map(words_of, options)
     ]
     counts = np.array(rows, dtype=np.float32)
-    return counts - counts.mean(axis=0)
+    relative: NDArray[np.float32] = counts - counts.mean(axis=0)
+    return relative
 
 
 def _count_cases(histories: Iterable[str]) -> dict[str, int]:

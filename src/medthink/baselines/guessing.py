@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from medthink.baselines.encoding import Encoder, Matrix
 from medthink.baselines.inputs import Inputs
-from medthink.baselines.learning import is_usable, learner
+from medthink.baselines.learning import Lessons, is_usable
 from medthink.baselines.reader import ChoosingReader, Pick
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
@@ -106,10 +106,10 @@ def guesser_reader(inputs: str, benchmark: Benchmark) -> ChoosingReader:
     """The guesser as a reader."""
     seen = cast("Inputs", inputs)
     name = f"guesser:{seen}"
-    guesser = learner(benchmark, name, lambda cases: train_guesser(cases, seen))
+    lessons = Lessons(benchmark, name, lambda cases: train_guesser(cases, seen))
 
     def choose(question: Question, sample: int) -> Pick:  # noqa: ARG001
-        probabilities = guesser().rank(question)
+        probabilities = lessons.recall(question).rank(question)
         words = {"options": "the options alone", "question": "history and options", "images": "images and options"}
         source = words.get(seen, "history, images and options")
         return Pick(best(probabilities), f"A guess from {source}. Probabilities: {say_probabilities(probabilities)}.")

@@ -1,33 +1,59 @@
-"""Where readers learn: the train split, once per process and content."""
+"""Where readers learn: the train split, once per process and content, and never for cases of their own lessons."""
 
-from collections.abc import Callable, Iterable
-from functools import cache
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from medthink.baselines.reader import unsupported
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.case import Case
+from medthink.cases.case import Case, Question
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
 
 Learned = TypeVar("Learned")
+Fit = Callable[[list[Case]], Learned]
 
 _MOST_KEPT = 6
 _kept: dict[tuple[str, str], Any] = {}
 
 
-def learner(benchmark: Benchmark, name: str, fit: Callable[[list[Case]], Learned]) -> Callable[[], Learned]:
-    """A function that gives what `fit` makes of the train split: it learns when first called, and once.
+class Lessons(Generic[Learned]):
+    """What a reader makes of the train split: learned when first recalled, so that a finished run waits for nothing."""
 
-    A run that asks nothing, because it is finished or only rehearsed, waits for no training.
-    """
-    if "train" not in benchmark.splits:
-        raise UsageError(
-            f"{benchmark.path}: no train split; baseline/{name} learns from the train split",
-            remedy="add train.jsonl or train.parquet to the folder, or use baseline/random or baseline/longest",
-        )
-    return cache(lambda: _learn(benchmark, name, fit))
+    def __init__(self, benchmark: Benchmark, name: str, fit: Fit[Learned]) -> None:
+        if "train" not in benchmark.splits:
+            raise UsageError(
+                f"{benchmark.path}: no train split, and baseline/{name} learns from the train split",
+                remedy="add train.jsonl or train.parquet to the folder, or use baseline/random or baseline/longest",
+            )
+        self._benchmark = benchmark
+        self._name = name
+        self._fit = fit
+        self._learned: tuple[Learned, frozenset[str]] | None = None
+
+    def recall(self, question: Question) -> Learned:
+        """What was learned, for any question but those it was learned from: their answers are known by heart."""
+        if self._learned is None:
+            self._learned = self._learn()
+        learned, known = self._learned
+        if not known.isdisjoint(_marks(question)):
+            raise unsupported(
+                self._name, "has learned from this very case", remedy="run it on a split other than train"
+            )
+        return learned
+
+    def _learn(self) -> tuple[Learned, frozenset[str]]:
+        cases = [case for case in self._benchmark["train"] if is_usable(case)]
+        if not cases:
+            raise UsageError(
+                f"{self._benchmark.path}: no case of the train split has its answer among its options",
+                remedy="medthink data check says what is wrong",
+            )
+        known = frozenset(mark for case in cases for mark in _marks(case.question))
+        return _fit_once(
+            (self._name, f"{self._benchmark.path.resolve()} {_content_of(cases)}"), self._fit, cases
+        ), known
 
 
 def is_usable(case: Case) -> bool:
@@ -35,14 +61,7 @@ def is_usable(case: Case) -> bool:
     return len(case.question.options) > 1 and case.reference.answer in case.question.options
 
 
-def _learn(benchmark: Benchmark, name: str, fit: Callable[[list[Case]], Learned]) -> Learned:
-    cases = [case for case in benchmark["train"] if is_usable(case)]
-    if not cases:
-        raise UsageError(
-            f"{benchmark.path}: no case of the train split has its answer among its options",
-            remedy="medthink data check says what is wrong",
-        )
-    key = (name, f"{benchmark.path.resolve()} {_content_of(cases)}")
+def _fit_once(key: tuple[str, str], fit: Fit[Learned], cases: list[Case]) -> Learned:
     if key not in _kept:
         # The oldest goes first: a process that sweeps over benchmarks does not hold them all.
         while len(_kept) >= _MOST_KEPT:
@@ -52,7 +71,14 @@ def _learn(benchmark: Benchmark, name: str, fit: Callable[[list[Case]], Learned]
     return learned
 
 
-def _content_of(cases: Iterable[Case]) -> str:
+def _marks(question: Question) -> Iterable[str]:
+    """What a question is known by again: its images' paths, and its words where history and options are shown."""
+    yield from (image.path for image in question.images)
+    if question.history and question.options:
+        yield "\n".join([question.history, *sorted(question.options.values())])
+
+
+def _content_of(cases: Sequence[Case]) -> str:
     """A digest of all that is learned from; images stand by path, since reading them is the slow part."""
     lines = [
         msgspec.json.encode(

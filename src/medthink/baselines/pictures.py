@@ -4,7 +4,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from medthink.core.errors import DataError
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
-Vector = NDArray[np.float32]
+Vector = NDArray[np.floating[Any]]
 
 _SIDE = 96
 _IMAGES_PER_CASE = 6
@@ -66,13 +66,14 @@ def describe_picture(picture: "PillowImage") -> Vector:
 
 
 def _brightness(grey: Vector) -> Vector:
-    coarse = _pool(grey, 16).ravel()
-    return coarse - coarse.mean()
+    coarse: Vector = _pool(grey, 16).ravel()
+    return coarse - float(coarse.mean())
 
 
 def _tones(grey: Vector) -> Vector:
     counts, _ = np.histogram(grey, bins=24, range=(0, 1))
-    return np.sqrt(counts).astype(np.float32)
+    roots: Vector = np.sqrt(counts)
+    return roots
 
 
 def _tints(colour: Vector) -> Vector:
@@ -85,26 +86,31 @@ def _tints(colour: Vector) -> Vector:
 def _edges(grey: Vector) -> Vector:
     """Edge strength by direction in each cell of an 8 × 8 grid."""
     down, across = np.gradient(grey)
-    strength = np.hypot(down, across)
-    sector = ((np.arctan2(down, across) % np.pi) / np.pi * 8).astype(int) % 8
-    cells = [_pool(np.where(sector == number, strength, 0), 8).ravel() for number in range(8)]
-    return np.sqrt(np.concatenate(cells))
+    sector = (np.arctan2(down, across) * (8 / np.pi)).astype(int) % 8
+    place = np.arange(_SIDE) // (_SIDE // 8)
+    bins = (place[:, None] * 8 + place[None, :]) * 8 + sector
+    roots: Vector = np.sqrt(np.bincount(bins.ravel(), np.hypot(down, across).ravel(), minlength=8**3))
+    return roots
 
 
 def _texture(grey: Vector) -> Vector:
     """How many of its eight neighbours a pixel outshines, near and farther off, in each cell of a 3 × 3 grid."""
     parts = []
     for reach in (1, 3):
-        inner = grey[reach:-reach, reach:-reach]
-        brighter = sum(
-            (inner > np.roll(grey, (down, across), (0, 1))[reach:-reach, reach:-reach] + 0.02).astype(int)
-            for down in (-reach, 0, reach)
-            for across in (-reach, 0, reach)
-            if down or across
-        )
-        for rows in np.array_split(brighter, 3, axis=0):
-            parts += [np.bincount(cell.ravel(), minlength=9)[:9] for cell in np.array_split(rows, 3, axis=1)]
-    return np.sqrt(np.concatenate(parts)).astype(np.float32)
+        inner = grey[reach:-reach, reach:-reach] - 0.02
+        size = len(inner)
+        steps = [(down, across) for down in (0, reach, 2 * reach) for across in (0, reach, 2 * reach)]
+        around = [
+            grey[down : down + size, across : across + size]
+            for down, across in steps
+            if (down, across) != (reach, reach)
+        ]
+        brighter = np.add.reduce([inner > other for other in around], dtype=int)
+        place = np.arange(size) * 3 // size
+        bins = (place[:, None] * 3 + place[None, :]) * 9 + brighter
+        parts.append(np.bincount(bins.ravel(), minlength=81))
+    roots: Vector = np.sqrt(np.concatenate(parts))
+    return roots
 
 
 def _pool(plane: Vector, cells: int) -> Vector:

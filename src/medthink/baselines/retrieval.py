@@ -3,7 +3,8 @@
 It sees nothing but images, findings and options. Shown no image and told no finding, it has no evidence and says so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -11,18 +12,17 @@ from medthink.baselines.album import Album
 from medthink.baselines.casebook import Casebook, Weighing
 from medthink.baselines.discussing import discuss
 from medthink.baselines.guessing import best, say_probabilities
-from medthink.baselines.learning import learner
+from medthink.baselines.learning import Lessons
 from medthink.baselines.reader import Pick, reply, steps
 from medthink.baselines.rules import random_letter
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.case import Case, Image, Question
+from medthink.cases.case import Image, Question
 from medthink.core.digest import seed_from
 from medthink.models.request import Reply
 from medthink.workflow.ask import Prompt
 
 _NAME = "retrieval"
 _NOTHING_SEEN = "No image was shown."
-_NOTHING_ALIKE = "Nothing similar in the train split."
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -37,14 +37,14 @@ class RetrievalReader:
 
     name = _NAME
 
-    def __init__(self, memory: Callable[[], Memory]) -> None:
-        self._recall = memory
+    def __init__(self, lessons: Lessons[Memory]) -> None:
+        self._lessons = lessons
 
     def answer(self, prompt: Prompt, *, sample: int) -> Reply:
         """Answer any kind of prompt."""
         return reply(self.name, self._content(prompt, sample))
 
-    def _content(self, prompt: Prompt, sample: int) -> dict[str, object]:
+    def _content(self, prompt: Prompt, sample: int) -> dict[str, Any]:
         question = prompt.question
         match prompt.kind:
             case "findings":
@@ -56,9 +56,7 @@ class RetrievalReader:
                 pick = self._pick(findings, question, sample)
                 return steps(list(findings), sum_up(findings), pick.explanation, pick.letter)
             case "discussion":
-                evidence = self._evidence(prompt)
-                diagnosis, alike = self._neighbour(evidence, question, sample)
-                return dict(discuss(diagnosis, sum_up(evidence), question, alike))
+                return self._discuss(self._evidence(prompt), question, sample)
         pick = self._pick(self._evidence(prompt), question, sample)
         return {"explanation": pick.explanation, "answer": pick.letter}
 
@@ -69,40 +67,34 @@ class RetrievalReader:
         return (prompt.summary,) if prompt.summary else self._describe(prompt.question.images, prompt.question)
 
     def _describe(self, images: Sequence[Image], question: Question) -> tuple[str, ...]:
-        if not images:
-            return ()
-        album = self._recall().album
-        own = album.owners(question.images)
-        return tuple(album.caption(image, without=own) or _NOTHING_ALIKE for image in images)
+        return tuple(self._lessons.recall(question).album.caption(image) for image in images)
 
     def _pick(self, evidence: tuple[str, ...], question: Question, sample: int) -> Pick:
         """The option (or, where none are shown, the diagnosis) that the evidence speaks for."""
         if not evidence:
             return self._pick_blindly(question, sample)
-        memory = self._recall()
-        options = question.options or {name: name for name in map(memory.casebook.name, memory.casebook.diagnoses)}
-        weighing = memory.casebook.weigh(evidence, options, without=memory.album.owners(question.images))
+        casebook = self._lessons.recall(question).casebook
+        options = question.options or {name: name for name in casebook.diagnoses}
+        weighing = casebook.weigh(evidence, options)
         return Pick(best(weighing.probabilities), _explain(weighing, options))
 
     def _pick_blindly(self, question: Question, sample: int) -> Pick:
         if question.options:
             return Pick(random_letter(question, sample), f"{_NOTHING_SEEN} Without evidence, drawn at random.")
-        casebook = self._recall().casebook
-        at = seed_from("random diagnosis", sample, question.history) % len(casebook.diagnoses)
-        name = casebook.name(casebook.diagnoses[at])
+        diagnoses = self._lessons.recall(question).casebook.diagnoses
+        name = diagnoses[seed_from("random diagnosis", sample, question.history) % len(diagnoses)]
         return Pick(name, f"{_NOTHING_SEEN} Without evidence, drawn at random from the train split.")
 
-    def _neighbour(self, evidence: tuple[str, ...], question: Question, sample: int) -> tuple[str, Case | None]:
+    def _discuss(self, evidence: tuple[str, ...], question: Question, sample: int) -> dict[str, Any]:
         pick = self._pick(evidence, question, sample)
         diagnosis = question.options.get(pick.letter, pick.letter)
-        memory = self._recall()
-        own = memory.album.owners(question.images)
-        return diagnosis, memory.casebook.most_alike(evidence, diagnosis, without=own)
+        alike = self._lessons.recall(question).casebook.most_alike(evidence, diagnosis)
+        return dict(discuss(diagnosis, sum_up(evidence), question, alike))
 
 
 def retrieval_reader(benchmark: Benchmark) -> RetrievalReader:
     """The reader over this benchmark's train split."""
-    return RetrievalReader(learner(benchmark, _NAME, lambda cases: Memory(Album(cases), Casebook(cases))))
+    return RetrievalReader(Lessons(benchmark, _NAME, lambda cases: Memory(Album(cases), Casebook(cases))))
 
 
 def sum_up(findings: Sequence[str]) -> str:

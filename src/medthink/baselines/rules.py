@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from medthink.baselines.learning import learner
+from medthink.baselines.learning import Lessons
 from medthink.baselines.reader import Choose, ChoosingReader, Pick
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
@@ -47,10 +47,12 @@ def rank_letters(cases: list[Case]) -> list[str]:
 
 
 def _majority_chooser(benchmark: Benchmark) -> Choose:
-    ranked = learner(benchmark, "majority", rank_letters)
+    lessons = Lessons(benchmark, "majority", rank_letters)
 
     def choose(question: Question, sample: int) -> Pick:  # noqa: ARG001
-        letter = next((letter for letter in ranked() if letter in question.options), next(iter(question.options)))
+        letter = next(
+            (letter for letter in lessons.recall(question) if letter in question.options), next(iter(question.options))
+        )
         return Pick(letter, f"{letter} is the letter most often right in the train split.")
 
     return choose

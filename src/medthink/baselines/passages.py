@@ -1,0 +1,63 @@
+"""Passages: the pieces of a case's text that say what a diagnosis looks like, each with the diagnosis it is about."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from medthink.baselines.words import normalise
+from medthink.cases.case import Case
+from medthink.workflow.schemas import SECTIONS
+
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+# Experts head the last section in several ways; the others are headed by their name.
+_HEADING = re.compile(
+    r"^\W*(?:"
+    + "|".join(rf"(?P<{name}>{name.replace('_', ' ')})" for name in SECTIONS[:-1])
+    + r"|(?P<teaching_points>(?:take[ -]home|teaching)[ -](?:message|point)s?[ /a-z]*))[*_ ]*(?::|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class Passage(NamedTuple):
+    """A piece of text; `diagnosis` is normalised, and `is_own` says that it is the one that was right."""
+
+    diagnosis: str
+    text: str
+    is_own: bool
+
+
+def passages_of(case: Case) -> Iterator[Passage]:
+    """One passage on the case's own diagnosis, and one on each rival that sentences name without naming the former."""
+    right = normalise(case.question.options[case.reference.answer])
+    names = [name for name in map(normalise, case.question.options.values()) if name and name != right]
+    own: list[str] = []
+    rivals: dict[str, list[str]] = {}
+    for sentence in _BETWEEN_SENTENCES.split(_looks_like(case)):
+        words = f" {normalise(sentence)} "
+        named = [name for name in names if f" {name} " in words]
+        if not named:
+            own.append(sentence)
+        elif f" {right} " not in words:
+            for name in named:
+                rivals.setdefault(name, []).append(sentence)
+    yield Passage(right, "\n".join(own), is_own=True)
+    for name, sentences in rivals.items():
+        yield Passage(name, "\n".join(sentences), is_own=False)
+
+
+def sections_of(discussion: str) -> dict[str, str]:
+    """The six sections of an expert's discussion, empty where it has no such heading."""
+    found = dict.fromkeys(SECTIONS, "")
+    headings = list(_HEADING.finditer(discussion))
+    ends = [heading.start() for heading in headings[1:]] + [len(discussion)]
+    for heading, end in zip(headings, ends, strict=True):
+        name = str(heading.lastgroup)
+        found[name] = f"{found[name]}\n{discussion[heading.end() : end].strip()}".strip()
+    return found
+
+
+def _looks_like(case: Case) -> str:
+    """The discussion's imaging part; without such a heading, all of it and what was seen."""
+    seen = [*(image.caption for image in case.reference.images), case.reference.findings]
+    imaging = sections_of(case.reference.discussion)["imaging_perspective"]
+    return imaging or "\n".join([*seen, case.reference.discussion])

@@ -58,8 +58,10 @@ def text(rng: random.Random, words: int) -> str:
 
 
 def rows(count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Rows with texts as long as the real ones and 6.6 images a case."""
+    """Rows with texts as long as the real ones, 6.6 images a case, and all 49 slots named."""
     rng = random.Random(seed)
+    parts = ("id", "path", "caption", "modality", "sub_modality")
+    empty = {f"image_{slot:02d}_{part}": "" for slot in range(1, 50) for part in parts}
     for number in range(1, count + 1):
         images = min(49, 1 + int(rng.expovariate(1 / 6.1)))
         row: dict[str, Any] = {"title": f"Case number {number}", "CLINICAL_HISTORY": text(rng, 40)}
@@ -71,7 +73,7 @@ def rows(count: int, seed: int) -> Iterator[dict[str, Any]]:
             name = f"image_{slot:02d}"
             row |= {f"{name}_id": f"{number}_{slot}", f"{name}_path": f"images/case{number:05d}/{number}_{slot}.jpg"}
             row |= {f"{name}_caption": text(rng, 30), f"{name}_modality": "CT", f"{name}_sub_modality": "HRCT"}
-        yield row
+        yield empty | row
 
 
 def make(folder: Path, count: int) -> None:
@@ -80,9 +82,8 @@ def make(folder: Path, count: int) -> None:
     from medthink.cases.export import export_benchmark
     from medthink.core.jsonio import write_jsonl
 
-    write_jsonl(folder / "rows/train.jsonl", rows(count, seed=1))
-    export_benchmark(Benchmark.open(folder / "rows"), folder / "jsonl", format="jsonl")
-    export_benchmark(Benchmark.open(folder / "rows"), folder / "parquet", format="parquet")
+    write_jsonl(folder / "jsonl/train.jsonl", rows(count, seed=1))
+    export_benchmark(Benchmark.open(folder / "jsonl"), folder / "parquet", format="parquet")
 
 
 def make_apart(folder: Path, count: int) -> Path:

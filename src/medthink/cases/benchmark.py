@@ -135,7 +135,11 @@ class Benchmark:
 
     def to_pandas(self) -> "pd.DataFrame":
         """All cases as a data frame with the released columns and `split`."""
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        try:
+            return table.to_pandas()
+        except ImportError:
+            raise UsageError("pandas is not installed", remedy="pip install pandas, or use to_arrow()") from None
 
     def _case_or_error(self, table: Table, row: Row) -> Case | DataError:
         place = Place(str(table.path), row.number)
@@ -145,7 +149,7 @@ class Benchmark:
             return error
 
     def _is_kept(self, case: Case) -> bool:
-        return all(keep(case) for keep in self._keep)
+        return not self._keep or all(keep(case) for keep in self._keep)
 
     def _build_index(self) -> dict[int, tuple[Table, int, int]]:
         index: dict[int, tuple[Table, int, int]] = {}

@@ -182,3 +182,13 @@ def test_tables_and_data_frames_hold_the_released_columns(tiny_folder: Path) -> 
     frame = benchmark["test"].to_pandas()
     assert list(frame["title"]) == ["Case number 300", "Case number 301"]
     assert list(frame["timepoint_count"]) == [2, 1]
+
+
+def test_a_data_frame_without_pandas_is_said_plainly(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Table:
+        def to_pandas(self) -> None:
+            raise ModuleNotFoundError("No module named 'pandas'")
+
+    monkeypatch.setattr(Benchmark, "to_arrow", lambda _: Table())
+    with pytest.raises(UsageError, match="pip install pandas"):
+        Benchmark.open(tiny_folder).to_pandas()

@@ -1,0 +1,220 @@
+"""Scores are counted right, keep every state apart, and come out the same bytes each time."""
+
+import json
+
+import msgspec
+import pytest
+
+from medthink.cases.benchmark import Benchmark
+from medthink.core.errors import DataError, UsageError
+from medthink.runs.prediction import Prediction
+from medthink.scoring.answering import score_answers, score_cases, score_slices
+from medthink.scoring.compare import compare_runs
+from medthink.scoring.material import Material, load_run, load_submission
+from medthink.scoring.score import score, score_run
+from medthink.scoring.scores import number, percent, points, to_plain
+from medthink.scoring.slices import slice_values
+from medthink.scoring.texts import finding_pairs
+from medthink.stats.estimate import Estimate, Undefined
+from medthink.stats.intervals import wilson
+from medthink.workflow.condition import Condition
+
+
+def material(bench, predictions) -> Material:
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    return Material("made up", None, "f", {one.case: cases[one.case] for one in predictions}, predictions)
+
+
+def answer(case: int, state: str = "ok", right: bool = True, sample: int = 0, **more) -> Prediction:
+    gold = "ABCDE"[case % 5]
+    letter = (gold if right else "ABCDE"[(case + 1) % 5]) if state == "ok" else None
+    return Prediction(case=case, split="test", sample=sample, state=state, prediction=letter, **more)
+
+
+def test_the_headline_counts_every_state_and_the_second_figure_leaves_the_unanswered_out(bench):
+    states = ["ok"] * 6 + ["unparsed", "refused", "truncated", "failed"]
+    predictions = [answer(100 + n, state, right=n < 4) for n, state in enumerate(states)]
+    scores = score_answers(material(bench, predictions))
+    assert scores.states == {"ok": 6, "unparsed": 1, "refused": 1, "truncated": 1, "failed": 1}
+    assert scores.accuracy == wilson(4, 10)
+    assert scores.accuracy_answered == wilson(4, 6)
+
+
+def test_several_samples_are_one_case_each(bench):
+    predictions = [answer(100 + n, right=n % 2 == 0, sample=s) for n in range(10) for s in range(3)]
+    scores = score_answers(material(bench, predictions))
+    assert (scores.n_cases, scores.n_predictions) == (10, 30)
+    assert scores.accuracy.value == pytest.approx(0.5)
+    assert scores.accuracy.clusters == 10
+    assert scores.consistency == 1.0
+    assert scores.majority == wilson(5, 10)
+
+
+def test_slices_cover_all_cases_and_mark_small_ones(bench):
+    predictions = [answer(100 + n, right=n < 20) for n in range(40)]
+    made = material(bench, predictions)
+    slices = score_slices(made.cases, score_cases(made))
+    by_longitudinal = [one for one in slices if one.by == "longitudinal"]
+    assert sum(one.n for one in by_longitudinal) == 40
+    assert {one.is_small for one in slices if one.n < 30} <= {True}
+    assert {one.by for one in slices} == set(slice_values(next(iter(made.cases.values()))))
+
+
+def test_a_run_scores_to_the_same_bytes_whatever_the_order_of_its_lines(make_run, twi):
+    run = make_run("run", model="baseline/retrieval", **twi)
+    score_run(run)
+    before = (run / "scores.json").read_bytes()
+    lines = (run / "predictions.jsonl").read_text().splitlines(keepends=True)
+    (run / "predictions.jsonl").write_text("".join(reversed(lines)))
+    score_run(run)
+    assert (run / "scores.json").read_bytes() == before
+    assert json.loads(before)["answers"]["n_cases"] == 40
+
+
+def test_steps_are_scored_per_image_and_missing_findings_are_a_state(bench):
+    full = answer(100, slots=(1, 2), prediction_twi=None)
+    steps = {"step1_per_image_findings": ["WITHHELD caption 101.1", None], "step2_integrated_summary": " ",
+             "step3_differential_reasoning": "x"}  # fmt: skip
+    partial = msgspec.convert(
+        {"case": 101, "split": "test", "sample": 0, "state": "ok", "slots": [1, 2], "prediction_twi": steps}, Prediction
+    )
+    made = material(bench, [full, partial])
+    states = [(pair.case, pair.state) for pair in finding_pairs(made)]
+    assert states == [(100, "missing"), (100, "missing"), (101, "ok"), (101, "missing")]
+    scored = {one.step: one for one in score(made).steps}
+    assert scored["findings"].states == {"missing": 3, "ok": 1}
+    assert scored["summary"].states == {"empty": 1, "missing": 1}
+    rouge = {one.metric: one.value for one in scored["findings"].metrics}["rouge1"]
+    assert rouge == Undefined(reason="one case shows no spread", n=1, value=1.0)
+
+
+def test_hidden_options_have_no_letters_and_no_score(make_run):
+    scores = score_run(make_run("run", condition=Condition(show_options=False)))
+    assert scores.answers is None
+    assert "not scored" in scores.notes[0]
+
+
+def test_expert_cues_and_swapped_images_are_said(make_run):
+    cued = score_run(make_run("cued", condition=Condition(summary="expert")))
+    assert cued.origin.kind == "expert-cued"
+    assert any("not to be ranked" in note for note in cued.notes)
+
+
+def test_a_discussion_is_scored_by_section(make_run):
+    scores = score_run(make_run("run", task="discussion", model="baseline/random"))
+    (discussion,) = scores.steps
+    assert scores.answers is None
+    assert discussion.metrics[0].metric == "section_coverage"
+
+
+def test_an_unfinished_run_is_refused(make_run):
+    run = make_run("run", max_calls=3)
+    with pytest.raises(UsageError, match="not finished"):
+        score_run(run)
+
+
+def test_a_changed_benchmark_is_refused(make_run, bench, tmp_path):
+    run = make_run("run")
+    other = tmp_path / "other"
+    other.mkdir()
+    for split in ("train", "test"):
+        text = (bench / f"{split}.jsonl").read_text().replace("Disease A100", "Disease Z100")
+        (other / f"{split}.jsonl").write_text(text)
+    with pytest.raises(UsageError, match="not the benchmark"):
+        load_run(run, other)
+
+
+def submission(bench, path, **changes):
+    lines = []
+    for case in Benchmark.open(bench)["test"]:
+        row = {"title": case.title, "correct_answer": "A", "prediction": case.reference.answer} | changes
+        lines.append(json.dumps(row))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_submission_is_scored_by_our_key_not_by_its_own(bench, tmp_path):
+    scores = score(load_submission(submission(bench, tmp_path / "p.jsonl"), bench, "test"))
+    assert scores.answers.accuracy.value == 1.0
+    forged = submission(bench, tmp_path / "q.jsonl", prediction="A")
+    assert score(load_submission(forged, bench, "test")).answers.accuracy.value == 0.2
+
+
+def test_a_submission_that_lacks_cases_counts_them_as_failed(bench, tmp_path):
+    path = submission(bench, tmp_path / "p.jsonl")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:30]))
+    answers = score(load_submission(path, bench, "test")).answers
+    assert answers.states["failed"] == 10
+    assert answers.accuracy.value == 0.75
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"title": "Case number 100", "prediction": "A"}', "stands twice"),
+        ('{"title": "Case number 999", "prediction": "A"}', "no such case"),
+        ('{"prediction": "A"}', "no case number"),
+        ('[1]', "must be an object"),
+        ('{"title": "Case number 101", "prediction": "A", "prediction_twi": "x"}', "not the three steps"),
+    ],
+)  # fmt: skip
+def test_a_bad_submission_is_refused_with_file_and_line(bench, tmp_path, line, problem):
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"title": "Case number 100", "prediction": "B"}\n' + line + "\n")
+    with pytest.raises(DataError, match=problem) as caught:
+        load_submission(path, bench, "test")
+    assert "p.jsonl:2" in str(caught.value)
+
+
+def test_a_comparison_is_paired_and_antisymmetric(make_run, bench):
+    runs = [score_run(make_run(name, model=f"baseline/{name}")) for name in ("random", "longest")]
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    one, two = (compare_runs(pair, cases).pairs[0] for pair in (runs, runs[::-1]))
+    assert one.won == two.lost
+    assert one.comparison.difference.value == pytest.approx(-two.comparison.difference.value)
+    assert one.comparison.mcnemar.p_value == two.comparison.mcnemar.p_value
+    right = {scores.origin.name: {c.case for c in scores.cases if c.right} for scores in runs}
+    assert set(one.won) == right[one.a] - right[one.b]
+
+
+def test_runs_that_differ_in_kind_or_cases_are_refused(make_run, bench, some_cases):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    blind = score_run(make_run("blind"))
+    fewer = score_run(make_run("fewer", selection=some_cases))
+    cued = score_run(make_run("cued", model="baseline/longest", condition=Condition(summary="expert")))
+    own_cued = score_run(make_run("own", condition=Condition(summary="expert")))
+    with pytest.raises(UsageError, match="selection of cases"):
+        compare_runs([blind, fewer], cases)
+    with pytest.raises(UsageError, match="kind of condition"):
+        compare_runs([blind, cued], cases)
+    assert compare_runs([blind, own_cued], cases).differing["kind"] == ("blind", "expert-cued")
+
+
+def test_what_differs_is_in_the_open(make_run, bench):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    runs = [score_run(make_run(f"r{k}", condition=Condition(option_order=k))) for k in (1, 2, 3)]
+    comparison = compare_runs(runs, cases)
+    assert comparison.differing == {"option_order": ("1", "2", "3")}
+    assert len(comparison.pairs) == 3
+    assert len(comparison.ranking.runs) == 3
+
+
+def test_numbers_are_written_with_their_interval_or_not_at_all():
+    estimate = Estimate(value=0.5, low=0.4, high=0.6, level=0.95, n=10, clusters=10, method="x")
+    nothing = Undefined(reason="no rows", n=0)
+    assert percent(estimate) == "50.0 % (40.0–60.0)"
+    assert number(estimate) == "0.500 (0.400–0.600)"
+    assert points(estimate) == "+50.0 points (+40.0 to +60.0)"
+    assert percent(nothing) == number(nothing) == points(nothing) == "–"
+    assert "no interval" in percent(Undefined(reason="one case", n=1, value=1.0))
+
+
+def test_plain_scores_are_rounded(make_run):
+    plain = to_plain(score_run(make_run("run")))
+    text = json.dumps(plain)
+    assert not any(
+        len(part.split(".")[-1]) > 12
+        for part in text.replace(",", " ").replace("}", " ").split()
+        if "." in part and part[0].isdigit()
+    )

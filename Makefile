@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 
-.PHONY: demo test check unit bench clean lock
+.PHONY: demo test check unit bench docs clean lock
 
 demo: .venv/.ready
 	$(BIN)/medthink demo
@@ -21,6 +21,9 @@ unit: .venv/.ready-dev
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench
+
+docs: .venv/.ready-dev
+	$(BIN)/python docs/build_commands.py
 
 # The versions that the tests passed with; names and numbers only, so that any index can serve them.
 lock: .venv/.ready-dev

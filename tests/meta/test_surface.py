@@ -3,30 +3,14 @@
 import re
 import subprocess
 import sys
-from importlib import import_module
-from pathlib import Path
 
-import click
 import pytest
 
 import medthink
+from build_commands import PAGE, all_commands, build
 from medthink.cli import COMMANDS, overview
 
-ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}
-
-
-def all_commands() -> dict[str, click.Command]:
-    """Every command by its full name, subcommands included."""
-    found: dict[str, click.Command] = {}
-    for name, entry in COMMANDS.items():
-        command = getattr(import_module(entry.module), name)
-        found[f"medthink {name}"] = command
-        if isinstance(command, click.Group):
-            context = click.Context(command)
-            for sub in command.list_commands(context):
-                found[f"medthink {name} {sub}"] = command.get_command(context, sub)
-    return found
 
 
 def test_exports_are_these_and_resolve():
@@ -63,9 +47,13 @@ def test_overview_names_every_command():
 
 
 def test_every_command_has_a_docs_heading():
-    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     headings = set(re.findall(r"^#+ `(medthink [^`]+)`$", text, re.MULTILINE))
     assert headings == set(all_commands())
+
+
+def test_the_docs_page_is_what_the_commands_say():
+    assert PAGE.read_text(encoding="utf-8") == build(), "run `make docs`"
 
 
 @pytest.mark.parametrize(("name", "command"), all_commands().items())

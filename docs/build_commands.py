@@ -1,0 +1,42 @@
+"""Write docs/commands.md from what the commands say of themselves: `make docs`."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from medthink.cli import COMMANDS, overview
+
+PAGE = Path(__file__).parent / "commands.md"
+
+
+def all_commands() -> dict[str, click.Command]:
+    """Every command by its full name, subcommands included."""
+    found: dict[str, click.Command] = {}
+    for name, entry in COMMANDS.items():
+        command = getattr(import_module(entry.module), name)
+        found[f"medthink {name}"] = command
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for sub in command.list_commands(context):
+                found[f"medthink {name} {sub}"] = command.get_command(context, sub)
+    return found
+
+
+def build() -> str:
+    """The whole page."""
+    parts = ["# Commands", "", "Made by `make docs` from the commands' own help.", "", _block(overview())]
+    for name, command in all_commands().items():
+        context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
+        parts += [f"## `{name}`", "", _block(command.get_help(context))]
+    return "\n".join(parts)
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text.rstrip()}\n```\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(build(), encoding="utf-8")
+    sys.stdout.write(f"wrote {PAGE.name}\n")

@@ -1,0 +1,1 @@
+"""Judging beyond the letter: steps, discussions and findings, by models and by readers, and how far they agree."""

@@ -1,0 +1,150 @@
+"""Asking a judge: through the ledger, again where the reply cannot be used, and in the end `Unjudged`."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from medthink.cases.case import Image
+from medthink.core.errors import Declined
+from medthink.judge import forms
+from medthink.judge.forms import Fault
+from medthink.judge.judgement import Setting
+from medthink.judge.prompts import JudgePrompt
+from medthink.judge.units import UnitSet
+from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StatementVerdict, StepVerdict, Unjudged
+from medthink.models.request import ImagePart, Reply, Request, TextPart
+from medthink.runs.asking import Desk, Spent, encode_image
+from medthink.workflow.ask import Unanswered
+from medthink.workflow.condition import Condition
+
+MAX_TRIES = 3
+
+Read = TypeVar("Read")
+
+
+class Heard(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
+    """What a judge's replies came to, and what they took."""
+
+    result: Read | Unjudged
+    model: str
+    spent: tuple[Spent, ...]
+
+
+class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdicts of one reply, in the order of the units."""
+
+    steps: tuple[StepVerdict, ...] = ()
+    sentences: tuple[SentenceVerdict, ...] = ()
+    education: tuple[EducationVerdict, ...] = ()
+    statements: tuple[StatementVerdict, ...] = ()
+
+
+class Hearing:
+    """One judge's desk: how it is asked, and which models it may not turn out to be."""
+
+    def __init__(self, desk: Desk[JudgePrompt], setting: Setting, condition: Condition, barred: frozenset[str]) -> None:
+        self.desk = desk
+        self._setting = setting
+        self._condition = condition
+        self._barred = barred
+
+    async def hear(
+        self, prompt: JudgePrompt, read: Callable[[str], Read | Fault], *, case_id: int, repeat: int
+    ) -> Heard[Read]:
+        """Ask until a reply can be used; after the last try the last fault is why there is no verdict."""
+        images = await asyncio.to_thread(self._encode, prompt)
+        spent: list[Spent] = []
+        asked, model = prompt, ""
+        outcome = Unjudged("failed", "never asked")
+        for attempt in range(MAX_TRIES):
+            try:
+                # Every try is a call of its own, even where two are worded alike.
+                request = self._request(asked, images, sample=repeat * MAX_TRIES + attempt)
+                reply, cost = await self.desk.call(asked, request, case_id)
+            except Unanswered as stop:
+                return Heard(result=Unjudged("failed", stop.detail), model=model, spent=tuple(spent))
+            spent.append(cost)
+            model = reply.model
+            self._refuse_self(model)
+            result = _read_reply(reply, read)
+            if not isinstance(result, Fault):
+                return Heard(result=result, model=model, spent=tuple(spent))
+            outcome = Unjudged(result.kind, result.complaint)
+            asked = prompt.again(result.complaint)
+        return Heard(result=outcome, model=model, spent=tuple(spent))
+
+    def _encode(self, prompt: JudgePrompt) -> dict[str, ImagePart]:
+        images = [part for part in prompt.parts if isinstance(part, Image)]
+        return {image.path: encode_image(image, self._condition) for image in images}
+
+    def _request(self, prompt: JudgePrompt, images: dict[str, ImagePart], *, sample: int) -> Request:
+        setting = self._setting
+        return Request(
+            system=prompt.system,
+            parts=tuple(images[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts),
+            schema=prompt.schema if setting.use_schema else None,
+            max_tokens=setting.max_tokens,
+            temperature=setting.temperature,
+            effort=setting.effort,
+            sample=sample,
+        )
+
+    def _refuse_self(self, model: str) -> None:
+        if model in self._barred:
+            raise Declined(
+                f"{self.desk.answerer.spec} says that it is {model}, the model under judgement",
+                remedy="take another judge, or say --allow-self",
+            )
+
+
+def _read_reply(reply: Reply, read: Callable[[str], Read | Fault]) -> Read | Fault | Unjudged:
+    match reply.stop:
+        case "truncated":
+            return Unjudged("truncated", "the judge's reply was cut off")
+        case "refused" | "filtered":
+            return Unjudged("refused", f"the judge's reply was {reply.stop}")
+        case "end":
+            return read(reply.text)
+
+
+def read_verdicts(text: str, prompt: JudgePrompt) -> Verdicts | Fault:
+    """The verdicts of a reply to a prompt about units."""
+    assert prompt.units is not None
+    return _READERS[prompt.units.what](text, prompt, prompt.units)
+
+
+def _read_steps(text: str, prompt: JudgePrompt, units: UnitSet) -> Verdicts | Fault:
+    form = forms.read_form(text, forms.StepsForm, prompt.call)
+    matched = form if isinstance(form, Fault) else forms.match_ids(form.verdicts, units.ids)
+    if isinstance(matched, Fault):
+        return matched
+    faults = (forms.check_step(verdict, prompt.evidence.names()) for verdict in matched)
+    return next((fault for fault in faults if fault), None) or Verdicts(steps=matched)
+
+
+def _read_discussion(text: str, prompt: JudgePrompt, units: UnitSet) -> Verdicts | Fault:
+    form = forms.read_form(text, forms.DiscussionForm, prompt.call)
+    if isinstance(form, Fault):
+        return form
+    sentences = forms.match_ids(form.verdicts, units.ids)
+    education = forms.match_dimensions(form.education)
+    for read in (sentences, education):
+        if isinstance(read, Fault):
+            return read
+    assert not isinstance(sentences, Fault)
+    assert not isinstance(education, Fault)
+    return Verdicts(sentences=sentences, education=education)
+
+
+def _read_findings(text: str, prompt: JudgePrompt, units: UnitSet) -> Verdicts | Fault:
+    form = forms.read_form(text, forms.FindingsForm, prompt.call)
+    matched = form if isinstance(form, Fault) else forms.match_ids(form.verdicts, units.ids)
+    if isinstance(matched, Fault):
+        return matched
+    faults = (forms.check_grounds(verdict, prompt.evidence.names()) for verdict in matched)
+    return next((fault for fault in faults if fault), None) or Verdicts(statements=matched)
+
+
+_READERS = {"steps": _read_steps, "discussion": _read_discussion, "findings": _read_findings}

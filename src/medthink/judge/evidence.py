@@ -1,0 +1,75 @@
+"""What a judge may see of a case: said outright, part by part, and kept with every judgement."""
+
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from medthink.cases.case import Case, Image
+from medthink.core.errors import UsageError
+from medthink.workflow.view import Shown
+
+Sight = Literal["history", "options", "images", "captions", "findings", "discussion", "diagnosis"]
+SIGHTS: tuple[Sight, ...] = get_args(Sight)
+# All that an expert wrote, but not the images: these cost, and only some judges can read them.
+DEFAULT_SIGHT: tuple[Sight, ...] = ("history", "options", "captions", "findings", "discussion", "diagnosis")
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The material that a judge judges by; a part that it may not see is empty here already.
+
+    `captions` and `images` follow the order in which the judged model was shown the images, and `options` has the
+    letters as that model saw them.
+    """
+
+    history: str = ""
+    options: dict[str, str] = {}
+    captions: tuple[str, ...] = ()
+    findings: str = ""
+    discussion: str = ""
+    diagnosis: str = ""
+    images: tuple[Image, ...] = ()
+
+    def data(self) -> dict[str, Any]:
+        """The parts in words, by name, without empty ones."""
+        captions = {f"image {k}": text for k, text in enumerate(self.captions, start=1) if text}
+        parts: dict[str, Any] = {
+            "history": self.history,
+            "options": self.options,
+            "captions": captions,
+            "findings": self.findings,
+            "discussion": self.discussion,
+            "diagnosis": self.diagnosis,
+        }
+        return {name: part for name, part in parts.items() if part}
+
+    def names(self) -> tuple[str, ...]:
+        """What a verdict may say that it rests on."""
+        captions = [f"caption {k}" for k, text in enumerate(self.captions, start=1) if text]
+        images = [f"image {k}" for k in range(1, len(self.images) + 1)]
+        texts = [name for name in self.data() if name != "captions"]
+        return (*texts, *captions, *images, "general knowledge", "nothing")
+
+
+def gather_evidence(case: Case, shown: Shown, sight: tuple[Sight, ...]) -> Evidence:
+    """The parts of the case that are in sight."""
+    seen = set(sight)
+    return Evidence(
+        history=case.question.history if "history" in seen else "",
+        options=(shown.question.options or case.question.options) if "options" in seen else {},
+        captions=tuple(case.reference.images[place].caption for place in shown.positions) if "captions" in seen else (),
+        findings=case.reference.findings if "findings" in seen else "",
+        discussion=case.reference.discussion if "discussion" in seen else "",
+        diagnosis=case.reference.answer_text if "diagnosis" in seen else "",
+        images=shown.question.images if "images" in seen else (),
+    )
+
+
+def parse_sight(text: str) -> tuple[Sight, ...]:
+    """Read `history,findings,…`, or raise UsageError; the order is always the same."""
+    words = set(text.replace(",", " ").split())
+    unknown = words - set(SIGHTS)
+    if unknown or not words:
+        raise UsageError(
+            f"a judge cannot be shown {', '.join(sorted(unknown)) or 'nothing'}", remedy=f"known: {', '.join(SIGHTS)}"
+        )
+    return tuple(name for name in SIGHTS if name in words)

@@ -1,0 +1,119 @@
+"""One line of `judgements.jsonl`: what one judge said of the units of one prediction, and how it came to that."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from medthink.core.errors import DataError
+from medthink.core.jsonio import read_jsonl, write_jsonl
+from medthink.judge.evidence import Sight
+from medthink.judge.rubric import What
+from medthink.judge.units import UnitKey
+from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StatementVerdict, StepVerdict, UnjudgedKind
+from medthink.models.request import Effort
+
+JUDGEMENTS_FILE = "judgements.jsonl"
+RULES = "baseline/rules"
+
+JudgedState = Literal["ok", "unjudged", "absent"]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a judge is asked: what it sees of the case, and the parameters of the calls."""
+
+    sees: tuple[Sight, ...]
+    effort: Effort | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    use_schema: bool = True
+
+
+class Seat(msgspec.Struct, frozen=True, kw_only=True):
+    """Who judges, how, and by which words: judgements of one seat may be counted together."""
+
+    judge: str
+    setting: Setting
+    prompt: str
+
+    @property
+    def is_wiring_check(self) -> bool:
+        """Whether this is the embedded judge, which shows that the path works and judges nobody."""
+        return self.judge == RULES
+
+    def label(self) -> str:
+        """The seat in a few words."""
+        parts = [self.judge, "with images" if "images" in self.setting.sees else "without images"]
+        parts += [f"effort {self.setting.effort}"] if self.setting.effort else []
+        parts += [f"temperature {self.setting.temperature:g}"] if self.setting.temperature is not None else []
+        return " · ".join([*parts, "wiring check"] if self.is_wiring_check else parts)
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one judge said of one prediction.
+
+    `state` is "ok", "unjudged" (no verdict came of it; `why` and `detail` say the reason) or "absent" (there is
+    nothing to judge). Verdicts stand in the order of the units and name them by id. `model` is the name that the
+    provider reported, `judged_at` when the last call was answered, `tries` how many replies it took, and `calls` are
+    their ids in `judge.sqlite`.
+    """
+
+    case: int
+    sample: int
+    what: What
+    judge: str
+    repeat: int
+    state: JudgedState
+    why: UnjudgedKind | None = None
+    detail: str = ""
+    setting: Setting
+    prompt: str
+    model: str = ""
+    judged_at: str | None = None
+    tries: int = 0
+    calls: tuple[int, ...] = ()
+    cost_usd: float | None = None
+    steps: tuple[StepVerdict, ...] = ()
+    sentences: tuple[SentenceVerdict, ...] = ()
+    education: tuple[EducationVerdict, ...] = ()
+    statements: tuple[StatementVerdict, ...] = ()
+
+    @property
+    def key(self) -> UnitKey:
+        """Which units it is about."""
+        return (self.case, self.sample, self.what)
+
+    @property
+    def seat(self) -> Seat:
+        """Who judged, how, and by which words."""
+        return Seat(judge=self.judge, setting=self.setting, prompt=self.prompt)
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Where it stands in the file; two rows of the same order are the same judgement made twice."""
+        sees = self.setting
+        return (self.case, self.sample, self.what, self.judge, msgspec.json.encode(sees), self.prompt, self.repeat)
+
+
+def read_judgements(run: Path) -> list[Judgement]:
+    """The judgements of a run, none where it was never judged."""
+    path = run / JUDGEMENTS_FILE
+    if not path.exists():
+        return []
+    found = []
+    for line in read_jsonl(path):
+        try:
+            found.append(msgspec.convert(line.value, Judgement))
+        except msgspec.ValidationError as error:
+            raise DataError(
+                f"not a judgement: {error}", file=path, row=line.number, remedy="run medthink judge again"
+            ) from None
+    return found
+
+
+def write_judgements(run: Path, judgements: Iterable[Judgement]) -> None:
+    """Write the judgements in their order; the same judgements, the same bytes."""
+    rows = sorted(judgements, key=lambda one: one.order)
+    if rows:
+        write_jsonl(run / JUDGEMENTS_FILE, (msgspec.to_builtins(row) for row in rows))

@@ -1,0 +1,283 @@
+"""One session of judging: cut what is to be judged, ask the judges for what is missing, write what came out."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from medthink.cases.benchmark import Benchmark
+from medthink.core.errors import UsageError
+from medthink.judge.asking import Hearing, Verdicts, read_verdicts
+from medthink.judge.cutting import Cutter
+from medthink.judge.evidence import DEFAULT_SIGHT, Sight, gather_evidence
+from medthink.judge.judgement import RULES, Judgement, Setting, read_judgements, write_judgements
+from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
+from medthink.judge.rubric import What
+from medthink.judge.units import SENTENCES, UnitKey, UnitSet, read_source, read_units, write_units
+from medthink.judge.verdicts import Unjudged
+from medthink.models.prices import load_prices
+from medthink.models.request import Effort
+from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer
+from medthink.runs.asking import Desk
+from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.engine import work_through
+from medthink.runs.ledger import Ledger
+from medthink.runs.lock import hold
+from medthink.runs.loop import run_to_end
+from medthink.runs.manifest import Manifest
+from medthink.runs.run import Run
+from medthink.runs.showing import Showing
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
+JUDGE_LEDGER = "judge.sqlite"
+_WHATS_OF_TASK: dict[str, tuple[What, ...]] = {"discussion": ("discussion",)}
+
+Listener = Callable[[Judgement], None]
+
+
+class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a session is told: the command line's flags map one to one onto these fields.
+
+    `what` is by default what the run's task gives; `splitter` the model that cuts rationales into steps, by default the
+    first judge, or "sentences"; `benchmark` the place of the benchmark where it is not the one that the run names.
+    """
+
+    run: Path
+    judges: tuple[str, ...]
+    what: tuple[What, ...] | None = None
+    sees: tuple[Sight, ...] = DEFAULT_SIGHT
+    repeats: int = 1
+    splitter: str | None = None
+    allow_self: bool = False
+    effort: Effort | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    use_schema: bool = True
+    benchmark: Path | None = None
+    base_urls: tuple[str, ...] = ()
+    prices: Path | None = None
+    max_usd: float | None = None
+    max_calls: int | None = None
+
+    @property
+    def setting(self) -> Setting:
+        """How every judge of the session is asked."""
+        return Setting(
+            sees=self.sees,
+            effort=self.effort,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            use_schema=self.use_schema,
+        )
+
+
+class JudgeSession(msgspec.Struct, frozen=True):
+    """How a session ended: the run, all its judgements, the calls made now, and what stopped it early, if anything."""
+
+    run: Run
+    judgements: tuple[Judgement, ...]
+    calls_made: int
+    stopped_by: BudgetReached | None
+
+
+def judge_run(
+    order: JudgeOrder, *, transport: "Transport | None" = None, listener: Listener | None = None
+) -> JudgeSession:
+    """Judge a run, or go on where an earlier session stopped: what was judged is never asked again."""
+    worker = _Worker(order, transport, listener or _ignore)
+    return run_to_end(worker.work())
+
+
+class _Worker:
+    """The state of one session while it works."""
+
+    def __init__(self, order: JudgeOrder, transport: "Transport | None", listener: Listener) -> None:
+        self._order = order
+        self._transport = transport
+        self._listener = listener
+        self._run = Run(order.run)
+        self._benchmark = _open_benchmark(self._run.manifest, order.benchmark)
+        self._showing = Showing(self._run.manifest.condition, self._benchmark)
+        self._made: list[Judgement] = []
+        refuse_self(order, self._run.manifest)
+        self._whats = order.what or _WHATS_OF_TASK.get(self._run.manifest.task, ("steps",))
+
+    async def work(self) -> JudgeSession:
+        """Do it all under the run's lock."""
+        with hold(self._order.run):
+            ledger = Ledger(self._order.run / JUDGE_LEDGER)
+            try:
+                return await self._work_with(ledger)
+            finally:
+                ledger.close()
+
+    async def _work_with(self, ledger: Ledger) -> JudgeSession:
+        hearings = self._open_hearings(ledger)
+        try:
+            sets, stop = await self._cut(hearings)
+            stops = await asyncio.gather(
+                *(self._judge_by(hearing, sets, ledger) for spec, hearing in hearings.items() if spec in self._judges)
+            )
+        finally:
+            for hearing in hearings.values():
+                await hearing.desk.answerer.close()
+        judgements = merge_judgements(read_judgements(self._order.run), self._made)
+        write_judgements(self._order.run, judgements)
+        made = sum(hearing.desk.made for hearing in hearings.values())
+        stopped_by = next((one for one in (stop, *stops) if one is not None), None)
+        return JudgeSession(self._run, tuple(judgements), made, stopped_by)
+
+    @property
+    def _judges(self) -> tuple[str, ...]:
+        return self._order.judges
+
+    def _open_hearings(self, ledger: Ledger) -> dict[str, Hearing]:
+        """A desk for every judge and for the splitter, all on one ledger and one budget."""
+        order, manifest = self._order, self._run.manifest
+        totals = ledger.totals()
+        budget = Budget(
+            max_usd=order.max_usd,
+            max_calls=order.max_calls,
+            spent_usd=totals.cost_usd or 0.0,
+            calls=sum(totals.calls.values()),
+        )
+        reported = manifest.progress.reported_models if manifest.progress else ()
+        barred = frozenset() if order.allow_self else frozenset(reported)
+        splitters = [order.splitter] if order.splitter not in (None, SENTENCES, RULES) else []
+        specs = dict.fromkeys([*order.judges, *splitters])
+        return {
+            spec: Hearing(Desk(self._open(spec), ledger, budget), order.setting, manifest.condition, barred - {""})
+            for spec in specs
+        }
+
+    def _open(self, spec: str) -> Answerer[JudgePrompt]:
+        provider, _, name = spec.partition("/")
+        if spec == RULES:
+            from medthink.judge.rules import RulesJudge
+
+            return RulesJudge()
+        if provider == "baseline":
+            raise UsageError(f"{spec} is no judge", remedy=f"the embedded judge is {RULES}")
+        if provider == "replay":
+            return ReplayAnswerer(spec, Path(name), JUDGE_LEDGER)
+        price = load_prices(self._order.prices).find(spec)
+        return ModelAnswerer(spec, base_urls=self._order.base_urls, transport=self._transport, price=price)
+
+    async def _cut(
+        self, hearings: dict[str, Hearing]
+    ) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
+        run = self._run.manifest.digest()
+        sources = [read_source(one, what, run) for one in self._run.predictions() for what in self._whats]
+        _refuse_nothing(sources_parts=[bool(source.parts) for source in sources], whats=self._whats)
+        kept = read_units(self._order.run)
+        cutter = Cutter(hearings, kept, asked=self._order.splitter, default=self._judges[0])
+        sets, stop = await cutter.cut(sources)
+        write_units(self._order.run, kept | {key: one for key, one in sets.items() if isinstance(one, UnitSet)})
+        return sets, stop
+
+    async def _judge_by(
+        self, hearing: Hearing, sets: dict[UnitKey, UnitSet | Unjudged], ledger: Ledger
+    ) -> BudgetReached | None:
+        async def judge(work: tuple[UnitKey, int]) -> None:
+            key, repeat = work
+            judgement = await self._judge(hearing, key, sets[key], repeat=repeat, ledger=ledger)
+            self._made.append(judgement)
+            self._listener(judgement)
+
+        work = ((key, repeat) for key in sets for repeat in range(self._order.repeats))
+        return await work_through(work, judge, workers=hearing.desk.answerer.concurrency)
+
+    async def _judge(
+        self, hearing: Hearing, key: UnitKey, units: UnitSet | Unjudged, *, repeat: int, ledger: Ledger
+    ) -> Judgement:
+        case_id, sample, what = key
+        blank = Judgement(
+            case=case_id,
+            sample=sample,
+            what=what,
+            judge=hearing.desk.answerer.spec,
+            repeat=repeat,
+            state="unjudged",
+            setting=self._order.setting,
+            prompt=prompt_version(what),
+        )
+        if isinstance(units, Unjudged):
+            return _replace(blank, why=units.kind, detail=units.detail)
+        if units.state == "absent":
+            return _replace(blank, state="absent", detail="nothing to judge")
+        if units.state == "too_many":
+            return _replace(blank, why="too_many", detail=units.detail)
+        case = self._benchmark.case(case_id)
+        prompt = verdict_prompt(units, gather_evidence(case, self._showing.show(case)[0], self._order.sees))
+        heard = await hearing.hear(prompt, lambda text: read_verdicts(text, prompt), case_id=case_id, repeat=repeat)
+        costs = [one.cost_usd for one in heard.spent]
+        calls = tuple(one.call_id for one in heard.spent)
+        known = _replace(
+            blank,
+            model=heard.model,
+            tries=len(heard.spent),
+            calls=calls,
+            cost_usd=None if None in costs else sum(cost for cost in costs if cost),
+            judged_at=ledger.ended_at(calls),
+        )
+        return _settle(known, heard.result)
+
+
+def merge_judgements(old: Iterable[Judgement], new: Iterable[Judgement]) -> list[Judgement]:
+    """All judgements, a new one in the place of the old one it repeats."""
+    return list({one.order: one for one in [*old, *new]}.values())
+
+
+def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:
+    """Raise UsageError where a judge is the judged model by name, whichever way it is reached."""
+    judged = manifest.model.partition("/")[2]
+    for spec in order.judges:
+        if spec.partition("/")[2] == judged and not order.allow_self:
+            raise UsageError(
+                f"{spec} would judge itself: the run is by {manifest.model}",
+                remedy="take another judge, or say --allow-self",
+            )
+
+
+def _settle(known: Judgement, result: Verdicts | Unjudged) -> Judgement:
+    if isinstance(result, Unjudged):
+        return _replace(known, why=result.kind, detail=result.detail)
+    return _replace(
+        known,
+        state="ok",
+        steps=result.steps,
+        sentences=result.sentences,
+        education=result.education,
+        statements=result.statements,
+    )
+
+
+_replace = msgspec.structs.replace
+
+
+def _open_benchmark(manifest: Manifest, path: Path | None) -> Benchmark:
+    if manifest.condition.swap_images:
+        raise UsageError("the run shows images of other cases: there is no reference to judge it by", remedy="none")
+    benchmark = Benchmark.open(path or manifest.benchmark)[manifest.selection.split]
+    if benchmark.fingerprint() != manifest.fingerprint:
+        raise UsageError(
+            f"{benchmark.path} is not the benchmark of the run: another fingerprint",
+            remedy="name the right one with --data",
+        )
+    return benchmark
+
+
+def _refuse_nothing(*, sources_parts: list[bool], whats: tuple[What, ...]) -> None:
+    if not any(sources_parts):
+        raise UsageError(
+            f"the run has nothing to judge by way of {', '.join(whats)}",
+            remedy="choose with --what steps, discussion or findings what its task gives",
+        )
+
+
+def _ignore(judgement: Judgement) -> None:
+    """Nobody listens."""

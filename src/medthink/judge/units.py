@@ -1,0 +1,186 @@
+"""What is judged, cut into units: steps of a rationale, sentences of a discussion, statements of findings.
+
+A unit's id is made from the run, the case, the sample and its place and words in the original text, so that labels
+hang on what was judged and never on a position in a list. All judges and readers of a run judge the same units, which
+are kept in `units.jsonl`.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from medthink.core.digest import digest_value
+from medthink.core.errors import DataError
+from medthink.core.jsonio import read_jsonl, write_jsonl
+from medthink.judge.rubric import MAX_SENTENCES, MAX_STEPS, What
+from medthink.judge.sentences import Span, split_sentences
+from medthink.runs.prediction import Prediction
+from medthink.workflow.schemas import SECTIONS
+
+UNITS_FILE = "units.jsonl"
+SENTENCES = "sentences"
+RATIONALE = "rationale"
+SUMMARY = "summary"
+
+SplitState = Literal["ok", "absent", "too_many"]
+
+
+class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing to judge: `text` is the part's original text from `start` to `end`."""
+
+    id: str
+    part: str
+    start: int
+    end: int
+    text: str
+
+
+class UnitSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The units of one prediction, and who cut them.
+
+    `splitter` is the model that was asked, or "sentences" for the deterministic one; `is_fallback` says that the
+    model's cut could not be used and the deterministic one stands in for it, `detail` why. `texts` is the digest of the
+    texts that were cut. `missing` names parts that should be there and are not.
+    """
+
+    case: int
+    sample: int
+    what: What
+    state: SplitState
+    splitter: str
+    is_fallback: bool = False
+    detail: str = ""
+    texts: str
+    missing: tuple[str, ...] = ()
+    units: tuple[Unit, ...] = ()
+
+    @property
+    def key(self) -> "UnitKey":
+        """What the set is about."""
+        return (self.case, self.sample, self.what)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids, in reading order."""
+        return tuple(unit.id for unit in self.units)
+
+
+UnitKey = tuple[int, int, What]
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """The texts of one prediction that are to be judged, by part, and the parts that are missing."""
+
+    run: str
+    case: int
+    sample: int
+    what: What
+    parts: dict[str, str]
+    missing: tuple[str, ...] = ()
+
+    def digest(self) -> str:
+        """The digest of the texts."""
+        return digest_value(self.parts)
+
+    def unit(self, part: str, span: Span) -> Unit:
+        """The unit at this place."""
+        text = self.parts[part][span.start : span.end]
+        place = digest_value([self.run, self.case, self.sample, self.what, part, span.start, span.end, text])
+        return Unit(place[:12], part, span.start, span.end, text)
+
+
+def read_source(prediction: Prediction, what: What, run: str) -> Source:
+    """The texts of a prediction that this kind of judging is about; a part without words is not there."""
+    parts, missing = _PARTS[what](prediction)
+    return Source(
+        run=run,
+        case=prediction.case,
+        sample=prediction.sample,
+        what=what,
+        parts={name: text for name, text in parts.items() if split_sentences(text)},
+        missing=missing,
+    )
+
+
+def _rationale(prediction: Prediction) -> tuple[dict[str, str], tuple[str, ...]]:
+    return {RATIONALE: prediction.prediction_rationale or ""}, ()
+
+
+def _sections(prediction: Prediction) -> tuple[dict[str, str], tuple[str, ...]]:
+    texts = prediction.discussion or {}
+    missing = tuple(name for name in SECTIONS if texts and not split_sentences(texts.get(name, "")))
+    return {name: texts.get(name, "") for name in SECTIONS}, missing
+
+
+def _findings(prediction: Prediction) -> tuple[dict[str, str], tuple[str, ...]]:
+    steps = prediction.prediction_twi
+    if steps is None:
+        return {}, ()
+    findings = {f"image {k}": text or "" for k, text in enumerate(steps.step1_per_image_findings or (), start=1)}
+    parts = findings | {SUMMARY: steps.step2_integrated_summary or ""}
+    missing = tuple(name for name, text in parts.items() if not split_sentences(text))
+    return parts, missing
+
+
+_PARTS = {"steps": _rationale, "discussion": _sections, "findings": _findings}
+
+
+def split_source(source: Source) -> UnitSet:
+    """Cut every part at its sentences."""
+    units = [source.unit(part, span) for part, text in source.parts.items() for span in split_sentences(text)]
+    return unit_set(source, units, splitter=SENTENCES)
+
+
+def unit_set(
+    source: Source, units: Iterable[Unit], *, splitter: str, is_fallback: bool = False, detail: str = ""
+) -> UnitSet:
+    """The units with the state they are in: too many is a state, never a cut."""
+    found = tuple(units)
+    limit = MAX_STEPS if source.what == "steps" else MAX_SENTENCES
+    state: SplitState = "too_many" if len(found) > limit else "ok" if found else "absent"
+    if state == "too_many":
+        over = f"{len(found)} units, over the limit of {limit}"
+        detail = f"{detail}; {over}" if detail else over
+    return UnitSet(
+        case=source.case,
+        sample=source.sample,
+        what=source.what,
+        state=state,
+        splitter=splitter,
+        is_fallback=is_fallback,
+        detail=detail,
+        texts=source.digest(),
+        missing=source.missing,
+        units=found,
+    )
+
+
+def education_id(units: UnitSet, dimension: str) -> str:
+    """The id of one dimension of a discussion's education value."""
+    return digest_value(["education", dimension, *units.ids])[:12]
+
+
+def read_units(run: Path) -> dict[UnitKey, UnitSet]:
+    """The unit sets of a run, none where it was never judged."""
+    path = run / UNITS_FILE
+    if not path.exists():
+        return {}
+    found: dict[UnitKey, UnitSet] = {}
+    for line in read_jsonl(path):
+        try:
+            units = msgspec.convert(line.value, UnitSet)
+        except msgspec.ValidationError as error:
+            raise DataError(f"not a set of units: {error}", file=path, row=line.number, remedy=_AGAIN) from None
+        found[units.key] = units
+    return found
+
+
+def write_units(run: Path, sets: dict[UnitKey, UnitSet]) -> None:
+    """Write the unit sets, by case, sample and kind."""
+    if sets:
+        write_jsonl(run / UNITS_FILE, (msgspec.to_builtins(sets[key]) for key in sorted(sets)))
+
+
+_AGAIN = "was it edited, or written by another release?"

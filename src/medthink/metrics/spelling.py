@@ -78,10 +78,11 @@ _WORD = re.compile(r"\w+")
 
 def normalise_spelling(text: str) -> str:
     """The text in lower case, without accents or compatibility forms, in American spelling."""
-    return _WORD.sub(_americanise, _plain_letters(text))
+    return _WORD.sub(_americanise, plain_letters(text))
 
 
-def _plain_letters(text: str) -> str:
+def plain_letters(text: str) -> str:
+    """The text in lower case, without accents or compatibility forms."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).translate(_LETTERS))
@@ -89,11 +90,12 @@ def _plain_letters(text: str) -> str:
 
 
 def _americanise(match: re.Match[str]) -> str:
-    return _american(match.group())
+    return american_word(match.group())
 
 
 @lru_cache(maxsize=1 << 16)
-def _american(word: str) -> str:
+def american_word(word: str) -> str:
+    """One lower-case word in American spelling."""
     word = _PART_RULE.sub(lambda part: _PARTS[part.group()], word)
     for pattern, replacement in _ENDING_RULES:
         word = pattern.sub(replacement, word)

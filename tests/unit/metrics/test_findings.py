@@ -4,7 +4,10 @@
 should come out and does not, each as a strict expected failure named on the metric's card.
 """
 
+import hashlib
 import json
+import tomllib
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medthink.metrics.findings import VERSION, Statement, compare_findings, extract_statements, read_lexicon
+from medthink.metrics.findings.lexicon import fold_word
+from medthink.metrics.spelling import normalise_spelling
 
 HERE = Path(__file__).parent
+LEXICON = Path(str(resources.files("medthink.metrics.findings") / "lexicon.toml"))
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -83,15 +89,23 @@ def test_rules_and_lexicon_carry_one_version() -> None:
     assert read_lexicon().version == VERSION
 
 
+def test_no_phrase_of_the_lexicon_means_two_things() -> None:
+    lexicon = read_lexicon()
+    listed: dict[object, set[str]] = {}
+    for section, names in tomllib.loads(LEXICON.read_text(encoding="utf-8")).items():
+        if section in ("findings", "absent", "sites", "sides", "cues"):
+            for name, text in names.items():
+                for phrase in text.split("|"):
+                    words = normalise_spelling(phrase).split()
+                    key = tuple(words) if section in ("sides", "cues") else tuple(map(fold_word, words))
+                    listed.setdefault((section in ("sides", "cues"), key), set()).add(name)
+    assert {key: names for key, names in listed.items() if len(names) > 1} == {}
+    assert lexicon.digest == hashlib.sha256(LEXICON.read_bytes()).hexdigest()
+
+
 def test_the_lexicon_is_consistent() -> None:
     lexicon = read_lexicon()
-    phrases = [
-        (e.words, e.kind, e.name) for table in (lexicon.exact, lexicon.stemmed) for es in table.values() for e in es
-    ]
-    owners: dict[Any, set[Any]] = {}
-    for words, kind, name in phrases:
-        owners.setdefault((words, kind in ("side", "cue")), set()).add((kind, name))
-    assert {words: names for words, names in owners.items() if len(names) > 1} == {}
+    phrases = [(e.words, e.kind, e.name) for table in (lexicon.exact, lexicon.stemmed) for e in table.entries.values()]
     findings = {name for _, kind, name in phrases if kind == "finding"}
     sites = {name for _, kind, name in phrases if kind == "site"}
     assert findings >= {*lexicon.broader, *lexicon.broader.values(), *lexicon.unsided, *lexicon.unsized}

@@ -1,6 +1,6 @@
 """Finding-level agreement: what two texts state of findings, and where they agree or conflict."""
 
-from medthink.metrics.findings.agreement import Agreement, Conflict, compare_findings
+from medthink.metrics.findings.agreement import Agreement, Conflict, compare_findings, compare_statements
 from medthink.metrics.findings.extract import extract_statements
 from medthink.metrics.findings.lexicon import Lexicon, read_lexicon
 from medthink.metrics.findings.statement import Statement
@@ -14,6 +14,7 @@ __all__ = [
     "Lexicon",
     "Statement",
     "compare_findings",
+    "compare_statements",
     "extract_statements",
     "read_lexicon",
 ]

@@ -58,15 +58,24 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> Agreement:
-    """Extract the statements of both texts, match them one to one, and find the conflicts among the rest."""
+    """Extract the statements of both texts and compare them."""
     lexicon = lexicon or read_lexicon()
-    ref, cand = extract_statements(reference, lexicon), extract_statements(candidate, lexicon)
-    pairs = _match(ref, cand, lexicon)
-    matched = tuple((ref[i], cand[j]) for i, j in pairs)
-    left_ref = [s for i, s in enumerate(ref) if i not in {i for i, _ in pairs}]
-    left_cand = [s for j, s in enumerate(cand) if j not in {j for _, j in pairs}]
+    return compare_statements(extract_statements(reference, lexicon), extract_statements(candidate, lexicon), lexicon)
+
+
+def compare_statements(
+    reference: Sequence[Statement], candidate: Sequence[Statement], lexicon: Lexicon | None = None
+) -> Agreement:
+    """Match statements one to one, and find the conflicts among the rest."""
+    lexicon = lexicon or read_lexicon()
+    pairs = _match(reference, candidate, lexicon)
+    matched = tuple((reference[i], candidate[j]) for i, j in pairs)
+    used_ref, used_cand = {i for i, _ in pairs}, {j for _, j in pairs}
+    left_ref = [statement for i, statement in enumerate(reference) if i not in used_ref]
+    left_cand = [statement for j, statement in enumerate(candidate) if j not in used_cand]
     sizes = [Conflict("size", r, c) for r, c in matched if _sizes_conflict(r, c)]
-    return Agreement(ref, cand, matched, (*sizes, *_conflicts(left_ref, left_cand, lexicon)))
+    conflicts = (*sizes, *_conflicts(left_ref, left_cand, lexicon))
+    return Agreement(tuple(reference), tuple(candidate), matched, conflicts)
 
 
 def _match(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[tuple[int, int]]:

@@ -1,21 +1,22 @@
 """From text to clauses: words, measurements and the lexicon's mentions, cut where one statement ends."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
 import msgspec
 
-from medthink.metrics.findings.lexicon import Entry, Lexicon, fold_word, word_set
-from medthink.metrics.spelling import normalise_spelling
+from medthink.metrics.findings.lexicon import Lexicon, fold_word, word_set
+from medthink.metrics.spelling import american_word, plain_letters
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
-_UNIT = r"(?:mm|cm|millimeters?|centimeters?)"
-_TOKEN = re.compile(
-    rf"(?P<size>{_NUMBER}(?:\s*{_UNIT})?(?:\s*(?:x|×|by|to|-|–)\s*{_NUMBER}(?:\s*{_UNIT})?)*\s*{_UNIT}\b)"
-    r"|(?P<word>[a-z]+|\d+(?:[.,]\d+)?)|(?P<mark>[,;:()/?])"
-)
+_UNIT = r"(?:mm|cm|(?:milli|centi)met(?:er|re)s?)"
+_SIZE = rf"{_NUMBER}(?:\s*{_UNIT})?(?:\s*(?:x|×|by|to|-|–)\s*{_NUMBER}(?:\s*{_UNIT})?)*\s*{_UNIT}\b"
+_WORDS = r"[a-z]+|\d+(?:[.,]\d+)?|[,;:()/?]"
+_TOKEN = re.compile(_WORDS)
+_TOKEN_OR_SIZE = re.compile(f"({_SIZE})|({_WORDS})")
+_DIGIT = re.compile(r"\d")
 _EACH_NUMBER = re.compile(_NUMBER)
 # A full stop ends a sentence unless it belongs to a number or an abbreviation.
 _SENTENCE_END = re.compile(
@@ -60,44 +61,51 @@ class Clause(msgspec.Struct, frozen=True):
 
 
 def read_clauses(text: str, lexicon: Lexicon) -> Iterator[Clause]:
-    """Every clause of a text."""
-    for sentence in _SENTENCE_END.split(normalise_spelling(text)):
+    """Every clause of a text that may state something."""
+    for sentence in _SENTENCE_END.split(plain_letters(text)):
         words, sizes = _read_words(sentence)
-        mentions = _find_mentions(words, sizes, lexicon)
-        if not any(mention.kind in ("finding", "normal") for mention in mentions):
+        folded = list(map(fold_word, words))
+        if lexicon.finding_starts.isdisjoint(folded):
             continue
+        mentions = _find_mentions(words, folded, sizes, lexicon)
         bounds = [0, *_cuts(words, mentions), len(words)]
         for start, end in pairwise(bounds):
-            if start < end:
-                yield _clause(words, mentions, start, end)
+            clause = _clause(words, mentions, start, end)
+            if clause.of_kind("finding", "normal"):
+                yield clause
 
 
 def _read_words(sentence: str) -> tuple[list[str], dict[int, float]]:
-    words: list[str] = []
+    """The words in American spelling, with `#` for each measurement, and the measurements by place."""
     sizes: dict[int, float] = {}
-    for token in _TOKEN.finditer(sentence):
-        if token["size"]:
-            sizes[len(words)] = _to_mm(token["size"])
-            words.append("#")
-        elif token["word"] not in _PASSED_OVER:
-            words.append(token["word"] or token["mark"])
-    return words, sizes
+    if not _DIGIT.search(sentence):
+        found = [word for word in _TOKEN.findall(sentence) if word not in _PASSED_OVER]
+    else:
+        found = []
+        for size, word in _TOKEN_OR_SIZE.findall(sentence):
+            if size:
+                sizes[len(found)] = _to_mm(size)
+            if word not in _PASSED_OVER:
+                found.append("#" if size else word)
+    return list(map(american_word, found)), sizes
 
 
 def _to_mm(measurement: str) -> float:
     """The largest dimension, in millimetres; the last unit counts for all."""
-    factor = 10.0 if re.search(r"c[a-z]*$", measurement) else 1.0
+    factor = 10.0 if re.search(r"c(?:m|enti[a-z]+)$", measurement) else 1.0
     return max(float(number.replace(",", ".")) for number in _EACH_NUMBER.findall(measurement)) * factor
 
 
-def _find_mentions(words: Sequence[str], sizes: dict[int, float], lexicon: Lexicon) -> list[Mention]:
-    folded = list(map(fold_word, words))
+def _find_mentions(
+    words: Sequence[str], folded: Sequence[str], sizes: Mapping[int, float], lexicon: Lexicon
+) -> list[Mention]:
     mentions: list[Mention] = []
+    exact, stemmed = lexicon.exact.lengths, lexicon.stemmed.lengths
     # Only some words begin anything; the rest are passed over at once.
     starts = [
         place
-        for place, word in enumerate(words)
-        if word in lexicon.exact or folded[place] in lexicon.stemmed or place in sizes
+        for place, (word, fold) in enumerate(zip(words, folded, strict=True))
+        if fold in stemmed or word in exact or place in sizes
     ]
     free_from = 0
     for place in starts:
@@ -124,19 +132,12 @@ def _read_size(words: Sequence[str], place: int, size_mm: float) -> Mention | No
 
 def _longest(words: Sequence[str], folded: Sequence[str], place: int, lexicon: Lexicon) -> Mention | None:
     """The longest phrase that starts here; among equals, cues and sides before findings and sites."""
-    exact = _first_fit(words, place, lexicon.exact.get(words[place], []))
-    stemmed = _first_fit(folded, place, lexicon.stemmed.get(folded[place], []))
+    exact = lexicon.exact.longest(words, place)
+    stemmed = lexicon.stemmed.longest(folded, place)
     entry = exact or stemmed
     if exact and stemmed and len(stemmed.words) > len(exact.words):
         entry = stemmed
     return Mention(entry.kind, entry.name, place, place + len(entry.words)) if entry else None
-
-
-def _first_fit(words: Sequence[str], place: int, entries: Sequence[Entry]) -> Entry | None:
-    for entry in entries:
-        if tuple(words[place : place + len(entry.words)]) == entry.words:
-            return entry
-    return None
 
 
 def _cuts(words: Sequence[str], mentions: Sequence[Mention]) -> list[int]:
@@ -164,6 +165,8 @@ def _joins_two_sentences(words: Sequence[str], start: int, place: int) -> bool:
 
 
 def _clause(words: Sequence[str], mentions: Sequence[Mention], start: int, end: int) -> Clause:
+    if start == 0 and end == len(words):
+        return Clause(tuple(words), tuple(mentions))
     inside = (
         Mention(m.kind, m.name, m.start - start, m.end - start, m.size_mm)
         for m in mentions

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Literal
@@ -24,13 +25,29 @@ class Entry(msgspec.Struct, frozen=True):
     name: str
 
 
+class PhraseTable(msgspec.Struct, frozen=True):
+    """Entries by their words, and by first word how long they can be, longest first."""
+
+    entries: dict[tuple[str, ...], Entry]
+    lengths: dict[str, list[int]]
+
+    def longest(self, words: Sequence[str], place: int) -> Entry | None:
+        """The longest entry that starts at this place."""
+        for length in self.lengths.get(words[place], ()):
+            entry = self.entries.get(tuple(words[place : place + length]))
+            if entry:
+                return entry
+        return None
+
+
 class Lexicon(msgspec.Struct, frozen=True):
-    """All entries by their first word, longest first, and how findings and sites nest."""
+    """The phrases of cues and sides (exact words) and of findings and sites (stems), and how the latter nest."""
 
     version: str
     digest: str
-    exact: dict[str, list[Entry]]
-    stemmed: dict[str, list[Entry]]
+    exact: PhraseTable
+    stemmed: PhraseTable
+    finding_starts: frozenset[str]
     broader: dict[str, str]
     part_of: dict[str, str]
     unsided: frozenset[str]
@@ -55,13 +72,13 @@ def read_lexicon() -> Lexicon:
     """The lexicon that comes with the package."""
     data = resources.files(__package__).joinpath("lexicon.toml").read_bytes()
     file = msgspec.convert(tomllib.loads(data.decode()), _File)
+    findings = _entries("finding", file.findings) + _entries("normal", file.absent)
     return Lexicon(
         version=file.version,
         digest=digest_bytes(data),
-        exact=_index(_entries("side", file.sides) + _entries("cue", file.cues)),
-        stemmed=_index(
-            _entries("finding", file.findings) + _entries("normal", file.absent) + _entries("site", file.sites)
-        ),
+        exact=_table(_entries("side", file.sides) + _entries("cue", file.cues)),
+        stemmed=_table(findings + _entries("site", file.sites)),
+        finding_starts=frozenset(entry.words[0] for entry in findings),
         broader=file.broader,
         part_of=file.part_of,
         unsided=frozenset(_phrases(file.unsided["findings"])),
@@ -94,8 +111,10 @@ def _entries(kind: MentionKind, table: dict[str, str]) -> list[Entry]:
     ]
 
 
-def _index(entries: list[Entry]) -> dict[str, list[Entry]]:
-    index: dict[str, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: -len(entry.words)):
-        index.setdefault(entry.words[0], []).append(entry)
-    return index
+def _table(entries: list[Entry]) -> PhraseTable:
+    lengths: dict[str, set[int]] = {}
+    for entry in entries:
+        lengths.setdefault(entry.words[0], set()).add(len(entry.words))
+    # Of two entries with the same words the first counts: findings before sites.
+    by_words = {entry.words: entry for entry in reversed(entries)}
+    return PhraseTable(by_words, {word: sorted(found, reverse=True) for word, found in lengths.items()})

@@ -1,0 +1,112 @@
+"""`medthink judge`: the reasoning, the discussions and the findings of a run, judged by models."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import click
+
+from medthink.cli.show import console, print_json
+from medthink.core.errors import UsageError
+from medthink.models.request import Effort
+
+if TYPE_CHECKING:
+    from medthink.judge.rubric import What
+    from medthink.judge.session import JudgeOrder, JudgeSession
+    from medthink.models.transport import Transport
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--judge", "judges", multiple=True, required=True, metavar="SPEC", help="Who judges; give several.")
+@click.option("--what", metavar="LIST", help="steps, discussion, findings; by default what the run's task gives.")
+@click.option("--images", is_flag=True, help="Show the judge the images too.")
+@click.option("--show", metavar="LIST", help="What else it sees; by default all of the expert's words and the answer.")
+@click.option("--repeat", "repeats", type=click.IntRange(1), default=1, show_default=True, help="Ask N times.")
+@click.option("--splitter", metavar="SPEC", help="Who cuts rationales into steps: a model, or `sentences`.")
+@click.option("--allow-self", is_flag=True, help="Let a model judge itself.")
+@click.option("--effort", type=click.Choice(get_args(Effort)), help="How hard the judge thinks.")
+@click.option("--temperature", type=click.FloatRange(0), help="Of the judge's replies.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Of a reply.")
+@click.option("--no-schema", is_flag=True, help="Ask for JSON in words alone.")
+@click.option("--data", "benchmark", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
+@click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Where the judge's server is.")
+@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight.")
+@click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds for one reply.")
+@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop before judging costs more.")
+@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before judging makes more calls.")
+@click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def judge(as_json: bool, **flags: Any) -> None:
+    """Judge the steps, discussions or findings of RUN.
+
+    Run the same command again to continue: what was judged is never asked again. Judges of earlier sessions stay.
+    baseline/rules is embedded: it checks the wiring and judges nobody.
+
+    \b
+    Example: medthink judge runs/retrieval --judge baseline/rules
+    Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --images --repeat 2
+    """
+    from medthink.cli.judge_views import JudgeProgress
+    from medthink.judge.session import judge_run
+
+    transport = _read_transport(flags)
+    order = _read_order(flags)
+    with JudgeProgress(order) as progress:
+        session = judge_run(order, transport=transport, listener=progress.see)
+    _show(session, order, as_json=as_json)
+    if session.stopped_by is not None:
+        raise session.stopped_by
+
+
+def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:
+    from msgspec import to_builtins
+
+    from medthink.cases.benchmark import Benchmark
+    from medthink.cli.judge_views import show_scores
+    from medthink.judge.judged import load_judged, score_judged
+    from medthink.scoring.slices import slice_values
+
+    manifest = session.run.manifest
+    benchmark = Benchmark.open(order.benchmark or manifest.benchmark)[manifest.selection.split]
+    cases = {case.id: case for case in benchmark}
+    scores = score_judged(
+        load_judged(session.run.path, cases), {case.id: slice_values(case) for case in cases.values()}
+    )
+    if as_json:
+        print_json(to_builtins(scores, str_keys=True) | {"run": str(session.run.path), "calls_made_now": session.calls_made})
+        return
+    show_scores(scores)
+    console().print(f"{session.calls_made} calls made now; judgements: {session.run.path / 'judgements.jsonl'}")
+
+
+def _read_order(flags: dict[str, Any]) -> "JudgeOrder":
+    from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS, parse_sight
+    from medthink.judge.session import JudgeOrder
+
+    show, with_images = flags.pop("show"), flags.pop("images")
+    seen = {*(parse_sight(show) if show else DEFAULT_SIGHT), *(["images"] if with_images else [])}
+    return JudgeOrder(
+        what=_read_whats(flags.pop("what")),
+        sees=tuple(name for name in SIGHTS if name in seen),
+        use_schema=not flags.pop("no_schema"),
+        **flags,
+    )
+
+
+def _read_whats(text: str | None) -> "tuple[What, ...] | None":
+    from medthink.judge.rubric import WHATS
+
+    if text is None:
+        return None
+    words = text.replace(",", " ").split()
+    unknown = [word for word in words if word not in WHATS]
+    if unknown or not words:
+        raise UsageError(f"cannot judge {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(WHATS)}")
+    return cast("tuple[What, ...]", tuple(dict.fromkeys(words)))
+
+
+def _read_transport(flags: dict[str, Any]) -> "Transport":
+    from medthink.models.limits import Pace
+    from medthink.models.transport import Transport
+
+    return Transport(pace=Pace(concurrency=flags.pop("concurrency")), timeout_s=flags.pop("timeout"))

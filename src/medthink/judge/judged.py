@@ -1,0 +1,92 @@
+"""A judged run on disk, opened for reading, and everything that its judgements add up to."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.core.errors import DataError
+from medthink.judge.judgement import JUDGEMENTS_FILE, Judgement, read_judgements
+from medthink.judge.panel import main_labels, seat_panel
+from medthink.judge.scores import (
+    Discussions,
+    Findings,
+    Slices,
+    StepScores,
+    by_seat,
+    score_discussions,
+    score_findings,
+    score_steps,
+)
+from medthink.judge.units import UnitKey, UnitSet, read_units
+from medthink.runs.prediction import Prediction
+from medthink.runs.run import Run
+
+
+class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The units of a run, its judgements, and whether each answer is right (None where there is none)."""
+
+    path: Path
+    units: dict[UnitKey, UnitSet]
+    judgements: tuple[Judgement, ...]
+    rights: dict[tuple[int, int], bool | None]
+
+
+class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores of every seat, the panel of all judges among them where there are several."""
+
+    steps: tuple[StepScores, ...]
+    discussions: tuple[Discussions, ...]
+    findings: tuple[Findings, ...]
+
+
+def load_judged(path: Path, cases: Mapping[int, Case] | None = None) -> JudgedRun:
+    """Open a judged run; `cases` are those of its benchmark where they are at hand already."""
+    run = Run.open(path)
+    if cases is None:
+        benchmark = Benchmark.open(run.manifest.benchmark)[run.manifest.selection.split]
+        cases = {case.id: case for case in benchmark}
+    units, judgements = read_units(path), read_judgements(path)
+    _refuse_strange_units(path, units, judgements)
+    rights = {(one.case, one.sample): _is_right(one, cases[one.case]) for one in run.predictions()}
+    return JudgedRun(path=path, units=units, judgements=tuple(judgements), rights=rights)
+
+
+def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
+    """Every score that the run's judgements allow, seat by seat."""
+    rows = [*run.judgements, *_panels(run)]
+    return JudgedScores(
+        steps=tuple(
+            score_steps(group, run.units, rights=run.rights, slices=slices) for group in by_seat(rows, "steps").values()
+        ),
+        discussions=tuple(
+            score_discussions(group, run.units, slices=slices) for group in by_seat(rows, "discussion").values()
+        ),
+        findings=tuple(score_findings(group, run.units) for group in by_seat(rows, "findings").values()),
+    )
+
+
+def _panels(run: JudgedRun) -> list[Judgement]:
+    """The panel's judgements of every kind that two judges or more have judged."""
+    voters = [one for one in run.judgements if not one.seat.is_wiring_check]
+    seats = {what: {one.seat for one in voters if one.what == what} for what in ("steps", "discussion", "findings")}
+    return seat_panel(one for one in voters if len(seats[one.what]) > 1)
+
+
+def _is_right(prediction: Prediction, case: Case) -> bool | None:
+    return None if prediction.prediction is None else prediction.prediction == case.reference.answer
+
+
+def _refuse_strange_units(path: Path, units: dict[UnitKey, UnitSet], judgements: list[Judgement]) -> None:
+    for number, one in enumerate(judgements, start=1):
+        known = units[one.key].ids if one.key in units else ()
+        if one.state == "ok" and tuple(main_labels(one)) != known:
+            raise DataError(
+                "the verdicts are not those of the run's units",
+                file=path / JUDGEMENTS_FILE,
+                row=number,
+                field=f"case {one.case}",
+                remedy="the run has changed since it was judged: run medthink judge again with the same judges",
+            )

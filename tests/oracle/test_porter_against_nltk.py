@@ -12,7 +12,15 @@ from medthink.metrics.porter import stem
 porter = pytest.importorskip("nltk.stem.porter")
 theirs = porter.PorterStemmer().stem
 
-SUFFIXES = ["ational", "tional", "enci", "anci", "izer", "bli", "alli", "entli", "eli", "ousli", "ization", "ation", "ator", "alism", "iveness", "fulness", "ousness", "aliti", "iviti", "biliti", "fulli", "logi", "icate", "ative", "alize", "iciti", "ical", "ful", "ness", "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize", "e", "s", "es", "ed", "ing", "y", "ies", "ied", "eed", "sses", "ss", "ll", "ly", "logy", "ally", "fully"]
+# fmt: off
+SUFFIXES = [
+    "ational", "tional", "enci", "anci", "izer", "bli", "alli", "entli", "eli", "ousli", "ization",
+    "ation", "ator", "alism", "iveness", "fulness", "ousness", "aliti", "iviti", "biliti", "fulli", "logi",
+    "icate", "ative", "alize", "iciti", "ical", "ful", "ness", "al", "ance", "ence", "er", "ic", "able",
+    "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize", "e", "s",
+    "es", "ed", "ing", "y", "ies", "ied", "eed", "sses", "ss", "ll", "ly", "logy", "ally", "fully",
+]
+# fmt: on
 STARTS = (
     "a",
     "b",

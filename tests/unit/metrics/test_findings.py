@@ -61,21 +61,20 @@ def test_the_corpus_is_large_enough_and_has_no_pair_twice() -> None:
     assert len({(row["reference"], row["candidate"]) for row in PAIRS}) == len(PAIRS)
 
 
-@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row["reference"])
-def test_a_text_agrees_with_itself(row: dict[str, Any]) -> None:
-    agreement = compare_findings(row["reference"], row["reference"])
-    assert agreement.f1 in (1.0, None)
-    assert agreement.conflicts == ()
+def test_every_text_agrees_with_itself() -> None:
+    for row in PAIRS:
+        agreement = compare_findings(row["reference"], row["reference"])
+        assert agreement.f1 in (1.0, None), row
+        assert agreement.conflicts == (), row
 
 
-@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row["reference"])
-def test_swapping_the_texts_swaps_precision_and_recall(row: dict[str, Any]) -> None:
-    there, back = (
-        compare_findings(*texts)
-        for texts in ((row["reference"], row["candidate"]), (row["candidate"], row["reference"]))
-    )
-    assert (there.precision, there.recall, there.f1) == (back.recall, back.precision, back.f1)
-    assert len(there.conflicts) == len(back.conflicts)
+def test_swapping_the_texts_swaps_precision_and_recall() -> None:
+    for row in PAIRS:
+        there = compare_findings(row["reference"], row["candidate"])
+        back = compare_findings(row["candidate"], row["reference"])
+        assert (there.precision, there.recall, there.f1) == (back.recall, back.precision, back.f1), row
+        if "size" not in row["conflicts"]:  # the tolerance of a size is a share of the reference's
+            assert len(there.conflicts) == len(back.conflicts), row
 
 
 def test_nothing_stated_is_unknown_not_zero() -> None:

@@ -26,7 +26,7 @@ _BOXED = re.compile(r"\\boxed\s{0,2}\{(?:\s{0,2}\\[a-z]{1,12}\s{0,2}\{)?([^{}\n]
 _LINE_LETTER = re.compile(r"^[ \t>#(\[-]{0,6}(?:option |choice )?([A-Za-z])[.):\]]", re.MULTILINE | re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[.!?\n,;:。，；]|(?<![a-z])(?:so|therefore|thus|hence|but|and)(?![a-z])", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
-    r"|\.{2,3}|…|<.{0,60}>|\[.{0,60}\]|(?:[A-Z]\s{0,2}[|/,]\s{0,2}){2,25}(?:or )?[A-Z]|letter", re.IGNORECASE
+    r"|\.{2,3}|…|<.{0,60}>|\[[^\]]{2,60}\]|(?:[A-Z]\s{0,2}[|/,]\s{0,2}){3,25}(?:or )?[A-Z]|letter", re.IGNORECASE
 )
 # A letter that closes a word group ("hepatitis B") is part of a name, unless one of these words leads up to it.
 _LEADS_ON = re.compile(r"(?<!\bthat)(?<!\bbecause)(?<!\bthink)(?<!\bbelieve)(?<=\w)[\s\"'(\[]{0,3}$")

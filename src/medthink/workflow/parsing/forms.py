@@ -153,16 +153,14 @@ def _under_headings(text: str) -> dict[str, str]:
     """The text under each heading; a heading that stands twice is no heading we can trust."""
     sections: dict[str, list[str]] = {}
     twice: set[str] = set()
-    name = None
+    lines: list[str] = []
     for line in text.splitlines():
-        heading, colon, rest = line.lstrip(_BULLETS).partition(":")
+        heading, _, rest = line.lstrip(_BULLETS).partition(":")
         found = _HEADINGS.get(" ".join(heading.strip("*_ ").replace("-", " ").lower().split()))
-        if found is None or not (colon or line.lstrip() != line.lstrip(_BULLETS) or line.strip() == heading.strip()):
-            if name is not None:
-                sections[name].append(line)
+        if found is None:
+            lines.append(line)
             continue
         if found in sections:
             twice.add(found)
-        name = found
-        sections[name] = [rest.lstrip("* _")]
+        lines = sections[found] = [rest.lstrip("* _")]
     return {name: "\n".join(lines).strip() for name, lines in sections.items() if name not in twice}

@@ -92,7 +92,7 @@ DISOWNED = re.compile(
 )
 # At the head of a claim's sentence: words that make the whole of it a supposition.
 SUPPOSED = re.compile(
-    r"\s*(?:if|unless|were|had|suppose|supposing|assuming|is|are|was|could|might|wenn|falls|ist|si|est-ce|se|se)(?![a-zà-ÿ])|\s*(?:如果|若|もし|만약)",
+    r"\s*(?:if|unless|were|had|suppose|supposing|assuming|is|are|was|could|might|wenn|falls|ist|si|est-ce|se)(?![a-zà-ÿ])|\s*(?:如果|若|もし|만약)",
     re.IGNORECASE,
 )
 # After a claim: words that take it back.
@@ -113,6 +113,6 @@ REVISED = re.compile(
     r"(?<![a-z])(?:wait|hold on|on second thou?ghts?|correction|scratch that|i was wrong|i take that back"
     r"|i made an? (?:error|mistake)"
     r"|let me (?:re-?consider|re-?think|re-?evaluate|re-?check|think again|correct)"
-    r"|actually,? (?:no|it|the answer|i))(?![a-z])",
+    r"|actually,? (?:no|it|the answer|i))(?![a-z-])",
     re.IGNORECASE,
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from medthink.cli.show import console, progress
+from medthink.cli.show import progress
 
 
 @click.command("synth")
@@ -26,4 +26,4 @@ def command(out: Path, cases: int, seed: int, shortcut: bool, defects: bool) -> 
             out, cases=cases, seed=seed, shortcut=shortcut, defects=defects,
             progress=lambda done: bar.update(task, completed=done),
         )  # fmt: skip
-    console().print(f"{out}: {cases} cases ({counts.train} train, {counts.test} test), {counts.images} images")
+    click.echo(f"{out}: {cases} cases ({counts.train} train, {counts.test} test), {counts.images} images")

@@ -1,0 +1,149 @@
+"""A phantom benchmark on disk: the same to the byte, shaped like the real one, clean unless asked otherwise."""
+
+import json
+from statistics import mean
+
+import pytest
+from click.testing import CliRunner
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import MAX_IMAGES
+from medthink.cases.check import DEFECTS, check_benchmark
+from medthink.cases.rows import row_from_case
+from medthink.cases.synth.plan import image_count, plan_case
+from medthink.cases.synth.reports import SECTIONS
+from medthink.cases.synth.writer import make_row, numbers_of_test, write_benchmark
+from medthink.cli.data_synth import command
+from medthink.core.errors import DataError, UsageError
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def phantom(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("synth") / "bench"
+    return folder, write_benchmark(folder, cases=20, seed=3, processes=1)
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_processes(phantom, tmp_path):
+    folder, counts = phantom
+    assert write_benchmark(tmp_path / "again", cases=20, seed=3, processes=2) == counts
+    assert contents(tmp_path / "again") == contents(folder)
+
+
+def test_another_seed_gives_another_benchmark():
+    assert make_row(1, 1, shortcut=False) != make_row(2, 1, shortcut=False)
+
+
+def test_a_case_does_not_depend_on_how_many_there_are(phantom, tmp_path):
+    write_benchmark(tmp_path / "fewer", cases=4, seed=3, processes=1)
+    fewer, more = contents(tmp_path / "fewer"), contents(phantom[0])
+    images = [name for name in fewer if name.startswith("images/")]
+    assert images and all(fewer[name] == more[name] for name in images)
+
+
+def test_it_reads_back_as_it_was_written(phantom):
+    folder, counts = phantom
+    benchmark = Benchmark.open(folder)
+    cases = list(benchmark)
+    assert (len(cases), sum(case.image_count for case in cases)) == (20, counts.images)
+    written = [
+        json.loads(line) for split in ("train", "test") for line in (folder / f"{split}.jsonl").read_text().splitlines()
+    ]
+    assert [row_from_case(case) for case in cases] == written
+    assert len({image.id for case in cases for image in case.question.images}) == counts.images
+
+
+def test_the_check_finds_nothing(phantom):
+    report = check_benchmark(Benchmark.open(phantom[0]), images=True)
+    assert report.problems == ()
+
+
+def test_splits_have_the_real_sizes():
+    assert len(numbers_of_test(8067, 1)) == 720
+    assert len(numbers_of_test(60, 1)) == 15
+    assert len(numbers_of_test(2, 1)) == 1
+    test = numbers_of_test(60, 1)
+    letters = [plan_case(1, number).answer for number in test]
+    assert all(letters.count(letter) == 3 for letter in range(5))
+
+
+def test_images_per_case_follow_the_real_benchmark():
+    test = numbers_of_test(8067, 5)
+    counts = {number: image_count(5, number) for number in range(1, 8068)}
+    assert mean(counts.values()) == pytest.approx(6.6, abs=0.3)
+    assert mean(counts[number] for number in test) == pytest.approx(8.1, abs=0.5)
+    assert (min(counts.values()), max(counts.values())) == (3, MAX_IMAGES)
+
+
+def test_modalities_and_timelines_follow_the_real_benchmark():
+    plans = [plan_case(5, number) for number in range(1, 1501)]
+    assert mean(len({shot.view.modality for shot in plan.shots}) for plan in plans) == pytest.approx(2.3, abs=0.15)
+    assert mean(bool(plan.intervals) for plan in plans) == pytest.approx(0.304, abs=0.04)
+    for plan in plans:
+        assert {shot.timepoint for shot in plan.shots} == set(range(len(plan.intervals) + 1))
+        assert {shot.axis for shot in plan.shots} >= {0, 1, 2}
+
+
+def test_texts_are_true_to_the_plan():
+    for number in range(1, 60):
+        row, plan = make_row(9, number, shortcut=False), plan_case(9, number)
+        for slot, shot in enumerate(plan.shots, start=1):
+            caption = row[f"image_{slot:02d}_caption"]
+            phrases = shot.view.signs[shot.sign] if shot.sign else shot.view.normal
+            values = {"side": plan.side, "mm": round(shot.view.mm * shot.size)}
+            assert any(phrase.format(**values) in caption for phrase in phrases)
+            assert plan.disease.name.lower() not in caption.lower()
+            assert caption.startswith("Follow-up") == (shot.timepoint > 0)
+        titles = [part.partition("\n")[0] for part in row["discussion"].split("\n\n")]
+        assert tuple(titles) == SECTIONS
+        assert plan.disease.name in row["discussion"]
+        assert "{" not in json.dumps([row["CLINICAL_HISTORY"], row["IMAGING_FINDINGS"], row["discussion"]])
+
+
+def test_every_defect_that_the_check_knows_is_planted_and_found(tmp_path):
+    write_benchmark(tmp_path / "bad", cases=60, seed=4, defects=True)
+    planted = {tuple(defect.values()) for defect in json.loads((tmp_path / "bad/planted.json").read_bytes())}
+    report = check_benchmark(Benchmark.open(tmp_path / "bad"), images=True)
+    assert {(found.code, found.split, found.case, found.field) for found in report.problems} == planted
+    assert {code for code, *_ in planted} == set(DEFECTS) - {"row-unreadable", "image-unreadable"}
+
+
+def test_shortcuts_are_noticed(tmp_path):
+    write_benchmark(tmp_path / "leaky", cases=24, seed=4, shortcut=True)
+    report = check_benchmark(Benchmark.open(tmp_path / "leaky"))
+    assert {found.code for found in report.problems} == {"longest-option-right", "answer-in-history"}
+
+
+def test_a_folder_with_something_in_it_is_refused(tmp_path):
+    (tmp_path / "mine.txt").write_text("keep me")
+    with pytest.raises(DataError, match="something here already"):
+        write_benchmark(tmp_path, cases=5, seed=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize(("cases", "defects"), [(1, False), (100_000, False), (59, True)])
+def test_a_number_of_cases_that_cannot_be_is_refused(tmp_path, cases, defects):
+    with pytest.raises(UsageError, match="cases"):
+        write_benchmark(tmp_path / "out", cases=cases, seed=1, defects=defects)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path):
+    def stop(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_benchmark(tmp_path / "out", cases=4, seed=1, processes=1, progress=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_says_what_it_made(tmp_path):
+    result = CliRunner().invoke(command, [str(tmp_path / "bench"), "--cases", "4", "--seed", "2"])
+    assert result.exit_code == 0
+    assert "4 cases (3 train, 1 test)" in result.output
+    assert (tmp_path / "bench/README.md").is_file()

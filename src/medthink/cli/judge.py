@@ -73,7 +73,9 @@ def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> Non
         load_judged(session.run.path, cases), {case.id: slice_values(case) for case in cases.values()}
     )
     if as_json:
-        print_json(to_builtins(scores, str_keys=True) | {"run": str(session.run.path), "calls_made_now": session.calls_made})
+        print_json(
+            to_builtins(scores, str_keys=True) | {"run": str(session.run.path), "calls_made_now": session.calls_made}
+        )
         return
     show_scores(scores)
     console().print(f"{session.calls_made} calls made now; judgements: {session.run.path / 'judgements.jsonl'}")

@@ -1,0 +1,258 @@
+"""A run is judged by models behind HTTP: matched by id, continued without asking again, never by itself."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from judge_server import JudgeServer, judge_well, read_request, request_text
+from judged_run import RATIONALE, make_discussions, make_run, rewrite
+from medthink.core.errors import DataError, Declined, UsageError
+from medthink.judge.evidence import DEFAULT_SIGHT
+from medthink.judge.judged import load_judged, score_judged
+from medthink.judge.judgement import read_judgements
+from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.units import read_units
+
+
+def order(run: Path, server: JudgeServer | None = None, **changes) -> JudgeOrder:
+    urls = (server.url,) if server else ()
+    return JudgeOrder(
+        **({"run": run, "judges": ("server/good",), "base_urls": urls, "splitter": "sentences"} | changes)
+    )
+
+
+def files(run: Path) -> dict[str, bytes]:
+    return {name: (run / name).read_bytes() for name in ("judgements.jsonl", "units.jsonl")}
+
+
+def test_verdicts_are_kept_by_id_with_who_said_so_and_when(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        session = judge_run(order(run, server))
+    first = session.judgements[0]
+    assert [step.factual for step in first.steps] == ["supported", "contradicted", "supported"]
+    assert first.steps[1].error_types == ("image_understanding",)
+    assert [step.id for step in first.steps] == list(read_units(run)[first.key].ids)
+    assert (first.state, first.judge, first.model, first.tries) == ("ok", "server/good", "judge-2026", 1)
+    assert first.judged_at and len(first.prompt) == 64 and first.setting.sees == DEFAULT_SIGHT
+    for units in read_units(run).values():
+        assert all(RATIONALE[unit.start : unit.end] == unit.text for unit in units.units)
+
+
+def test_judging_again_asks_nothing_and_writes_the_same_bytes(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        assert judge_run(order(run, server)).calls_made == 3
+        before = files(run)
+        assert judge_run(order(run, server)).calls_made == 0
+        assert len(server.bodies) == 3
+    assert files(run) == before
+
+
+def test_a_session_stopped_by_its_budget_is_continued_where_it_stopped(tmp_path):
+    run = make_run(tmp_path, cases=5)
+    with JudgeServer(judge_well) as server:
+        stopped = judge_run(order(run, server, max_calls=2))
+        assert stopped.stopped_by is not None
+        scores = score_judged(load_judged(run), {})
+        assert (scores.steps[0].coverage.judged, scores.steps[0].coverage.missing) == (2, 3)
+        assert not scores.steps[0].coverage.is_complete
+        assert judge_run(order(run, server)).calls_made == 3
+        assert len(server.bodies) == 5
+    assert {row.state for row in read_judgements(run)} == {"ok"}
+
+
+def test_several_judges_sit_side_by_side_and_later_ones_join(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server, judges=("server/one", "server/two")))
+        judge_run(order(run, server, judges=("server/three",), repeats=2))
+    judge_run(order(run, judges=("baseline/rules",)))
+    rows = read_judgements(run)
+    assert {row.judge for row in rows} == {"server/one", "server/two", "server/three", "baseline/rules"}
+    assert len(rows) == 3 * (1 + 1 + 2 + 1)
+    labels = [scores.label for scores in score_judged(load_judged(run), {}).steps]
+    assert any(label.startswith("panel") for label in labels)
+    assert any("wiring check" in label for label in labels)
+
+
+def test_the_same_judge_with_and_without_images_holds_two_seats(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+        blind = len(server.bodies)
+        judge_run(order(run, server, sees=(*DEFAULT_SIGHT, "images")))
+        assert not any("image_url" in json.dumps(body) for body in server.bodies[:blind])
+        assert all("image_url" in json.dumps(body) for body in server.bodies[blind:])
+    assert len({row.seat for row in read_judgements(run)}) == 2
+
+
+def test_only_what_is_in_sight_is_sent(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server, sees=("history", "findings")))
+        text = request_text(server.bodies[0])
+    assert "WITHHELD findings 100" in text
+    assert "WITHHELD discussion" not in text
+    assert "WITHHELD caption" not in text
+    assert "Disease" not in text
+    assert set(read_request(text)[1]["case"]) == {"history", "findings"}
+
+
+def test_a_judge_is_never_the_judged_model_unless_allowed(tmp_path):
+    run = make_run(tmp_path)
+    manifest = json.loads((run / "run.json").read_text())
+    manifest["model"] = "openai/clever"
+    manifest["progress"]["reported_models"] = ["clever-2026"]
+    (run / "run.json").write_text(json.dumps(manifest))
+    with pytest.raises(UsageError, match="would judge itself"):
+        judge_run(order(run, judges=("openai-chat/clever",)))
+    with JudgeServer(judge_well, model="clever-2026") as server:
+        with pytest.raises(Declined, match="says that it is clever-2026"):
+            judge_run(order(run, server))
+        assert judge_run(order(run, server, allow_self=True)).judgements[0].state == "ok"
+
+
+def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server, splitter=None))
+        cut = (run / "units.jsonl").read_bytes()
+        assert {one.splitter for one in read_units(run).values()} == {"server/good"}
+        judge_run(order(run, server, judges=("server/other",), splitter=None))
+        assert (run / "units.jsonl").read_bytes() == cut
+        with pytest.raises(UsageError, match="hang on that cut"):
+            judge_run(order(run, server, splitter="sentences"))
+
+
+def test_a_cut_that_is_not_the_rationale_falls_back_to_sentences_and_says_so(tmp_path):
+    run = make_run(tmp_path, cases=1)
+
+    def embellish(nonce, data, outside):
+        if "rationale" in data:
+            return json.dumps({"call": nonce, "steps": ["The lesion is small.", "All is well."]})
+        return judge_well(nonce, data, outside)
+
+    with JudgeServer(embellish) as server:
+        judge_run(order(run, server, splitter=None))
+    (units,) = read_units(run).values()
+    assert units.is_fallback and "no exact copy" in units.detail
+    assert len(units.units) == 3
+    assert score_judged(load_judged(run), {}).steps[0].coverage.fallback_splits == 1
+
+
+def test_more_than_fifteen_steps_are_a_state_and_not_a_cut(tmp_path):
+    run = make_run(tmp_path, cases=2, rationales=[" ".join(f"Step {k} is so." for k in range(16)), RATIONALE])
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+        assert len(server.bodies) == 1
+    many, fine = read_judgements(run)
+    assert (many.state, many.why, many.steps) == ("unjudged", "too_many", ())
+    assert fine.state == "ok"
+
+
+def test_an_answer_without_words_is_nothing_to_judge_and_not_sound(tmp_path):
+    run = make_run(tmp_path, cases=3, rationales=["", " : ", RATIONALE])
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+    assert [row.state for row in read_judgements(run)] == ["absent", "absent", "ok"]
+    judged = load_judged(run)
+    rights = dict.fromkeys(judged.rights, True)
+    (scores,) = score_judged(msgspec.structs.replace(judged, rights=rights), {}).steps
+    assert scores.coverage.absent == 2
+    assert scores.sound_if_right.every_step.value == 0
+    assert scores.sound_if_right.every_step.n == 3
+
+
+def test_discussions_are_judged_by_sentence_section_and_dimension(tmp_path):
+    run = make_discussions(tmp_path)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+    (scores,) = score_judged(load_judged(run), {100: {"modality": ("CT",)}, 101: {"modality": ("CT",)}}).discussions
+    assert scores.sentences == 24
+    assert scores.labels["correct"].value == 0.5
+    assert scores.by_section["outcome"]["incorrect"].value == 0.5
+    assert scores.total.value == 5
+    assert scores.levels["imaging_findings"] == {0: 0, 1: 2, 2: 0}
+    assert [(one.value, one.cases) for one in scores.slices] == [("CT", 2)]
+
+
+def test_missing_sections_are_counted_and_not_scored(tmp_path):
+    run = make_discussions(tmp_path, sections={"background": "It is so.", "outcome": "  "})
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+    (scores,) = score_judged(load_judged(run), {}).discussions
+    assert scores.sentences == 2
+    assert scores.missing_sections["outcome"] == 2
+    assert scores.missing_sections["background"] == 0
+
+
+def test_findings_and_summary_are_judged_by_statement(tmp_path):
+    run = make_run(tmp_path, cases=2)
+    twi = {
+        "step1_per_image_findings": ["A mass. No effusion.", None],
+        "step2_integrated_summary": "A mass.",
+        "step3_differential_reasoning": "So.",
+    }
+    rewrite(run, [{"prediction_twi": twi}] * 2)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server, what=("findings",)))
+    (scores,) = score_judged(load_judged(run), {}).findings
+    assert scores.statements == 6
+    assert scores.images["supported"].n == 4
+    assert next(iter(read_units(run).values())).missing == ("image 2",)
+
+
+def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_path):
+    run = make_run(tmp_path)
+    with pytest.raises(UsageError, match="nothing to judge by way of discussion"):
+        judge_run(order(run, judges=("baseline/rules",), what=("discussion",)))
+    with pytest.raises(UsageError, match="is no judge"):
+        judge_run(order(run, judges=("baseline/longest",)))
+    (tmp_path / "bench/images/case00100/i100x1.jpg").write_bytes(b"another image")
+    with pytest.raises(UsageError, match="another fingerprint"):
+        judge_run(order(run, judges=("baseline/rules",)))
+
+
+def test_judgements_of_a_run_that_changed_since_are_refused(tmp_path):
+    run = make_run(tmp_path)
+    judge_run(order(run, judges=("baseline/rules",)))
+    (run / "units.jsonl").unlink()
+    with pytest.raises(DataError, match="not those of the run's units"):
+        load_judged(run)
+
+
+def test_a_rerun_rationale_is_cut_and_judged_anew(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+        rewrite(run, [{"prediction_rationale": "Something else. And more."}])
+        judge_run(order(run, server))
+        assert len(server.bodies) == 2
+    assert [len(row.steps) for row in load_judged(run).judgements] == [2]
+
+
+def test_another_run_s_judge_ledger_replays(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("run.json", "predictions.jsonl"):
+        (copy / name).write_bytes((run / name).read_bytes())
+    session = judge_run(order(copy, judges=(f"replay/{run}",)))
+    assert [row.state for row in session.judgements] == ["ok"] * 3
+    assert session.judgements[0].steps == read_judgements(run)[0].steps
+
+
+def test_every_call_is_in_the_judge_s_own_ledger(tmp_path):
+    run = make_run(tmp_path)
+    before = (run / "ledger.sqlite").read_bytes()
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+    calls = sqlite3.connect(run / "judge.sqlite").execute("SELECT kind, state, count(*) FROM calls GROUP BY 1, 2")
+    assert calls.fetchall() == [("steps", "done", 3)]
+    assert (run / "ledger.sqlite").read_bytes() == before

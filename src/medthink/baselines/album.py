@@ -18,8 +18,8 @@ from medthink.core.errors import UsageError
 
 _MOST_IMAGES = 16_000
 _TOPICS = 128
-_STIFFNESS = 0.3
-_NEIGHBOURS = 9
+_STIFFNESS = 0.5
+_NEIGHBOURS = 5
 
 
 class Neighbour(NamedTuple):

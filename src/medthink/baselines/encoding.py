@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medthink.baselines.inputs import Inputs, sees_history, sees_images
+from medthink.baselines.pictures import Vector, describe_cases
 from medthink.baselines.shapes import shapes_of
 from medthink.baselines.words import normalise, number_of, words_of
 from medthink.cases.case import Question
@@ -21,6 +22,7 @@ _BINS = 1 << 18
 _MOST_HISTORY_WORDS = 32
 _MOST_OPTION_WORDS = 12
 _COMMONEST_SHARE = 0.2
+_AXES = 32
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -44,7 +46,7 @@ class Encoder:
         self._spelling.fit(texts)
         self._common_words = _count_cases(question.history for question in questions) if sees_history(inputs) else {}
         self._cases = len(questions)
-        self._looks = _learn_looks(questions) if sees_images(inputs) else None
+        self._looks = Looks.learn(questions) if sees_images(inputs) else None
 
     def encode(self, questions: Sequence[Question]) -> Matrix:
         """One row per option, question after question."""
@@ -94,34 +96,29 @@ class Encoder:
 class Looks:
     """What a case's images look like, in a few numbers learned from the training images."""
 
-    def __init__(self, mean: NDArray[np.float32], axes: NDArray[np.float32], scale: NDArray[np.float32]) -> None:
-        self._mean, self._axes, self._scale = mean, axes, scale
+    def __init__(self, looks: Sequence[Vector]) -> None:
+        from sklearn.decomposition import PCA
+
+        matrix = np.stack(looks)
+        self._axes = PCA(min(_AXES, len(looks) - 1), svd_solver="randomized", random_state=0)
+        # Every axis counts alike; one along which the images do not differ stays out of it.
+        self._scale = np.maximum(self._axes.fit_transform(matrix).std(axis=0), 1e-3) * np.sqrt(_AXES)
+        self._numbers = np.array([number_of(f"look {axis}") for axis in range(len(self._scale))], dtype=np.uint64)
+
+    @classmethod
+    def learn(cls, questions: Sequence[Question]) -> "Looks | None":
+        """Learn from the questions' images; None where there are not enough of them to tell apart."""
+        looks = [look for look in describe_cases(questions) if look is not None]
+        return cls(looks) if len(looks) > 1 else None
 
     def of(self, questions: Sequence[Question]) -> list[Cues]:
         """For each question its cues: one number per learned axis; nothing where no image is shown."""
-        from medthink.baselines.pictures import describe_cases
-
-        none = (np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.float32))
+        none = (self._numbers[:0], np.zeros(0, dtype=np.float32))
         return [none if look is None else self._cues(look) for look in describe_cases(questions)]
 
-    def _cues(self, look: NDArray[np.float32]) -> Cues:
-        numbers = np.array([number_of(f"look {axis}") for axis in range(len(self._axes))], dtype=np.uint64)
-        values = (self._axes @ (look - self._mean)) / self._scale
-        return numbers, (values / np.sqrt(len(values))).astype(np.float32)
-
-
-def _learn_looks(questions: Sequence[Question]) -> Looks | None:
-    from medthink.baselines.pictures import describe_cases
-
-    looks = [look for look in describe_cases(questions) if look is not None]
-    if len(looks) < 2:
-        return None
-    matrix = np.stack(looks)
-    mean = matrix.mean(axis=0)
-    _, sizes, axes = np.linalg.svd(matrix - mean, full_matrices=False)
-    kept = min(32, int((sizes > 1e-4 * sizes[0]).sum()) or 1)
-    scale = np.maximum(sizes[:kept] / np.sqrt(len(looks)), 1e-6)
-    return Looks(mean, axes[:kept], scale)
+    def _cues(self, look: Vector) -> Cues:
+        values = self._axes.transform(look[None])[0] / self._scale
+        return self._numbers, values.astype(np.float32)
 
 
 def _option_numbers(text: str) -> Numbers:

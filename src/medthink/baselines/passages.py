@@ -13,7 +13,7 @@ _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _HEADING = re.compile(
     r"^\W*(?:"
     + "|".join(rf"(?P<{name}>{name.replace('_', ' ')})" for name in SECTIONS[:-1])
-    + r"|(?P<teaching_points>(?:take[ -]home|teaching)[ -](?:message|point)s?[ /a-z]*))[*_ ]*(?::|$)",
+    + r"|(?P<teaching_points>(?:take[ -]home|teaching)[ -](?:message|point)s?[ /a-z]*))[*_ ]*(?::[*_]*|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -49,7 +49,7 @@ def sections_of(discussion: str) -> dict[str, str]:
     """The six sections of an expert's discussion, empty where it has no such heading."""
     found = dict.fromkeys(SECTIONS, "")
     headings = list(_HEADING.finditer(discussion))
-    ends = [heading.start() for heading in headings[1:]] + [len(discussion)]
+    ends = [*(heading.start() for heading in headings), len(discussion)][1:]
     for heading, end in zip(headings, ends, strict=True):
         name = str(heading.lastgroup)
         found[name] = f"{found[name]}\n{discussion[heading.end() : end].strip()}".strip()

@@ -14,6 +14,7 @@ from medthink.metrics.porter import stem
 from medthink.metrics.spelling import normalise_spelling
 
 MentionKind = Literal["finding", "normal", "site", "side", "cue"]
+_KEPT_WHOLE = frozenset(("vascular", "vascularity", "vascularized", "vascularization", "abnormal", "based"))
 _WORD = re.compile(r"[a-z]+|\d+|[,?]")
 
 
@@ -94,8 +95,8 @@ def word_set(text: str) -> frozenset[str]:
 @lru_cache(maxsize=1 << 16)
 def fold_word(word: str) -> str:
     """The form under which a word of a finding or a site is looked up."""
-    # The stemmer would make "pancreatitis" and "pancreatic" one word.
-    return word if len(word) <= 3 or word.endswith("itis") else stem(word)
+    # The stemmer would make one word of "pancreatitis" and "pancreatic", "vascular" and "vascularity".
+    return word if len(word) <= 3 or word.endswith("itis") or word in _KEPT_WHOLE else stem(word)
 
 
 def _phrases(text: str) -> list[str]:

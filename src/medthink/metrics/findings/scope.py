@@ -9,7 +9,8 @@ _OPENERS = word_set(
     "few tiny huge extensive diffuse scattered two three four with also"
 )
 # What may stand between a two-way cue and the finding it governs.
-_STOPS = frozenset((",", "and", "or", "nor", "(", ")", "in", "of", "on", "at", "with", "to")) | VERBS
+_STOPS = VERBS | word_set(", and or nor ( ) in of on at with to by since compared over than from as")
+_LINKS = VERBS | word_set("be been considered as being seems")
 
 
 def reach(clause: Clause, cue: Mention) -> tuple[int, int]:
@@ -24,7 +25,14 @@ def _is_before_its_finding(clause: Clause, cue: Mention) -> bool:
     following = [f for f in findings if f.start >= cue.end]
     if following and _STOPS.isdisjoint(clause.words[cue.end : following[0].start]):
         return True
-    return not any(f.end <= cue.start for f in findings)
+    return _describes_what_follows(clause, cue) or not any(f.end <= cue.start for f in findings)
+
+
+def _describes_what_follows(clause: Clause, cue: Mention) -> bool:
+    """Whether the cue is an adjective of a word we do not know: "a possible process", but not "is possible"."""
+    before = clause.words[cue.start - 1] if cue.start else ""
+    after = clause.words[cue.end] if cue.end < len(clause.words) else ","
+    return before not in _LINKS and after not in _STOPS
 
 
 def _reach_forward(clause: Clause, cue: Mention) -> int:

@@ -20,6 +20,7 @@ COMMANDS = {
     "merge": Command("medthink.cli.merge", "Put the shards of one run together"),
     "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty"),
     "compare": Command("medthink.cli.compare", "Compare runs on the same cases: differences, flips, ranks"),
+    "report": Command("medthink.cli.report", "Write runs as one self-contained page, with figures and tables"),
     "judge": Command("medthink.cli.judge", "Judge a run's steps, discussions and findings, by one model or several"),
     "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for what they add to guessing"),
     "demo": Command("medthink.cli.demo", "Phantom benchmark, checked and described: no key, no network"),

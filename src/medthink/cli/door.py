@@ -16,9 +16,7 @@ def enter(words: list[str]) -> int:
         return _complain(f"no such command: {name}\n  → medthink --help lists the commands", 2)
     command: click.Command = getattr(import_module(COMMANDS[name].module), name)
     try:
-        command.main(rest, prog_name=f"medthink {name}", standalone_mode=False)
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
+        code = command.main(rest, prog_name=f"medthink {name}", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return 2
@@ -30,7 +28,8 @@ def enter(words: list[str]) -> int:
         # The reader of our output (`| head`) has had enough; that is not an error.
         sys.stderr.close()
         return 0
-    return 0
+    # click hands back what a command leaves with; a command that just ends leaves with 0.
+    return code if isinstance(code, int) else 0
 
 
 def _complain(message: str, code: int) -> int:

@@ -4,7 +4,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.workflow.condition import Condition
 from medthink.workflow.cues import NO_CUES, Cues, expert_cues
-from medthink.workflow.subset import donor
+from medthink.workflow.subset import donors
 from medthink.workflow.view import Shown, apply
 
 
@@ -14,7 +14,7 @@ class Showing:
     def __init__(self, condition: Condition, benchmark: Benchmark) -> None:
         self._condition = condition
         self._benchmark = benchmark
-        self._case_ids = [case.id for case in benchmark] if condition.swap_images else []
+        self._donors = donors([case.id for case in benchmark], condition.seed) if condition.swap_images else {}
 
     def show(self, case: Case) -> tuple[Shown, Cues]:
         """The case as shown, and the cues that go with it."""
@@ -25,5 +25,5 @@ class Showing:
     def _apply(self, case: Case) -> Shown:
         if not self._condition.swap_images:
             return apply(self._condition, case.question)
-        other = self._benchmark.case(donor(self._case_ids, case.id, self._condition.seed))
+        other = self._benchmark.case(self._donors[case.id])
         return apply(self._condition, case.question, other.question)

@@ -1,0 +1,112 @@
+"""`medthink probe`: how much of a benchmark, or of a run's score, is guessing."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+
+from medthink.cli.show import console, print_json, progress, short_names, table
+
+if TYPE_CHECKING:
+    from medthink.validity.audit import Audit
+    from medthink.validity.probe import Probe
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--split", default="test", show_default=True, help="Which split is audited.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def probe(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None:
+    """Audit the benchmark DATA for shortcuts, and RUNS for what they add to guessing.
+
+    No model is asked: guessers are trained on the train split (or cross-validated) in seconds. Runs of one model under
+    other conditions (no images, swapped images, rotated options) are set against each other. Exit code 1 when an alarm
+    is raised.
+
+    \b
+    Example: medthink probe bench/
+    Example: medthink probe bench/ runs/all-images runs/no-images
+    """
+    from medthink.cases.benchmark import Benchmark
+    from medthink.validity.probe import probe_benchmark
+
+    benchmark = Benchmark.open(data)
+    with progress() as bar:
+        task = bar.add_task("probing", total=6)
+        found = probe_benchmark(
+            benchmark, split, advance=lambda name: bar.update(task, advance=1, description=f"probing: {name}")
+        )
+        audits = _audit(benchmark, split, runs, data)
+    if as_json:
+        print_json({"probe": to_builtins(found), "audits": to_builtins(audits)})
+    else:
+        _show_probe(found)
+        for audit in audits:
+            _show_audit(audit)
+    if found.alarms:
+        raise click.exceptions.Exit(1)
+
+
+def _audit(benchmark: object, split: str, runs: tuple[Path, ...], data: Path) -> "list[Audit]":
+    from medthink.cases.benchmark import Benchmark
+    from medthink.scoring.score import score_run
+    from medthink.validity.audit import audit_run
+    from medthink.validity.guesses import gather, guess_by_inputs, guess_longest
+
+    if not runs:
+        return []
+    assert isinstance(benchmark, Benchmark)
+    scored = [score_run(run, data) for run in runs]
+    material = gather(benchmark, split)
+    guesses = [
+        guess_longest(material.cases),
+        *(guess_by_inputs(material, inputs) for inputs in ("options", "question")),
+    ]
+    return [audit_run(one, guesses, scored) for one in scored if one.answers is not None]
+
+
+def _show_probe(found: "Probe") -> None:
+    from medthink.scoring.scores import number, percent
+
+    rows = [
+        (one.name, one.meaning, percent(one.accuracy), "" if one.p_holm is None else f"{one.p_holm:.3g}", one.verdict)
+        for one in found.scores
+    ]
+    chance = found.scores[0].chance
+    out = console()
+    title = f"{found.n_cases} cases of {found.split}; chance is {chance:.1%}; learnt: {found.scores[-1].source}"
+    out.print(table(title, ("guesser", "what it sees", "right (95 %)", "p (Holm)", "verdict"), rows))
+    out.print()
+    rows_ = [
+        ("right letters", ", ".join(f"{letter} {count}" for letter, count in found.letters.items())),
+        ("right option is the longest", percent(found.length_gap.right_is_longest)),
+        ("right option longer than the mean wrong one by", f"{number(found.length_gap.characters)} characters"),
+        *((f"{code} (all splits)", str(count)) for code, count in found.problems.items()),
+    ]
+    out.print(table("Also", ("", ""), rows_))
+    out.print()
+    if found.alarms:
+        names = ", ".join(one.name for one in found.alarms)
+        out.print(f"ALARM: {names} beat chance. A score on this benchmark is partly guessing; see docs/validity.md.")
+    else:
+        out.print("No alarm: nothing but the images tells the answers apart, as far as these guessers can see.")
+    out.print()
+
+
+def _show_audit(audit: "Audit") -> None:
+    from medthink.scoring.scores import percent, points
+
+    name = short_names([audit.run])[audit.run]
+    out = console()
+    rows = [(one.name, percent(one.accuracy), points(one.gain), percent(one.on_misses)) for one in audit.rivals]
+    columns = ("rival", "its accuracy", "gain over it", "accuracy where it is wrong")
+    out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
+    out.print(f"Diagnostic gain: {points(audit.diagnostic_gain)}, over the strongest rival ({audit.strongest_rival}).")
+    for one in audit.consistency:
+        out.print(f"With {one.what}: same answer {percent(one.same_answer)}, accuracy {points(one.difference)} lower.")
+    if audit.place_bias is not None:
+        letters = ", ".join(f"{letter} {count}" for letter, count in audit.place_bias.chosen.items())
+        out.print(f"Letters chosen as shown: {letters} (even spread: p = {audit.place_bias.p_value:.3g}).")
+    out.print()

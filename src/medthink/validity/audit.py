@@ -1,0 +1,170 @@
+"""Audit of a run: what it adds to guessing, and whether it keeps its answers when only the form changes.
+
+The definitions, with their assumptions, are on one page: docs/validity.md.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from medthink.core.digest import seed_from
+from medthink.scoring.scores import Scores
+from medthink.stats.bootstrap import bootstrap_mean
+from medthink.stats.estimate import Measured
+from medthink.stats.intervals import wilson
+from medthink.stats.paired import paired_difference
+from medthink.validity.guesses import Guesses
+
+Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+# Fields of a condition whose change should leave a reader's answer alone.
+_FORM_FIELDS = ("option_order", "image_order")
+
+
+class Rival(msgspec.Struct, frozen=True, kw_only=True):
+    """The run against something that cannot see what should decide: a guesser, or its own blind condition.
+
+    `gain` is the run's accuracy minus the rival's on the same cases; `on_misses` is the run's accuracy on the cases
+    the rival gets wrong, where nothing but reading helps.
+    """
+
+    name: str
+    accuracy: Measured
+    gain: Measured
+    on_misses: Measured
+
+
+class Consistency(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the run gives the same answer when only the form of the question changes."""
+
+    what: str
+    same_answer: Measured
+    difference: Measured
+
+
+class PlaceBias(msgspec.Struct, frozen=True, kw_only=True):
+    """The letters chosen, as shown, against an even spread; a small p-value means that place matters."""
+
+    chosen: dict[str, int]
+    p_value: float
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """What an audit of a run found; `diagnostic_gain` is over the strongest rival."""
+
+    run: str
+    accuracy: Measured
+    strongest_rival: str
+    diagnostic_gain: Measured
+    rivals: tuple[Rival, ...]
+    consistency: tuple[Consistency, ...]
+    place_bias: PlaceBias | None
+
+
+def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Scores]) -> Audit:
+    """Set a run against guessers, and against its own model's other runs on the same cases."""
+    assert scores.answers is not None
+    rng = np.random.default_rng(seed_from("audit", scores.origin.text_fingerprint))
+    right = _rights(scores)
+    own = [other for other in others if _is_variant(scores, other)]
+    rivals = [_set_against(guess.name, right, _guessed_rights(scores, guess), scores, rng) for guess in guesses] + [
+        _set_against(name, right, _rights(other), scores, rng)
+        for other in own
+        if (name := _blind_name(scores, other)) is not None
+    ]
+    strongest = max(rivals, key=lambda rival: rival.accuracy.value or 0.0)
+    return Audit(
+        run=scores.origin.name,
+        accuracy=scores.answers.accuracy,
+        strongest_rival=strongest.name,
+        diagnostic_gain=strongest.gain,
+        rivals=tuple(rivals),
+        consistency=tuple(_consistency(scores, other, rng) for other in own if _changed_form(scores, other)),
+        place_bias=_place_bias(scores.answers.chosen),
+    )
+
+
+def _rights(scores: Scores) -> Floats:
+    return np.array([case.right for case in scores.cases])
+
+
+def _guessed_rights(scores: Scores, guesses: Guesses) -> Floats:
+    """A case the guesser was not asked about (a defective one) counts as missed by it."""
+    return np.array([float(guesses.letters.get(case.case) == case.gold) for case in scores.cases])
+
+
+def _set_against(name: str, right: Floats, rival: Floats, scores: Scores, rng: np.random.Generator) -> Rival:
+    ids = [case.case for case in scores.cases]
+    missed = right[rival < 1]
+    return Rival(
+        name=name,
+        accuracy=_rate(rival),
+        gain=paired_difference(right, rival, rng=rng, clusters=ids),
+        on_misses=_rate(missed),
+    )
+
+
+def _rate(rights: Floats) -> Measured:
+    """Wilson for plain right and wrong, a bootstrap where several samples make shares of them."""
+    if np.isin(rights, (0.0, 1.0)).all():
+        return wilson(int(rights.sum()), len(rights))
+    return bootstrap_mean(rights, rng=np.random.default_rng(seed_from("rate", len(rights))))
+
+
+def _is_variant(scores: Scores, other: Scores) -> bool:
+    """Whether it is another run of the same model and task on the same cases."""
+    mine, theirs = scores.origin, other.origin
+    return (
+        mine.name != theirs.name
+        and (mine.model, mine.task, mine.text_fingerprint) == (theirs.model, theirs.task, theirs.text_fingerprint)
+        and [case.case for case in scores.cases] == [case.case for case in other.cases]
+    )
+
+
+def _changes(scores: Scores, other: Scores) -> dict[str, Any]:
+    """The fields of the condition that the other run has differently, with its values."""
+    mine, theirs = scores.origin.condition or {}, other.origin.condition or {}
+    return {field: value for field, value in theirs.items() if mine.get(field) != value}
+
+
+def _blind_name(scores: Scores, other: Scores) -> str | None:
+    """Which blind condition of the run the other one is, if it is one and differs in nothing else."""
+    match _changes(scores, other):
+        case {"image_share": 0.0, **rest} if not rest:
+            return "own run without images"
+        case {"swap_images": True, **rest} if not rest:
+            return "own run with another case's images"
+        case {"image_share": 0.0, "show_history": False, **rest} if not rest:
+            return "own run, options only"
+    return None
+
+
+def _changed_form(scores: Scores, other: Scores) -> str:
+    """The one field of form that the other run changes, or ""."""
+    changes = _changes(scores, other)
+    return next((field for field in _FORM_FIELDS if set(changes) == {field}), "")
+
+
+def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Consistency:
+    field = _changed_form(scores, other)
+    same = [
+        a.letters[0] == b.letters[0] and a.letters[0] is not None
+        for a, b in zip(scores.cases, other.cases, strict=True)
+    ]
+    ids = [case.case for case in scores.cases]
+    return Consistency(
+        what=f"{field} {(other.origin.condition or {})[field]}",
+        same_answer=wilson(sum(same), len(same)),
+        difference=paired_difference(_rights(scores), _rights(other), rng=rng, clusters=ids),
+    )
+
+
+def _place_bias(chosen: dict[str, int]) -> PlaceBias | None:
+    from scipy.stats import chisquare
+
+    counts = [chosen.get(letter, 0) for letter in "ABCDE"]
+    if sum(counts) < 25:  # fewer than five expected a letter: the test does not hold
+        return None
+    return PlaceBias(chosen=chosen, p_value=float(chisquare(counts).pvalue))

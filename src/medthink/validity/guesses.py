@@ -1,0 +1,70 @@
+"""What guessers say of a split's cases: trained on the train split, or cross-validated where there is none."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from medthink.baselines.guessing import best, cross_validated, train_guesser
+from medthink.baselines.inputs import Inputs
+from medthink.baselines.learning import is_usable
+from medthink.baselines.rules import longest_letter, rank_letters
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.core.errors import UsageError
+
+TRAIN = "train"
+FOLDS = 5
+Source = Literal["train → split", "cross-validated", "rule"]
+
+
+class Guesses(NamedTuple):
+    """A guesser's letter for every case, and how it came by them."""
+
+    name: str
+    source: Source
+    letters: dict[int, str]
+
+
+class Material(NamedTuple):
+    """The cases that are guessed, and those that are learnt from (none: cross-validation)."""
+
+    cases: list[Case]
+    lessons: list[Case]
+
+
+def gather(benchmark: Benchmark, split: str) -> Material:
+    """The usable cases of the split, and the train split's unless that is the split itself."""
+    cases = [case for case in benchmark[split] if is_usable(case)]
+    if len(cases) < 2 * FOLDS:
+        raise UsageError(f"{len(cases)} usable cases are too few for an audit", remedy="audit a larger split")
+    has_lessons = TRAIN in benchmark.splits and split != TRAIN
+    lessons = [case for case in benchmark[TRAIN] if is_usable(case)] if has_lessons else []
+    return Material(cases, lessons)
+
+
+def guess_by_inputs(material: Material, inputs: Inputs) -> Guesses:
+    """A trained guesser that sees these inputs and nothing else."""
+    if not material.lessons:
+        found = cross_validated(material.cases, inputs, folds=FOLDS)
+        return Guesses(f"guesser:{inputs}", "cross-validated", {guess.case_id: guess.letter for guess in found})
+    guesser = train_guesser(material.lessons, inputs)
+    ranked = guesser.rank_all([case.question for case in material.cases])
+    letters = {case.id: best(ranks) for case, ranks in zip(material.cases, ranked, strict=True)}
+    return Guesses(f"guesser:{inputs}", "train → split", letters)
+
+
+def guess_longest(cases: Sequence[Case]) -> Guesses:
+    """The longest option."""
+    return Guesses("longest option", "rule", {case.id: longest_letter(case.question) for case in cases})
+
+
+def guess_majority(material: Material) -> Guesses:
+    """Always the letter that is right most often: in the train split, or in the other folds."""
+    if material.lessons:
+        letter = rank_letters(material.lessons)[0]
+        return Guesses("majority letter", "train → split", {case.id: letter for case in material.cases})
+    letters: dict[int, str] = {}
+    for fold in range(FOLDS):
+        rest = [case for place, case in enumerate(material.cases) if place % FOLDS != fold]
+        letter = rank_letters(rest)[0]
+        letters |= {case.id: letter for case in material.cases[fold::FOLDS]}
+    return Guesses("majority letter", "cross-validated", letters)

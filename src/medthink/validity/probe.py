@@ -1,0 +1,142 @@
+"""Audit of a benchmark without any model: what can be had from the options, the history, the letters, the lengths.
+
+A probe raises the alarm when it beats chance by more than luck allows: a one-sided exact binomial test, corrected by
+Holm over all probes of the audit, at 1 %. The images' guesser raises none: the images are what should decide.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from statistics import fmean
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.cases.check.run import check_benchmark
+from medthink.core.digest import seed_from
+from medthink.stats.bootstrap import bootstrap_mean
+from medthink.stats.estimate import Measured
+from medthink.stats.intervals import wilson
+from medthink.stats.multiple import holm
+from medthink.validity.guesses import Guesses, Material, gather, guess_by_inputs, guess_longest, guess_majority
+
+ALPHA = 0.01
+Verdict = Literal["clear", "alarm", "for information"]
+
+
+class ProbeScore(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a guesser is right, against chance."""
+
+    name: str
+    source: str
+    accuracy: Measured
+    chance: float
+    p_holm: float | None
+    verdict: Verdict
+    meaning: str
+
+
+class LengthGap(msgspec.Struct, frozen=True, kw_only=True):
+    """How much longer the right option is than the mean of the wrong ones, in characters."""
+
+    characters: Measured
+    right_is_longest: Measured
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """What an audit of a benchmark found."""
+
+    split: str
+    n_cases: int
+    text_fingerprint: str
+    scores: tuple[ProbeScore, ...]
+    letters: dict[str, int]
+    length_gap: LengthGap
+    problems: dict[str, int]
+
+    @property
+    def alarms(self) -> tuple[ProbeScore, ...]:
+        """The probes that beat chance."""
+        return tuple(score for score in self.scores if score.verdict == "alarm")
+
+
+_MEANINGS = {
+    "majority letter": "the same letter every time",
+    "longest option": "the longest option every time",
+    "guesser:options": "the five options alone, nothing of the case",
+    "guesser:question": "history and options, no image",
+    "guesser:images": "images and options, no history",
+}
+_TELLING = ("majority letter", "longest option", "guesser:options", "guesser:question")
+_COUNTED = ("answer-in-history", "history-duplicate-across-splits", "id-duplicate", "options-not-distinct")
+
+
+def probe_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> Probe:
+    """Audit a split; `advance` is told what is being tried."""
+    material = gather(benchmark, split)
+    found = []
+    for name, guess in _probes(material).items():
+        advance(name)
+        found.append(guess())
+    advance("duplicates and leaks")
+    counts = check_benchmark(benchmark, images=False).counts
+    return Probe(
+        split=split,
+        n_cases=len(material.cases),
+        text_fingerprint=benchmark[split].text_fingerprint(),
+        scores=_judge(found, material.cases),
+        letters=dict(sorted(Counter(case.reference.answer for case in material.cases).items())),
+        length_gap=_measure_lengths(material.cases),
+        problems={code: counts.get(code, 0) for code in _COUNTED},
+    )
+
+
+def _probes(material: Material) -> dict[str, Callable[[], Guesses]]:
+    return {
+        "majority letter": lambda: guess_majority(material),
+        "longest option": lambda: guess_longest(material.cases),
+        "options alone": lambda: guess_by_inputs(material, "options"),
+        "history and options": lambda: guess_by_inputs(material, "question"),
+        "images and options": lambda: guess_by_inputs(material, "images"),
+    }
+
+
+def _judge(found: list[Guesses], cases: list[Case]) -> tuple[ProbeScore, ...]:
+    from scipy.stats import binomtest
+
+    chance = fmean(1 / len(case.question.options) for case in cases)
+    right = [sum(guesses.letters[case.id] == case.reference.answer for case in cases) for guesses in found]
+    raw = [float(binomtest(hits, len(cases), chance, alternative="greater").pvalue) for hits in right]
+    telling = [place for place, guesses in enumerate(found) if guesses.name in _TELLING]
+    corrected = dict(zip(telling, map(float, holm([raw[place] for place in telling])), strict=True))
+    return tuple(
+        ProbeScore(
+            name=guesses.name,
+            source=guesses.source,
+            accuracy=wilson(right[place], len(cases)),
+            chance=chance,
+            p_holm=corrected.get(place),
+            verdict=_verdict(corrected.get(place)),
+            meaning=_MEANINGS[guesses.name],
+        )
+        for place, guesses in enumerate(found)
+    )
+
+
+def _verdict(p_holm: float | None) -> Verdict:
+    if p_holm is None:
+        return "for information"
+    return "alarm" if p_holm < ALPHA else "clear"
+
+
+def _measure_lengths(cases: list[Case]) -> LengthGap:
+    gaps, longest = [], 0
+    for case in cases:
+        lengths = {letter: len(text.strip()) for letter, text in case.question.options.items()}
+        own = lengths.pop(case.reference.answer)
+        gaps.append(own - fmean(lengths.values()))
+        longest += own >= max(lengths.values())
+    rng = np.random.default_rng(seed_from("length gap", len(cases)))
+    return LengthGap(characters=bootstrap_mean(gaps, rng=rng), right_is_longest=wilson(longest, len(cases)))

@@ -79,9 +79,7 @@ def parse_model_name(spec: str) -> ModelName:
     return ModelName(provider, name)
 
 
-def resolve_target(
-    spec: str, *, base_urls: tuple[str, ...] = (), env: Mapping[str, str] | None = None
-) -> "Target":
+def resolve_target(spec: str, *, base_urls: tuple[str, ...] = (), env: Mapping[str, str] | None = None) -> "Target":
     """Settle everything about the model that does not need the network, or raise UsageError."""
     from medthink.models.transport import Target
 

@@ -64,9 +64,7 @@ class OrderedAgreement(msgspec.Struct, frozen=True, kw_only=True):
     alpha_ordinal: Measured
 
 
-def confusion(
-    a: Labels, b: Labels, *, categories: Sequence[Label] | None = None
-) -> Ints:
+def confusion(a: Labels, b: Labels, *, categories: Sequence[Label] | None = None) -> Ints:
     """Counts (K × K) of a's category (rows) against b's (columns), in the order of `categories`."""
     first, second, known = paired_codes(a, b, categories)
     k = len(known)

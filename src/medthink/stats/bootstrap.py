@@ -47,9 +47,7 @@ def expanded_tail(level: float, groups: int) -> float:
     return NormalDist().cdf(-t * (groups / (groups - 1)) ** 0.5)
 
 
-def replicate_interval(
-    value: float, replicates: Floats, *, n: int, groups: int, level: float, method: str
-) -> Measured:
+def replicate_interval(value: float, replicates: Floats, *, n: int, groups: int, level: float, method: str) -> Measured:
     """The expanded percentile interval of the replicates (NaN: undefined in that resample) around `value`."""
     defined = replicates[~np.isnan(replicates)]
     missing = len(replicates) - len(defined)
@@ -75,9 +73,7 @@ def replicate_interval(
 class ClusterReplicates:
     """Per-cluster features with their bootstrap sums, from which any coefficient gets its interval."""
 
-    def __init__(
-        self, features: Floats, n: int, *, rng: np.random.Generator, level: float, resamples: int
-    ) -> None:
+    def __init__(self, features: Floats, n: int, *, rng: np.random.Generator, level: float, resamples: int) -> None:
         check_level(level)
         self.total, self.groups = features.sum(axis=0), len(features)
         self.n, self.level = n, level
@@ -126,9 +122,7 @@ def bootstrap_mean(
         return Undefined(reason="one cluster shows no spread", n=len(rows), value=value)
     sums = resample_totals(np.column_stack(totals), resamples=resamples, rng=rng)
     method = "percentile bootstrap over clusters" if groups < len(rows) else "percentile bootstrap"
-    return replicate_interval(
-        value, sums[:, 0] / sums[:, 1], n=len(rows), groups=groups, level=level, method=method
-    )
+    return replicate_interval(value, sums[:, 0] / sums[:, 1], n=len(rows), groups=groups, level=level, method=method)
 
 
 def bootstrap_statistic(

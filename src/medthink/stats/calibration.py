@@ -52,9 +52,7 @@ def brier_score(confidences: npt.ArrayLike, correct: npt.ArrayLike) -> float | N
     return float(np.sort((stated - hits) ** 2).mean()) if len(stated) else None
 
 
-def expected_calibration_error(
-    confidences: npt.ArrayLike, correct: npt.ArrayLike, *, bins: int = 10
-) -> float | None:
+def expected_calibration_error(confidences: npt.ArrayLike, correct: npt.ArrayLike, *, bins: int = 10) -> float | None:
     """Mean over rows of |accuracy − mean confidence| of their bin, in [0, 1]; None without rows.
 
     Bins of equal width, closed above, zero in the first (Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017).
@@ -160,9 +158,7 @@ def _reliability(
                 high=float(edges[k + 1]),
                 n=int(inside.sum()),
                 confidence=float(np.sort(stated[inside]).mean()) if inside.any() else None,
-                accuracy=rate_interval(
-                    hits[inside], clusters=None if labels is None else labels[inside], level=level
-                ),
+                accuracy=rate_interval(hits[inside], clusters=None if labels is None else labels[inside], level=level),
             )
         )
     return tuple(rows)

@@ -46,14 +46,10 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Measured:
     if n == 0:
         return Undefined(reason="no rows", n=0)
     low, high = wilson_ends(successes / n, n, normal_quantile(level))
-    return Estimate(
-        value=successes / n, low=low, high=high, level=level, n=n, clusters=n, method="Wilson score"
-    )
+    return Estimate(value=successes / n, low=low, high=high, level=level, n=n, clusters=n, method="Wilson score")
 
 
-def rate_interval(
-    hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
-) -> Measured:
+def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95) -> Measured:
     """Interval for a rate of 0/1 rows: Wilson, or Wilson at the effective sample size when rows cluster.
 
     With clusters the number of trials is replaced by p(1 − p)/se², se being the clustered standard error,
@@ -102,9 +98,7 @@ def clustered_error(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = N
     return totals_error(totals) if len(totals.sizes) >= 2 else None
 
 
-def mean_interval(
-    values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
-) -> Measured:
+def mean_interval(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95) -> Measured:
     """Student interval around the mean of the rows, with the clustered standard error and G − 1 degrees.
 
     Range: that of the values, but the ends are not clipped to it. Assumes the mean of G clusters is close

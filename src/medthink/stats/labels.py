@@ -36,9 +36,7 @@ def _plain(labels: Labels) -> list[Label]:
     return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
 
 
-def paired_codes(
-    a: Labels, b: Labels, categories: Sequence[Label] | None
-) -> tuple[Ints, Ints, tuple[Label, ...]]:
+def paired_codes(a: Labels, b: Labels, categories: Sequence[Label] | None) -> tuple[Ints, Ints, tuple[Label, ...]]:
     """Both raters' labels as places among the categories, and the categories."""
     first, second = _plain(a), _plain(b)
     if len(first) != len(second):

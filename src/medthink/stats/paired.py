@@ -108,9 +108,7 @@ def sign_flip_test(
         p_value = float((np.abs(totals) >= observed).mean())
         return SignFlip(p_value=p_value, clusters=len(sums), flips=len(totals), method="exact")
     extreme = _count_extreme(sizes, observed, flips=flips, rng=rng)
-    return SignFlip(
-        p_value=(1 + extreme) / (1 + flips), clusters=len(sums), flips=flips, method="random"
-    )
+    return SignFlip(p_value=(1 + extreme) / (1 + flips), clusters=len(sums), flips=flips, method="random")
 
 
 def _all_flips(sizes: Floats) -> Floats:

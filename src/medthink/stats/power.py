@@ -27,9 +27,7 @@ def _check(discordance: float, power: float, alpha: float) -> None:
         raise ValueError(f"discordance must lie in (0, 1], not {discordance}")
 
 
-def needed_cases(
-    *, difference: float, discordance: float, power: float = 0.8, alpha: float = 0.05
-) -> Resolution:
+def needed_cases(*, difference: float, discordance: float, power: float = 0.8, alpha: float = 0.05) -> Resolution:
     """Cases needed to find a difference of two rates by a two-sided paired test.
 
     n = (z_{1−α/2} √ψ + z_{power} √(ψ − δ²))² / δ², with ψ the discordance (share of cases on which just one

@@ -40,9 +40,7 @@ def stop_of(reason: str | None, stops: dict[str, Stop], usage: Usage | None) -> 
     return stop
 
 
-def finish(
-    *, text: str, stop: Stop, usage: Usage | None, model: str, reasoning: str | None, wants_json: bool
-) -> Reply:
+def finish(*, text: str, stop: Stop, usage: Usage | None, model: str, reasoning: str | None, wants_json: bool) -> Reply:
     """The reply; an empty answer, or one that is not the JSON asked for, is an error that was paid for."""
     if stop == "end" and not text.strip():
         raise ModelError("invalid_reply", "the answer is empty", status=200, usage=usage)

@@ -93,9 +93,7 @@ def test_bootstrap_statistic_finds_the_interval_of_a_correlation():
     y = x + rng.normal(size=80)
     ours = bootstrap_statistic(lambda u, v: float(np.corrcoef(u, v)[0, 1]), [x, y], rng=rng, resamples=4_000)
     level = 1 - 2 * expanded_tail(0.95, 80)
-    theirs = _scipy_percentiles(
-        (x, y), lambda u, v: np.corrcoef(u, v)[0, 1], level=level, paired=True, resamples=5_000
-    )
+    theirs = _scipy_percentiles((x, y), lambda u, v: np.corrcoef(u, v)[0, 1], level=level, paired=True, resamples=5_000)
     assert (ours.low, ours.high) == pytest.approx(theirs, abs=0.02)
 
 

@@ -59,9 +59,7 @@ STATISTICS = {
     ),
     "repeated_mean": lambda x, y, a, b, c, rng: repeated_mean(x, cases=c),
     "brier_score": lambda x, y, a, b, c, rng: brier_score(1 / (1 + np.exp(-x)), a),
-    "calibration": lambda x, y, a, b, c, rng: calibration(
-        1 / (1 + np.exp(-x)), a, clusters=c, rng=rng, resamples=20
-    ),
+    "calibration": lambda x, y, a, b, c, rng: calibration(1 / (1 + np.exp(-x)), a, clusters=c, rng=rng, resamples=20),
     "corrected_clustered_rate": lambda x, y, a, b, c, rng: corrected_clustered_rate(
         a, b.astype(bool).tolist(), clusters=c, rng=rng, resamples=50
     ),
@@ -90,14 +88,9 @@ def test_ranks_depend_on_neither_order(seed):
     cases = np.array([f"case-{k}" for k in range(30)])
     columns, rows = source.permutation(30), source.permutation(5)
     straight = rank_runs(scores, cases=cases, rng=np.random.default_rng(seed), resamples=50)
-    moved = rank_runs(
-        scores[rows][:, columns], cases=cases[columns], rng=np.random.default_rng(seed), resamples=50
-    )
+    moved = rank_runs(scores[rows][:, columns], cases=cases[columns], rng=np.random.default_rng(seed), resamples=50)
     found = {row.run: (row.mean, row.rank, row.worst, row.spread_low, row.spread_high) for row in straight.runs}
-    again = {
-        int(rows[row.run]): (row.mean, row.rank, row.worst, row.spread_low, row.spread_high)
-        for row in moved.runs
-    }
+    again = {int(rows[row.run]): (row.mean, row.rank, row.worst, row.spread_low, row.spread_high) for row in moved.runs}
     assert found == again
     for row in straight.runs:
         assert 1 <= row.rank <= row.worst <= 5

@@ -110,9 +110,7 @@ def test_bootstrap_of_a_statistic():
     inside = []
     for _ in range(300):
         values, clusters = clustered_rows(rng, cases=60, spread=0.7, rows=(1, 4))
-        median = bootstrap_statistic(
-            lambda x: float(np.median(x)), [values], clusters=clusters, rng=rng, resamples=100
-        )
+        median = bootstrap_statistic(lambda x: float(np.median(x)), [values], clusters=clusters, rng=rng, resamples=100)
         inside.append(holds(median, 0.0))
     assert_covers(inside, below=0.92, above=0.97)
 
@@ -154,9 +152,7 @@ def test_repeated_samples(within):
 def test_error_of_asking_again_on_the_same_cases():
     rng = np.random.default_rng(11)
     cases, skills = np.repeat(np.arange(40), 3), rng.random(40)
-    results = [
-        repeated_mean((rng.random(120) < skills[cases]).astype(float), cases=cases) for _ in range(1_500)
-    ]
+    results = [repeated_mean((rng.random(120) < skills[cases]).astype(float), cases=cases) for _ in range(1_500)]
     spread = np.std([r.mean.value for r in results])
     assert np.mean([r.error_sampling for r in results]) == pytest.approx(spread, rel=0.06)
     assert np.mean([r.rerun_sd for r in results]) == pytest.approx(spread * 3**0.5, rel=0.06)
@@ -227,9 +223,7 @@ def test_rate_behind_an_imperfect_judge_of_clustered_steps():
         judged = np.where(truth, rng.random(600) < 0.85, rng.random(600) < 0.15)
         validated = clusters % 3 == 0
         known = [bool(t) if v else None for t, v in zip(truth, validated, strict=True)]
-        inside.append(
-            holds(corrected_clustered_rate(judged, known, clusters=clusters, rng=rng, resamples=300), 0.6)
-        )
+        inside.append(holds(corrected_clustered_rate(judged, known, clusters=clusters, rng=rng, resamples=300), 0.6))
     assert_covers(inside, below=0.93, above=0.965)
 
 

@@ -175,11 +175,14 @@ def two_raters(prevalence, accuracy=0.9):
     return prevalence * both + (1 - prevalence) * both[::-1, ::-1]
 
 
-@pytest.mark.parametrize(("prevalence", "kappa", "ac1", "misleads"), [
-    (0.50, 0.64, 0.64, False),
-    (0.80, 0.53, 0.71, True),
-    (0.95, 0.25, 0.76, True),
-])
+@pytest.mark.parametrize(
+    ("prevalence", "kappa", "ac1", "misleads"),
+    [
+        (0.50, 0.64, 0.64, False),
+        (0.80, 0.53, 0.71, True),
+        (0.95, 0.25, 0.76, True),
+    ],
+)
 def test_kappa_is_flagged_where_prevalence_misleads(prevalence, kappa, ac1, misleads):
     table = two_raters(prevalence)
     assert cohen_kappa(table) == pytest.approx(kappa, abs=0.005)

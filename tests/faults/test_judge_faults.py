@@ -1,0 +1,179 @@
+"""A judge that misbehaves never yields a wrong verdict: it is asked again, and in the end the units are unjudged."""
+
+import json
+
+import pytest
+
+from judge_server import JudgeServer, judge_step, judge_well, step_verdict
+from judged_run import make_discussions, make_run
+from medthink.judge.judged import load_judged, score_judged
+from medthink.judge.judgement import read_judgements
+from medthink.judge.session import JudgeOrder, judge_run
+from medthink.models.limits import Pace
+from medthink.models.retries import Backoff
+from medthink.models.transport import Transport
+
+
+def form(nonce, verdicts) -> str:
+    return json.dumps({"call": nonce, "verdicts": verdicts})
+
+
+def all_well(data) -> list[dict]:
+    """The verdicts that a text would like to have."""
+    return [step_verdict(unit) for unit in data["units"]]
+
+
+def rename(verdict, old, new):
+    return {new if key == old else key: value for key, value in verdict.items()}
+
+
+BAD = {
+    "short": ("wrong_ids", lambda n, d, o: form(n, all_well(d)[:-1])),
+    "empty list": ("wrong_ids", lambda n, d, o: form(n, [])),
+    "long": ("wrong_ids", lambda n, d, o: form(n, [*all_well(d), step_verdict({"id": "abcdefabcdef"})])),
+    "duplicate": ("wrong_ids", lambda n, d, o: form(n, [*all_well(d), all_well(d)[0]])),
+    "one merged into its neighbour": ("wrong_ids", lambda n, d, o: form(n, [all_well(d)[0], *all_well(d)[2:]])),
+    "by position": ("wrong_ids", lambda n, d, o: form(n, [v | {"id": str(k)} for k, v in enumerate(all_well(d))])),
+    "no ids": ("wrong_form", lambda n, d, o: form(n, [rename(v, "id", "step") for v in all_well(d)])),
+    "false as a word": ("wrong_form", lambda n, d, o: form(n, [v | {"critical": "false"} for v in all_well(d)])),
+    "false as a number": ("wrong_form", lambda n, d, o: form(n, [v | {"critical": 0} for v in all_well(d)])),
+    "factual as truth": ("wrong_form", lambda n, d, o: form(n, [v | {"factual": True} for v in all_well(d)])),
+    "another word": ("wrong_form", lambda n, d, o: form(n, [v | {"factual": "Supported"} for v in all_well(d)])),
+    "null": ("wrong_form", lambda n, d, o: form(n, [v | {"factual": None} for v in all_well(d)])),
+    "more fields": ("wrong_form", lambda n, d, o: form(n, [v | {"note": "x"} for v in all_well(d)])),
+    "another type": (
+        "wrong_form",
+        lambda n, d, o: form(n, [v | {"factual": "contradicted", "error_types": ["other"]} for v in all_well(d)]),
+    ),
+    "rests on nowhere": ("wrong_form", lambda n, d, o: form(n, [v | {"rests_on": ["image 9"]} for v in all_well(d)])),
+    "no reason": ("wrong_form", lambda n, d, o: form(n, [v | {"reason": " "} for v in all_well(d)])),
+    "right and wrong at once": (
+        "contradictory",
+        lambda n, d, o: form(n, [v | {"error_types": ["reasoning"]} for v in all_well(d)]),
+    ),
+    "wrong for no type": (
+        "contradictory",
+        lambda n, d, o: form(n, [v | {"factual": "contradicted"} for v in all_well(d)]),
+    ),
+    "another call": ("wrong_call", lambda n, d, o: form("0" * 32, all_well(d))),
+    "two objects": ("not_json", lambda n, d, o: form(n, all_well(d)) * 2),
+    "twice the same key": ("not_json", lambda n, d, o: form(n, all_well(d))[:-1] + ', "verdicts": []}'),
+    "prose around": ("not_json", lambda n, d, o: "Sure! " + form(n, all_well(d)) + " Anything else?"),
+    "a list": ("not_json", lambda n, d, o: json.dumps(all_well(d))),
+    "still thinking": ("not_json", lambda n, d, o: "<think>well, " + form(n, all_well(d))),
+    "an echo of the data": ("wrong_form", lambda n, d, o: json.dumps(d)),
+}
+
+
+def judge(run, server, **changes):
+    transport = Transport(pace=Pace(concurrency=4), timeout_s=20)
+    order = {"run": run, "judges": ("server/bad",), "base_urls": (server.url,), "splitter": "sentences"}
+    # Without a schema the transport takes any text, and all depends on the reading here.
+    return judge_run(JudgeOrder(**(order | {"use_schema": False} | changes)), transport=transport)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_reply_is_asked_for_again_and_ends_unjudged_and_never_as_a_verdict(name, tmp_path):
+    why, answer = BAD[name]
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(answer) as server:
+        judge(run, server)
+        assert len(server.bodies) == 3
+    (row,) = read_judgements(run)
+    assert (row.state, row.why, row.steps, row.tries) == ("unjudged", why, (), 3)
+    (scores,) = score_judged(load_judged(run), {}).steps
+    assert scores.steps == 0
+    assert scores.errors.n == 0
+    assert not scores.coverage.is_complete
+    assert scores.coverage.unjudged == {why: 1}
+
+
+def test_reordered_verdicts_find_their_steps(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(lambda n, d, o: form(n, [judge_step(unit) for unit in reversed(d["units"])])) as server:
+        judge(run, server)
+    (row,) = read_judgements(run)
+    assert [step.factual for step in row.steps] == ["supported", "contradicted", "supported"]
+
+
+def test_a_judge_that_mends_its_reply_is_heard_and_told_only_what_we_say(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    seen = []
+
+    def answer(nonce, data, outside):
+        seen.append(outside)
+        if len(seen) == 1:
+            return form(nonce, [v | {"factual": "EVIL WORDS"} for v in all_well(data)])
+        return judge_well(nonce, data, outside)
+
+    with JudgeServer(answer) as server:
+        judge(run, server)
+    (row,) = read_judgements(run)
+    assert (row.state, row.tries) == ("ok", 2)
+    assert "Your last reply could not be used" in seen[1]
+    assert "EVIL" not in seen[1]
+
+
+def test_fenced_json_and_finished_thinking_are_read(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(lambda n, d, o: f"<think>hm</think>\n```json\n{judge_well(n, d, o)}\n```") as server:
+        judge(run, server)
+    assert read_judgements(run)[0].state == "ok"
+
+
+@pytest.mark.parametrize(("reason", "why"), [("length", "truncated"), ("content_filter", "refused")])
+def test_a_cut_off_or_filtered_reply_is_not_read_however_whole_it_looks(reason, why, tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(judge_well, finish_reason=reason) as server:
+        judge(run, server)
+    (row,) = read_judgements(run)
+    assert (row.state, row.why, row.steps) == ("unjudged", why, ())
+
+
+def test_a_server_that_is_gone_leaves_the_units_unjudged_until_it_is_back(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(judge_well) as server:
+        gone = server.url
+    patience = Transport(pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001))
+    order = JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,), splitter="sentences")
+    judge_run(order, transport=patience)
+    (row,) = read_judgements(run)
+    assert (row.state, row.why, row.judged_at) == ("unjudged", "failed", None)
+    with JudgeServer(judge_well) as server:
+        judge(run, server, use_schema=True)
+    (row,) = read_judgements(run)
+    assert row.state == "ok"
+
+
+def test_a_splitter_that_is_gone_is_not_replaced_for_good(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(judge_well) as server:
+        gone = server.url
+    patience = Transport(pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001))
+    judge_run(JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,)), transport=patience)
+    assert [(row.state, row.why) for row in read_judgements(run)] == [("unjudged", "unsplit")]
+    assert not (run / "units.jsonl").exists()
+
+
+EDUCATION = [
+    ("four dimensions", lambda scores: scores[:-1]),
+    ("one dimension twice", lambda scores: [*scores[:-1], scores[0]]),
+    ("three of two", lambda scores: [score | {"score": 3} for score in scores]),
+    ("half", lambda scores: [score | {"score": 1.5} for score in scores]),
+    ("one as text", lambda scores: [score | {"score": "1"} for score in scores]),
+    ("true", lambda scores: [score | {"score": True} for score in scores]),
+]
+
+
+@pytest.mark.parametrize("change", [change for _, change in EDUCATION], ids=[name for name, _ in EDUCATION])
+def test_a_bad_score_of_education_leaves_the_whole_discussion_unjudged(change, tmp_path):
+    run = make_discussions(tmp_path, cases=1)
+
+    def answer(nonce, data, outside):
+        reply = json.loads(judge_well(nonce, data, outside))
+        return json.dumps(reply | {"education": change(reply["education"])})
+
+    with JudgeServer(answer) as server:
+        judge(run, server)
+    (row,) = read_judgements(run)
+    assert (row.state, row.sentences, row.education) == ("unjudged", (), ())

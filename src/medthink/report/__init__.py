@@ -1,0 +1,1 @@
+"""Runs as something to read: one self-contained page, figures, and tables for papers and spreadsheets."""

@@ -1,0 +1,180 @@
+"""The runs of a report: scored, named, and sorted into groups that may be compared."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from medthink import __version__
+from medthink.core.digest import digest_value, seed_from
+from medthink.core.errors import UsageError
+from medthink.core.jsonio import read_json
+from medthink.report.labels import run_labels, run_names
+from medthink.runs.manifest import Manifest
+from medthink.scoring.material import Material, load_run
+from medthink.scoring.score import score_run
+from medthink.scoring.scores import FORMAT, SCORER_VERSION, AnswerScores, Scores
+from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.ranks import RankedRun, Ranking, rank_runs
+from medthink.workflow.condition import Condition
+
+
+class Entry(NamedTuple):
+    """One run: its folder, the name of that folder, the label it has in figures, what it said and its scores."""
+
+    path: Path
+    name: str
+    label: str
+    manifest: Manifest
+    material: Material
+    scores: Scores
+
+    @property
+    def accuracy(self) -> Measured | None:
+        """The headline, or None for a run without letters."""
+        return self.scores.answers.accuracy if self.scores.answers else None
+
+
+class Group(NamedTuple):
+    """Runs on the same cases under conditions of one kind, best first; those without letters at the end.
+
+    `ranking` is None when there is nothing to rank; its runs are numbered as `lettered` has them.
+    """
+
+    benchmark: str
+    split: str
+    kind: str
+    entries: tuple[Entry, ...]
+    ranking: Ranking | None
+
+    @property
+    def lettered(self) -> tuple[Entry, ...]:
+        """The runs that answered by letter."""
+        return tuple(entry for entry in self.entries if entry.scores.answers)
+
+    @property
+    def unhindered(self) -> tuple[Entry, ...]:
+        """The lettered runs that were shown all of each case; all of them, when none was."""
+        return tuple(entry for entry in self.lettered if _sees_all(entry.manifest.condition)) or self.lettered
+
+    @property
+    def n_cases(self) -> int:
+        """How many cases every run of the group is about."""
+        return len(self.entries[0].material.cases)
+
+    @property
+    def title(self) -> str:
+        """The group in a few words."""
+        return f"{self.kind.capitalize()} runs on {self.benchmark}, {self.split} split, {self.n_cases:,} cases"
+
+    def ranked(self) -> Iterator[tuple[Entry, RankedRun]]:
+        """Every ranked run with its place, best first."""
+        for one in self.ranking.runs if self.ranking else ():
+            yield self.lettered[one.run], one
+
+
+def answer_pairs(entries: Sequence[Entry]) -> Iterator[tuple[Entry, AnswerScores]]:
+    """The runs that answered by letter, each with those scores."""
+    for entry in entries:
+        if entry.scores.answers is not None:
+            yield entry, entry.scores.answers
+
+
+def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]:
+    """Open and score the runs; scores that are still true are read, not made again."""
+    if not paths:
+        raise UsageError("no run is given", remedy="name the folders of one run or more")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UsageError("a run is given twice", remedy="name every run once")
+    names = run_names(paths)
+    materials = [_load(path, data) for path in paths]
+    manifests = [material.manifest for material in materials if material.manifest]
+    scored = [
+        _read_scores(path, material) or score_run(path, data) for path, material in zip(paths, materials, strict=True)
+    ]
+    # Until it is known beside which others a run stands, its name has to do for a label.
+    return [Entry(*parts) for parts in zip(paths, names, names, manifests, materials, scored, strict=True)]
+
+
+def group_entries(entries: Sequence[Entry]) -> list[Group]:
+    """The groups, largest first; runs of different cases, fingerprints or kinds never meet in one."""
+    grouped: dict[str, list[Entry]] = {}
+    for entry in entries:
+        grouped.setdefault(_group_key(entry), []).append(entry)
+    groups = [_make_group(_labelled(members)) for members in grouped.values()]
+    return sorted(groups, key=lambda group: (-len(group.entries), group.kind, group.benchmark))
+
+
+def value_of(measured: Measured | None) -> float | None:
+    """The value alone, where there is one."""
+    return measured.value if measured is not None else None
+
+
+def ends_of(measured: Measured | None) -> tuple[float, float] | None:
+    """The ends of the interval, where there is one."""
+    return (measured.low, measured.high) if isinstance(measured, Estimate) else None
+
+
+def _load(path: Path, data: Path | None) -> Material:
+    material = load_run(path, data)
+    if not material.cases:
+        raise UsageError(f"{path} is about no case", remedy="leave it out")
+    return material
+
+
+def _read_scores(path: Path, material: Material) -> Scores | None:
+    """The scores in the run's folder, unless they are older than its predictions or made by another scorer."""
+    place = path / "scores.json"
+    made_from = [path / "predictions.jsonl", path / "run.json"]
+    if not place.is_file() or any(source.stat().st_mtime_ns > place.stat().st_mtime_ns for source in made_from):
+        return None
+    found = read_json(place)
+    is_same_scorer = isinstance(found, dict) and (found.get("format"), found.get("scorer"), found.get("package")) == (
+        FORMAT, SCORER_VERSION, __version__,
+    )  # fmt: skip
+    if not is_same_scorer:
+        return None
+    try:
+        scores = msgspec.convert(found, Scores)
+    except msgspec.ValidationError:
+        return None
+    return scores if scores.origin.text_fingerprint == material.text_fingerprint else None
+
+
+def _sees_all(condition: Condition) -> bool:
+    return condition.image_share == 1 and condition.show_history and not condition.swap_images
+
+
+def _group_key(entry: Entry) -> str:
+    origin = entry.scores.origin
+    return digest_value([origin.fingerprint, origin.text_fingerprint, origin.kind, sorted(entry.material.cases)])
+
+
+def _labelled(members: list[Entry]) -> list[Entry]:
+    labels = run_labels([entry.manifest for entry in members], [entry.name for entry in members])
+    return [entry._replace(label=label) for entry, label in zip(members, labels, strict=True)]
+
+
+def _make_group(members: list[Entry]) -> Group:
+    # A run without letters has no place among accuracies: it stands after them.
+    ordered = sorted(members, key=lambda entry: (entry.accuracy is None, -(value_of(entry.accuracy) or 0), entry.label))
+    lettered = [entry for entry in ordered if entry.scores.answers]
+    origin = ordered[0].scores.origin
+    return Group(
+        benchmark=Path(ordered[0].manifest.benchmark).name or "benchmark",
+        split=origin.split,
+        kind=origin.kind,
+        entries=tuple(ordered),
+        ranking=_rank(lettered),
+    )
+
+
+def _rank(lettered: list[Entry]) -> Ranking | None:
+    if len(lettered) < 2 or len(lettered[0].scores.cases) < 2:
+        return None
+    # The order of the runs on the command line changes nothing: they come in sorted.
+    rng = np.random.default_rng(seed_from("report", lettered[0].scores.origin.text_fingerprint))
+    matrix = [[one.right for one in entry.scores.cases] for entry in lettered]
+    return rank_runs(matrix, cases=[one.case for one in lettered[0].scores.cases], rng=rng)

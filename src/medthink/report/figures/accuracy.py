@@ -1,0 +1,58 @@
+"""Accuracy of every run of a group with its interval."""
+
+from typing import TYPE_CHECKING
+
+from medthink.report.entries import Group, ends_of, value_of
+from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
+from medthink.report.tables import Table, rank_range
+from medthink.scoring.scores import percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def chance(group: Group) -> float:
+    """What a guess among the options gets right on average."""
+    counts = [len(case.question.options) for case in group.entries[0].material.cases.values()]
+    return sum(1 / count for count in counts) / len(counts)
+
+
+def accuracy_drawing(group: Group) -> Drawing | None:
+    """A dot and an interval a run, best at the top, coloured by tie group."""
+    entries = group.lettered
+    if not entries:
+        return None
+    places = {entry.label: place for entry, place in group.ranked()}
+    ties = [places[entry.label].group if entry.label in places else 1 for entry in entries]
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots()
+        for row, (entry, tie) in enumerate(zip(entries, ties, strict=True)):
+            colour = COLOURS[(tie - 1) % len(COLOURS)]
+            ends, value = ends_of(entry.accuracy), value_of(entry.accuracy)
+            if ends:
+                axes.plot(ends, (row, row), color=colour, linewidth=2.2, solid_capstyle="round")
+            if value is not None:
+                axes.plot([value], [row], "o", color=colour, markersize=5.5)
+                axes.annotate(
+                    f"{value * 100:.1f}", (value, row), (0, 5), textcoords="offset points", ha="center", fontsize=7,
+                    color=INK,
+                )  # fmt: skip
+        axes.axvline(chance(group), color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
+        axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
+        axes.set_ylim(len(entries) - 0.4, -0.75)
+        axes.grid(axis="y", visible=False)
+        axes.set(xlabel="accuracy (%), 95 % interval; dashed: chance", xlim=(0, None))
+        percent_axis(axes, along="x")
+
+    rows = tuple(
+        (entry.label, percent(entry.accuracy), rank_range(places[entry.label].rank, places[entry.label].worst))
+        if entry.label in places
+        else (entry.label, percent(entry.accuracy), "–")
+        for entry in entries
+    )
+    message = f"Accuracy over all {group.n_cases:,} cases."
+    if group.ranking:
+        message += " Runs of one colour cannot be told from the best of that colour."
+    table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
+    return Drawing("accuracy", "Accuracy by run", message, draw, 0.9 + 0.3 * len(entries), table)

@@ -1,0 +1,93 @@
+"""What accuracy costs, and which runs no other run beats in both."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from medthink.report.entries import Entry, Group, answer_pairs, ends_of
+from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
+from medthink.report.markup import one_line
+from medthink.report.tables import Table, money
+from medthink.scoring.scores import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class Priced(NamedTuple):
+    """A run with its cost and its accuracy."""
+
+    entry: Entry
+    usd: float
+    accuracy: float
+
+
+def priced_runs(group: Group) -> list[Priced]:
+    """The runs whose whole cost is known and not nothing, cheapest first."""
+    found = []
+    for entry, answers in answer_pairs(group.entries):
+        cost = entry.scores.usage.cost_usd.value if entry.scores.usage else None
+        if cost and answers.accuracy.value is not None:
+            found.append(Priced(entry, cost, answers.accuracy.value))
+    return sorted(found, key=lambda one: (one.usd, -one.accuracy))
+
+
+def pareto_set(priced: Sequence[Priced]) -> list[Priced]:
+    """The runs that no other run beats on one of cost and accuracy without losing on the other."""
+    return [
+        one
+        for one in priced
+        if not any(
+            other.usd <= one.usd
+            and other.accuracy >= one.accuracy
+            and (other.usd < one.usd or other.accuracy > one.accuracy)
+            for other in priced
+        )
+    ]
+
+
+def cost_drawing(group: Group) -> Drawing | None:
+    """Cost across, accuracy up; the runs of the Pareto set are joined and named."""
+    priced = priced_runs(group)
+    if len(priced) < 2:
+        return None
+    best = pareto_set(priced)
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots()
+        axes.step([one.usd for one in best], [one.accuracy for one in best], where="post", color=SOFT, linewidth=1)
+        numbers = {one.entry.label: str(number) for number, one in enumerate(best, 1)}
+        for one in priced:
+            colour = COLOURS[0] if one in best else COLOURS[1]
+            if ends := ends_of(one.entry.accuracy):
+                axes.plot((one.usd, one.usd), ends, color=colour, linewidth=0.9, alpha=0.55)
+            axes.plot([one.usd], [one.accuracy], "o", color=colour, markersize=5)
+            number = numbers.get(one.entry.label, "")
+            axes.annotate(number, (one.usd, one.accuracy), (4, 4), textcoords="offset points", fontsize=7, color=INK)
+        for label, number in numbers.items():
+            axes.plot([], [], " ", label=f"{number}  {one_line(label, 38)}")
+        figure.legend(loc="outside lower center", ncols=2, handlelength=0, handletextpad=0)
+        axes.set_xscale("log")
+        axes.set_xlim(priced[0].usd / 1.6, priced[-1].usd * 1.6)
+        _dollars(axes)
+        axes.set(xlabel="cost of the run (US dollars)", ylabel="accuracy (%)", ylim=(0, None))
+        percent_axis(axes, along="y")
+
+    rows = tuple(
+        (one.entry.label, money(one.usd), percent(one.entry.accuracy), "yes" if one in best else "no") for one in priced
+    )
+    message = (
+        f"{len(best)} of {len(priced)} runs with a known cost are in the Pareto set (blue, joined, numbered): no other is both "
+        "cheaper and more accurate. Intervals overlap where the step between two is small."
+    )
+    columns = ("Run", "Cost", "Accuracy (95 % interval)", "In the Pareto set")
+    table = Table(columns, rows, frozenset({1, 2}))
+    return Drawing("cost", "Accuracy and cost", message, draw, 2.8 + 0.17 * ((len(best) + 1) // 2), table)
+
+
+def _dollars(axes: "Axes") -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: money(value)))

@@ -1,0 +1,230 @@
+"""Accuracy against what was varied: the share of images, effort, output tokens, the size of the model."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from medthink.report.entries import Entry, Group, ends_of, value_of
+from medthink.report.figures.style import COLOURS, SOFT, Drawing, percent_axis
+from medthink.report.labels import model_size, short_models
+from medthink.report.markup import one_line
+from medthink.report.tables import Table, tokens_per_case
+from medthink.scoring.scores import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+
+
+class Point(NamedTuple):
+    """One run at its place on the axis; `note` is written beside it."""
+
+    x: float
+    entry: Entry
+    note: str = ""
+
+
+class Curve(NamedTuple):
+    """Runs that differ in what the axis shows, and in nothing else."""
+
+    label: str
+    points: tuple[Point, ...]
+
+
+class Curves(NamedTuple):
+    """A panel: its curves, runs that stand alone, and the words around them."""
+
+    key: str
+    short_title: str
+    axis: str
+    message: str
+    curves: tuple[Curve, ...]
+    alone: tuple[Point, ...] = ()
+    ticks: tuple[str, ...] = ()
+    is_log: bool = False
+
+    @property
+    def points(self) -> list[Point]:
+        """Every point of the panel."""
+        return [*(point for curve in self.curves for point in curve.points), *self.alone]
+
+
+def curve_panels(group: Group) -> list[Curves]:
+    """The panels that these runs have data for: two places on an axis are the least that makes a curve."""
+    panels = (share_curves(group), effort_curves(group), token_curves(group), size_curves(group))
+    return [panel for panel in panels if panel is not None]
+
+
+def share_curves(group: Group) -> Curves | None:
+    """Accuracy against the share of images shown."""
+    curves = _grow(group.lettered, "image_share", lambda entry: entry.manifest.condition.image_share)
+    message = "Accuracy when a run is shown only a part of each case's images."
+    panel = _panel("share", "Share of images", "share of images (%)", message, curves)
+    return panel and _only_curves(panel)
+
+
+def effort_curves(group: Group) -> Curves | None:
+    """Accuracy against the effort asked for."""
+    curves = _grow(group.unhindered, "effort", _effort_place)
+    message = "Accuracy by the reasoning effort asked for."
+    panel = _panel("effort", "Effort", "reasoning effort", message, curves)
+    return panel and _only_curves(panel._replace(ticks=EFFORTS))
+
+
+def token_curves(group: Group) -> Curves | None:
+    """Accuracy against what a case made the model write; runs of one model at several efforts are joined."""
+    curves = _grow(
+        group.unhindered, "effort", tokens_per_case, note=lambda entry: entry.manifest.condition.effort or ""
+    )
+    message = (
+        "Accuracy against mean output tokens of a case, thinking included. Runs that differ in effort alone are "
+        "joined, the effort written at the point; runs on their own are grey."
+    )
+    panel = _panel("tokens", "Output tokens", "output tokens a case", message, curves)
+    return panel and panel._replace(is_log=True)
+
+
+def size_curves(group: Group) -> Curves | None:
+    """Accuracy against the size that a model's name states; runs under one condition are joined by family."""
+    found: dict[tuple[str, str, str], list[Point]] = {}
+    for entry in group.unhindered:
+        size = model_size(entry.manifest.model)
+        if size is not None:
+            family = _family(entry.manifest.model)
+            key = (family, entry.manifest.task, entry.manifest.condition.digest())
+            found.setdefault(key, []).append(Point(size, entry))
+    labels = _unlike([key[0] for key in found], list(found.values()))
+    curves = [_curve(label, points) for label, points in zip(labels, found.values(), strict=True)]
+    message = (
+        "Accuracy against the number of parameters that the model's name states; models whose name states none are "
+        "left out, models without a sibling are grey."
+    )
+    panel = _panel("size", "Model size", "parameters (billions)", message, curves)
+    return panel and panel._replace(is_log=True)
+
+
+def curves_drawing(panel: Curves) -> Drawing:
+    """A panel as a figure of its own."""
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.subplots()
+        draw_curves(axes, panel)
+        if panel.curves:
+            figure.legend(loc="outside lower center", ncols=min(2, len(panel.curves)))
+
+    title = f"Accuracy and {panel.short_title[0].lower()}{panel.short_title[1:]}"
+    return Drawing(panel.key, title, panel.message, draw, 2.7 + 0.17 * ((len(panel.curves) + 1) // 2), _table(panel))
+
+
+def draw_curves(axes: "Axes", panel: Curves) -> None:
+    """Draw the curves with their intervals."""
+    _draw_alone(axes, panel.alone)
+    for number, curve in enumerate(panel.curves):
+        colour = COLOURS[number % len(COLOURS)]
+        xs = [point.x for point in curve.points]
+        ys = [value_of(point.entry.accuracy) or 0.0 for point in curve.points]
+        axes.plot(xs, ys, "-o", color=colour, linewidth=1.4, markersize=4.5, label=curve.label)
+        for point, y in zip(curve.points, ys, strict=True):
+            if ends := ends_of(point.entry.accuracy):
+                axes.plot((point.x, point.x), ends, color=colour, linewidth=0.9, alpha=0.55)
+            if point.note:
+                axes.annotate(point.note, (point.x, y), (5, 4), textcoords="offset points", fontsize=6.5, color=SOFT)
+    _set_axes(axes, panel)
+
+
+def _draw_alone(axes: "Axes", alone: Sequence[Point]) -> None:
+    for point in alone:
+        axes.plot([point.x], [value_of(point.entry.accuracy) or 0.0], "o", color=SOFT, markersize=3.5)
+        if ends := ends_of(point.entry.accuracy):
+            axes.plot((point.x, point.x), ends, color=SOFT, linewidth=0.8, alpha=0.5)
+
+
+def _set_axes(axes: "Axes", panel: Curves) -> None:
+    axes.set(xlabel=panel.axis, ylabel="accuracy (%)")
+    axes.set_ylim(bottom=0)
+    percent_axis(axes, along="y")
+    if panel.is_log:
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
+        xs = [point.x for point in panel.points]
+        axes.set_xlim(min(xs) / 1.6, max(xs) * 1.6)
+    elif panel.ticks:
+        used = sorted({int(point.x) for point in panel.points})
+        axes.set_xticks(used, [panel.ticks[place] for place in used])
+    else:
+        percent_axis(axes, along="x")
+
+
+def _grow(
+    entries: Sequence[Entry],
+    varied: str,
+    place: Callable[[Entry], float | None],
+    note: Callable[[Entry], str] | None = None,
+) -> list[Curve]:
+    """Curves of runs that are alike but for the field varied."""
+    found: dict[tuple[Any, ...], list[Point]] = {}
+    for entry in entries:
+        x = place(entry)
+        if x is not None:
+            condition = msgspec.to_builtins(entry.manifest.condition)
+            rest = tuple(sorted((name, str(value)) for name, value in condition.items() if name != varied))
+            key = (entry.manifest.model, entry.manifest.task, rest)
+            found.setdefault(key, []).append(Point(x, entry, note(entry) if note else ""))
+    labels = _unlike([key[0] for key in found], list(found.values()))
+    return [_curve(label, points) for label, points in zip(labels, found.values(), strict=True)]
+
+
+def _unlike(models: list[str], points: Sequence[list[Point]]) -> list[str]:
+    """The models' short names, and where two would be the same, the label of the curve's first run instead."""
+    short = short_models(models)
+    return [
+        one_line(short[model] if models.count(model) == 1 else found[0].entry.label, 44)
+        for model, found in zip(models, points, strict=True)
+    ]
+
+
+def _curve(label: str, points: list[Point]) -> Curve:
+    return Curve(label, tuple(sorted(points, key=lambda point: (point.x, point.entry.label))))
+
+
+def _panel(key: str, title: str, axis: str, message: str, curves: list[Curve]) -> Curves | None:
+    """The panel, or None when all runs stand at one place; a curve takes two places, and only so many have colours."""
+    if len({point.x for curve in curves for point in curve.points}) < 2:
+        return None
+    joined = [curve for curve in curves if len({point.x for point in curve.points}) > 1][: len(COLOURS)]
+    alone = tuple(point for curve in curves if curve not in joined for point in curve.points)
+    return Curves(key, title, axis, message, tuple(joined), alone)
+
+
+def _only_curves(panel: Curves) -> Curves | None:
+    """The panel without runs that stand alone: at one place of such an axis they say nothing."""
+    return panel._replace(alone=()) if panel.curves else None
+
+
+def _effort_place(entry: Entry) -> float | None:
+    effort = entry.manifest.condition.effort
+    return None if effort is None else float(EFFORTS.index(effort))
+
+
+def _family(model: str) -> str:
+    """The model's name up to its size."""
+    family = re.split(r"[-_ /]?\d+(?:\.\d+)?[bm]\b", model, maxsplit=1, flags=re.IGNORECASE)[0]
+    return family or model
+
+
+def _table(panel: Curves) -> Table:
+    def place(x: float) -> str:
+        if panel.ticks:
+            return panel.ticks[int(x)]
+        return f"{x * 100:g}" if panel.key == "share" else f"{x:,.4g}"
+
+    rows = tuple((point.entry.label, place(point.x), percent(point.entry.accuracy)) for point in panel.points)
+    return Table(("Run", panel.axis.capitalize(), "Accuracy (95 % interval)"), rows, frozenset({1, 2}))

@@ -1,0 +1,100 @@
+"""The overview of a benchmark in one figure: accuracy by model above; share of images, effort and size below."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from medthink.core.errors import UsageError
+from medthink.report.entries import Entry, Group, ends_of, value_of
+from medthink.report.figures.accuracy import chance
+from medthink.report.figures.curves import (
+    Curves,
+    draw_curves,
+    effort_curves,
+    share_curves,
+    size_curves,
+    token_curves,
+)
+from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
+from medthink.report.markup import one_line
+from medthink.report.tables import Table
+from medthink.scoring.scores import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class _Panels(NamedTuple):
+    present: tuple[Curves, ...]
+    missing: tuple[str, ...]
+
+
+def overview_drawing(groups: list[Group]) -> Drawing:
+    """The figure of the largest blind group that has letters; what is left out is said below it."""
+    lettered = [group for group in groups if group.lettered]
+    if not lettered:
+        raise UsageError("no run here answered by letter, so there is no overview", remedy="leave --figure out")
+    group = next((group for group in lettered if group.kind == "blind"), lettered[0])
+    entries = list(group.unhindered)
+    panels = _find_panels(group)
+    note = _note(groups, group, entries, panels)
+
+    def draw(figure: "Figure") -> None:
+        rows: Any = figure.subfigures(2, 1, height_ratios=(1.25, 1)) if panels.present else [figure]
+        _draw_models(rows[0].subplots(), group, entries)
+        if panels.present:
+            below = rows[1].subplots(1, len(panels.present), squeeze=False)[0]
+            for letter, axes, panel in zip("bcd", below, panels.present, strict=False):
+                draw_curves(axes, panel)
+                axes.set_title(f"{letter}  {panel.short_title}", fontsize=8)
+                if len(panel.curves) > 1:
+                    axes.legend(fontsize=5.5, handlelength=1.4, loc="lower right")
+        if note:
+            figure.supxlabel(note, fontsize=6, color=SOFT, x=0.01, ha="left")
+
+    rows = tuple((entry.label, percent(entry.accuracy)) for entry in entries)
+    message = f"{group.title}. {note}".strip()
+    height = 5.6 if panels.present else 3.2
+    table = Table(("Run", "Accuracy (95 % interval)"), rows, frozenset({1}))
+    return Drawing("overview", "Overview", message, draw, height, table, width=7.6)
+
+
+def _find_panels(group: Group) -> _Panels:
+    wanted = (
+        ("share of images", share_curves(group)),
+        ("effort or output tokens", token_curves(group) or effort_curves(group)),
+        ("model size", size_curves(group)),
+    )
+    present = tuple(panel for _, panel in wanted if panel is not None)
+    return _Panels(present, tuple(name for name, panel in wanted if panel is None))
+
+
+def _note(groups: list[Group], group: Group, entries: list[Entry], panels: _Panels) -> str:
+    notes = []
+    if panels.missing:
+        notes.append(f"Left out for want of runs that vary in it: {', '.join(panels.missing)}.")
+    if len(entries) < len(group.lettered):
+        notes.append("Panels a, c and d have the runs that saw all of each case.")
+    others = sum(len(other.entries) for other in groups) - len(group.lettered)
+    if others:
+        notes.append(f"{others} {'run' if others == 1 else 'runs'} of other groups or without letters are not drawn.")
+    return " ".join(notes)
+
+
+def _draw_models(axes: "Axes", group: Group, entries: list[Entry]) -> None:
+    for place, entry in enumerate(entries):
+        value = value_of(entry.accuracy)
+        axes.bar([place], [value or 0], 0.7, color=COLOURS[0], alpha=0.85)
+        if ends := ends_of(entry.accuracy):
+            axes.plot((place, place), ends, color=INK, linewidth=0.9)
+        if value is not None:
+            top = ends[1] if ends else value
+            axes.annotate(
+                f"{value * 100:.1f}", (place, top), (0, 2), textcoords="offset points", ha="center", fontsize=6
+            )
+    axes.axhline(chance(group), color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
+    labels = [one_line(entry.label, 34) for entry in entries]
+    axes.set_xticks(range(len(entries)), labels, rotation=38, ha="right", rotation_mode="anchor", fontsize=6)
+    axes.set(ylabel="accuracy (%)", title=f"a  Accuracy by model, {group.n_cases:,} cases (dashed: chance)")
+    axes.set_xlim(-0.6, max(len(entries), 6) - 0.4)
+    axes.grid(axis="x", visible=False)
+    percent_axis(axes, along="y")

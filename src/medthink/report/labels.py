@@ -1,0 +1,98 @@
+"""What a run is called: its model, and what tells it from the other runs beside it."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medthink.report.markup import one_line
+from medthink.runs.manifest import Manifest
+from medthink.workflow.condition import Condition
+from medthink.workflow.tasks import default_condition
+
+_LONGEST = 60
+# Providers that say what kind of thing the model is.
+_TELLING = ("baseline/", "replay/")
+# A number with b or m that no letter or digit touches: "27b", "0.8B", "270m"; "a3b" is the active part, "8x7b" no sum.
+_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])", re.IGNORECASE)
+_FEWEST_MILLIONS = 20
+_YES_NO = {
+    "swap_images": ("swapped images", "own images"),
+    "show_history": ("history", "no history"),
+    "show_options": ("options", "no options"),
+    "single_call": ("single call", "several calls"),
+    "use_schema": ("schema", "no schema"),
+}
+_NAMES = {"image_max_side": "side ≤", "image_max_bytes": "bytes ≤", "max_tokens": "max tokens"}
+
+
+def model_size(model: str) -> float | None:
+    """The number of parameters in billions that the name states, or None; of a mixture, all experts together."""
+    stated = [(float(number), unit.lower()) for number, unit in _SIZE.findall(model)]
+    billions = [number for number, unit in stated if unit == "b" and number > 0]
+    # A small number of m is the length of a context ("1m"), not a size.
+    millions = [number / 1000 for number, unit in stated if unit == "m" and number >= _FEWEST_MILLIONS]
+    return next(iter(billions + millions), None)
+
+
+def run_names(paths: Sequence[Path]) -> list[str]:
+    """The shortest ends of the paths that tell them apart."""
+    whole = [path.resolve().parts for path in paths]
+    for length in range(1, max(map(len, whole), default=1) + 1):
+        names = ["/".join(parts[-length:]) for parts in whole]
+        if len(set(names)) == len(set(whole)):
+            break
+    return names
+
+
+def run_labels(manifests: Sequence[Manifest], names: Sequence[str]) -> list[str]:
+    """A label for every run: the model, then task and condition where runs of that model differ in them."""
+    models = short_models([manifest.model for manifest in manifests])
+    labels = []
+    for manifest in manifests:
+        same = [other for other in manifests if other.model == manifest.model]
+        labels.append(one_line(" · ".join([models[manifest.model], *_distinctions(manifest, same)]), _LONGEST))
+    counts = Counter(labels)
+    return [
+        label if counts[label] == 1 else one_line(f"{label} ({name})", _LONGEST + 30)
+        for label, name in zip(labels, names, strict=True)
+    ]
+
+
+def short_models(models: Sequence[str]) -> dict[str, str]:
+    """Models by their own names, the provider left out where that leaves no two alike."""
+    bare = {model: model if model.startswith(_TELLING) else model.partition("/")[2] or model for model in models}
+    counts = Counter(bare.values())
+    return {model: name if counts[name] == 1 else model for model, name in bare.items()}
+
+
+def _distinctions(manifest: Manifest, same: list[Manifest]) -> list[str]:
+    words = [manifest.task] if _is_task_said(manifest, same) else []
+    # Tasks bring conditions of their own; only what differs within the task is worth a word.
+    within = [other.condition for other in same if other.task == manifest.task]
+    for field in msgspec.structs.fields(Condition):
+        value = getattr(manifest.condition, field.name)
+        differs = len({getattr(condition, field.name) for condition in within}) > 1
+        # The usual goes without saying, but for the share of images, which is a number on a scale.
+        if differs and (field.name == "image_share" or value != getattr(default_condition(manifest.task), field.name)):
+            words.append(_say(field.name, value))
+    return words
+
+
+def _is_task_said(manifest: Manifest, same: list[Manifest]) -> bool:
+    """A discussion is always said to be one; the tasks that end in a letter, where there are several."""
+    return manifest.task == "discussion" or len({other.task for other in same} - {"discussion"}) > 1
+
+
+def _say(field: str, value: Any) -> str:
+    if field in _YES_NO:
+        return _YES_NO[field][0 if value else 1]
+    if field == "image_share":
+        return f"{value * 100:g} % images"
+    if field in ("findings", "summary"):
+        return f"{value} {field}"
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{_NAMES.get(field, field.replace('_', ' '))} {shown}"

@@ -1,0 +1,61 @@
+"""HTML built from values: whatever is not markup already is escaped on its way in."""
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+# Controls but tab and newline, what turns the direction of writing, and halves of characters: none can be shown.
+_UNSHOWABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_VOID = frozenset({"img"})
+
+
+class Markup(str):
+    """Text that is HTML already; only this module, the template and the drawn figures make it."""
+
+    __slots__ = ()
+
+
+def clean(text: str) -> str:
+    """The text with a replacement mark for every character that cannot be shown."""
+    return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str, longest: int = 80) -> str:
+    """The text cleaned, on one line, cut where it grows too long."""
+    flat = " ".join(clean(text).split())
+    return flat if len(flat) <= longest else flat[: longest - 1].rstrip() + "…"
+
+
+def tag(name: str, *children: str, **attributes: str | int | None) -> Markup:
+    """An element; plain children and every attribute's value are escaped, an attribute of None is left out.
+
+    `class_="wide"` and `aria_label="…"` are written as `class` and `aria-label`.
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(clean(str(value)))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[str]) -> Markup:
+    """The children one after the other, plain ones escaped."""
+    return Markup("".join(child if isinstance(child, Markup) else escape(clean(child)) for child in children))
+
+
+def fold(summary: str, *children: str, class_: str | None = None) -> Markup:
+    """Content behind a line that opens it."""
+    return tag("details", tag("summary", summary), *children, class_=class_)
+
+
+def paragraphs(text: str, longest: int = 4000) -> Markup:
+    """A text as written, its line breaks kept; what runs on for ever is cut, and by how much is said."""
+    if not text.strip():
+        return tag("p", "–", class_="text")
+    if len(text) <= longest:
+        return tag("p", text, class_="text")
+    rest = tag("i", f" … {len(text) - longest:,} more characters in the run's own file")
+    return tag("p", text[:longest], rest, class_="text")

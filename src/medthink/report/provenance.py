@@ -1,0 +1,41 @@
+"""How the runs were made: conditions, fingerprints, prompt versions, and the command to make each again."""
+
+from collections.abc import Iterator, Sequence
+
+from medthink import __version__
+from medthink.report.command import reproduction_command
+from medthink.report.entries import Entry
+from medthink.report.markup import Markup, fold, joined, tag
+from medthink.scoring.scores import SCORER_VERSION
+
+
+def provenance_markup(entries: Sequence[Entry]) -> Markup:
+    """A fold for every run."""
+    return joined(_run_markup(entry) for entry in entries)
+
+
+def _run_markup(entry: Entry) -> Markup:
+    pairs = [part for name, value in _facts(entry) for part in (tag("dt", name), tag("dd", value))]
+    command = tag("pre", tag("code", reproduction_command(entry.manifest, entry.name)), tabindex=0)
+    notes = tag("ul", *(tag("li", note) for note in entry.scores.notes)) if entry.scores.notes else Markup("")
+    head = joined((tag("b", entry.label), tag("span", f" {entry.name}", class_="soft")))
+    return fold(head, command, notes, tag("dl", *pairs), class_="run")
+
+
+def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
+    manifest, origin = entry.manifest, entry.scores.origin
+    yield "Model", manifest.model
+    yield "Reported by the provider as", ", ".join(origin.reported_models) or "–"
+    yield "Task", manifest.task
+    yield "Condition", manifest.condition_label
+    yield "Condition's digest", manifest.condition.digest()
+    yield "Benchmark's fingerprint", manifest.fingerprint
+    yield "of its texts alone", manifest.text_fingerprint
+    yield "Split", manifest.selection.split
+    for kind, version in manifest.prompts.items():
+        yield f"Prompt “{kind}”, version", version
+    yield "Begun", manifest.created_at
+    if manifest.progress and manifest.progress.last_call_at:
+        yield "Last call", manifest.progress.last_call_at
+    yield "Made with", f"medthink {manifest.package}"
+    yield "Scored with", f"medthink {__version__}, scorer {SCORER_VERSION}"

@@ -1,0 +1,161 @@
+"""Tables as plain cells: the same rows on the page, under a figure and in a paper."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from medthink.metrics.usage import UsageSummary
+from medthink.report.entries import Entry, Group, answer_pairs
+from medthink.report.markup import Markup, tag
+from medthink.scoring.scores import MetricScore, Scores, number, percent
+from medthink.stats.estimate import Measured, Undefined
+
+STEP_NAMES = {"findings": "Step 1: findings", "summary": "Step 2: summary", "discussion": "Discussion"}
+STEP_METRICS = ("section_coverage", "rouge1", "rougeL", "finding_f1", "finding_conflicts")
+METRIC_NAMES = {
+    "section_coverage": "Section coverage",
+    "rouge1": "ROUGE-1",
+    "rougeL": "ROUGE-L",
+    "finding_f1": "Finding F1",
+    "finding_conflicts": "Conflicts",
+}
+
+
+class Table(NamedTuple):
+    """Column names and rows of text; columns whose index is in `numeric` are aligned as numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[int] = frozenset()
+
+
+def table_markup(table: Table, *, name: str) -> Markup:
+    """The table in a box of its own that scrolls when it is too wide; the first cell of a row heads it."""
+    head = tag("tr", *(tag("th", cell, scope="col", class_=_align(table, i)) for i, cell in enumerate(table.columns)))
+    rows = (
+        tag(
+            "tr",
+            tag("th", row[0], scope="row"),
+            *(tag("td", cell, class_=_align(table, i)) for i, cell in enumerate(row) if i),
+        )
+        for row in table.rows
+    )
+    body = tag("table", tag("thead", head), tag("tbody", *rows))
+    return tag("div", body, class_="box", role="region", aria_label=name, tabindex=0)
+
+
+def headline_table(group: Group) -> Table:
+    """One row a run: accuracy over all cases, rank range, what could not be read, what it took.
+
+    Columns that would say nothing (accuracy of those answered, when all were) are left out.
+    """
+    places = {entry.label: place for entry, place in group.ranked()}
+    rows = []
+    for entry, answers in answer_pairs(group.entries):
+        place = places.get(entry.label)
+        rows.append(
+            (
+                entry.label,
+                percent(answers.accuracy),
+                rank_range(place.rank, place.worst) if place else "–",
+                str(place.group) if place else "–",
+                f"{answers.n_predictions:,}",
+                states_text(answers.states),
+                percent(answers.accuracy_answered),
+                *usage_cells(entry),
+            )
+        )
+    columns = ("Run", "Accuracy (95 % interval)", "Rank", "Tie group", "n", "No letter", "Of those answered")
+    table = Table((*columns, "Output tokens a case", "Cost"), tuple(rows), frozenset({1, 2, 3, 4, 6, 7, 8}))
+    idle = {2, 3} if group.ranking is None else set()
+    if all(row[5] == "–" for row in rows):
+        idle |= {6}
+    if all(row[7] == "–" for row in rows):
+        idle |= {7}
+    return without_columns(table, idle)
+
+
+def steps_table(entries: Sequence[Entry]) -> Table | None:
+    """One row a run and step with the metrics that apply; None when no run wrote any."""
+    rows = []
+    written = [(entry, step) for entry in entries for step in entry.scores.steps]
+    for name in STEP_NAMES:
+        for entry, step in (pair for pair in written if pair[1].step == name):
+            found = {metric.metric: metric for metric in step.metrics}
+            cells = (_metric_text(found.get(metric)) for metric in STEP_METRICS)
+            scored, rest = step.states.get("ok", 0), sum(step.states.values()) - step.states.get("ok", 0)
+            rows.append((entry.label, STEP_NAMES[step.step], f"{scored:,}", f"{rest:,}", *cells))
+    if not rows:
+        return None
+    columns = ("Run", "Text", "Scored", "Without score", *(METRIC_NAMES[name] for name in STEP_METRICS))
+    table = Table(columns, tuple(rows), frozenset(range(2, len(columns))))
+    return without_columns(table, {i for i in range(4, len(columns)) if all(row[i] == "–" for row in rows)})
+
+
+def without_columns(table: Table, idle: set[int]) -> Table:
+    """The table without these columns."""
+    kept = [i for i in range(len(table.columns)) if i not in idle]
+    return Table(
+        columns=tuple(table.columns[i] for i in kept),
+        rows=tuple(tuple(row[i] for i in kept) for row in table.rows),
+        numeric=frozenset(place for place, i in enumerate(kept) if i in table.numeric),
+    )
+
+
+def metric_value(scores: Scores, step: str, metric: str) -> Measured | None:
+    """One metric of one step."""
+    found = (one.value for part in scores.steps if part.step == step for one in part.metrics if one.metric == metric)
+    return next(found, None)
+
+
+def rank_range(rank: int, worst: int) -> str:
+    """`2–5`, or `1` for a rank that is certain."""
+    return str(rank) if rank == worst else f"{rank}–{worst}"
+
+
+def states_text(states: dict[str, int]) -> str:
+    """The predictions that are not ok, by state; a dash when all are."""
+    return ", ".join(f"{count:,} {state}" for state, count in states.items() if state != "ok" and count) or "–"
+
+
+def usage_cells(entry: Entry) -> Iterator[str]:
+    """Output tokens a case and cost; a dash where nobody counted or knows the price."""
+    tokens = tokens_per_case(entry)
+    yield "–" if tokens is None else f"{tokens:,.0f}"
+    yield cost_text(entry.scores.usage)
+
+
+def tokens_per_case(entry: Entry) -> float | None:
+    """Mean output tokens of a case, thinking included; None where a provider did not count or nothing was written."""
+    usage = entry.scores.usage
+    if usage is None or not usage.output_tokens.value:
+        return None
+    return usage.output_tokens.value / len(entry.material.predictions)
+
+
+def cost_text(usage: UsageSummary | None) -> str:
+    """The cost in US dollars; when a price is not known, what is known and that it is not all."""
+    if usage is None:
+        return "–"
+    if usage.cost_usd.value is not None:
+        return money(usage.cost_usd.value)
+    return f"over {money(usage.cost_usd.known)}" if usage.cost_usd.known else "not known"
+
+
+def money(usd: float) -> str:
+    """`$12.30`; small sums with the digits that say something."""
+    return "$0" if usd == 0 else f"${usd:,.2f}" if usd >= 0.1 else f"${usd:.2g}"
+
+
+def _metric_text(metric: MetricScore | None) -> str:
+    if metric is None:
+        return "–"
+    if metric.not_computed:
+        return f"not computed: {metric.not_computed}"
+    # Why there is no interval would make the column too wide; `scores.json` has the reason.
+    if isinstance(metric.value, Undefined) and metric.value.value is not None:
+        return f"{metric.value.value:.3f} (no interval)"
+    return number(metric.value)
+
+
+def _align(table: Table, index: int) -> str | None:
+    return "number" if index in table.numeric else None

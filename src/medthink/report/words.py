@@ -1,0 +1,119 @@
+"""The summary in words: what was run, what came out, what can and cannot be told apart, what it took."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from medthink.report.entries import Group, answer_pairs
+from medthink.report.figures.accuracy import chance
+from medthink.report.tables import money, rank_range
+from medthink.scoring.scores import percent
+from medthink.stats.estimate import Undefined
+from medthink.stats.power import minimum_detectable_difference
+
+_MOST_NAMES = 4
+
+
+def summarise_group(group: Group) -> list[str]:
+    """The group in a few sentences."""
+    sentences = [_what_was_run(group), _headline(group), _told_apart(group), _resolution(group)]
+    return [sentence for sentence in (*sentences, _states(group), _cost(group)) if sentence]
+
+
+def name_some(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    if len(names) > _MOST_NAMES + 1:
+        return f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def count_of(number: int, one: str, many: str = "") -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _what_was_run(group: Group) -> str:
+    models = sorted({entry.manifest.model for entry in group.entries})
+    tasks = sorted({entry.manifest.task for entry in group.entries})
+    cue = " An expert's words were shown to the model." if group.kind == "expert-cued" else ""
+    return (
+        f"{count_of(len(group.entries), 'run')} of {count_of(len(models), 'model')} ({name_some(models)}), "
+        f"{'task' if len(tasks) == 1 else 'tasks'} {name_some(tasks)}, {'all ' if len(group.entries) > 1 else ''}on "
+        f"{'the same ' if len(group.entries) > 1 else ''}{count_of(group.n_cases, 'case')}.{cue}"
+    )
+
+
+def _headline(group: Group) -> str:
+    scored = list(answer_pairs(group.entries))
+    if not scored:
+        return "No run answered by letter, so there is no accuracy."
+    entry, answers = scored[0]
+    lead = "Accuracy" if len(scored) == 1 else f"The highest accuracy is that of {entry.label}"
+    verb = " is " if len(scored) == 1 else ": "
+    right = f"{lead}{verb}{percent(answers.accuracy)} of {count_of(answers.n_predictions, 'prediction')}"
+    return f"{right}; guessing gets {chance(group) * 100:.0f} %."
+
+
+def _told_apart(group: Group) -> str:
+    ranked = list(group.ranked())
+    if not ranked:
+        return ""
+    leaders = [entry.label for entry, place in ranked if place.group == 1]
+    groups = max(place.group for _, place in ranked)
+    best = ranked[0][1]
+    if groups == 1:
+        return (
+            f"These cases do not tell the {len(ranked)} runs apart: all are in one tie group, and no rank is certain."
+        )
+    if len(leaders) == 1:
+        return f"It stands alone: every other run is worse beyond chance (rank {rank_range(best.rank, best.worst)})."
+    tied = name_some(leaders[1:])
+    return (
+        f"It cannot be told from {tied}; its rank lies within {rank_range(best.rank, best.worst)} of {len(ranked)}. "
+        f"The {len(ranked)} runs fall into {groups} tie groups."
+    )
+
+
+def _resolution(group: Group) -> str:
+    """What difference these cases can show, at the disagreement that the leader and the others have."""
+    if group.ranking is None:
+        return ""
+    leader, *others = ([one.right for one in entry.scores.cases] for entry in group.lettered)
+    shares = sorted(sum(a != b for a, b in zip(leader, other, strict=True)) / len(leader) for other in others)
+    typical = shares[len(shares) // 2]
+    if not typical:
+        return ""
+    found = minimum_detectable_difference(n=group.n_cases, discordance=typical)
+    if isinstance(found, Undefined):
+        return f"{count_of(group.n_cases, 'case')} are too few to show any difference between runs like these."
+    return (
+        f"With {count_of(group.n_cases, 'case')}, two runs that disagree on {typical * 100:.0f} % of them must differ "
+        f"by about {found.difference * 100:.1f} points to be told apart four times in five."
+    )
+
+
+def _states(group: Group) -> str:
+    totals: Counter[str] = Counter()
+    for _, answers in answer_pairs(group.entries):
+        totals.update(answers.states)
+    missing = {state: count for state, count in totals.items() if state != "ok" and count}
+    if not totals:
+        return ""
+    if not missing:
+        return f"All {sum(totals.values()):,} predictions have a letter."
+    parts = name_some([f"{count:,} {state}" for state, count in missing.items()])
+    return (
+        f"{sum(missing.values()):,} of {sum(totals.values()):,} predictions have no letter ({parts}): they count as "
+        "wrong, and the table shows them."
+    )
+
+
+def _cost(group: Group) -> str:
+    known = [usage.cost_usd for entry in group.entries if (usage := entry.scores.usage)]
+    complete = [total.value for total in known if total.value is not None]
+    calls = sum(entry.scores.usage.calls for entry in group.entries if entry.scores.usage)
+    unknown = len(group.entries) - len(complete)
+    spent = sum(complete)
+    if unknown == len(group.entries):
+        return f"{count_of(calls, 'call')}; what they cost is not known."
+    rest = f"; the cost of {count_of(unknown, 'run')} is not known" if unknown else ""
+    return f"{count_of(calls, 'call')} for {money(spent) if spent else 'no money'}{rest}."

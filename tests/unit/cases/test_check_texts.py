@@ -52,6 +52,18 @@ def test_one_split_has_no_match_and_no_text_no_problem() -> None:
     assert list(finder.matches()) == []
 
 
+def test_many_equal_texts_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    compare = NearlyIdentical._compare
+    monkeypatch.setattr(NearlyIdentical, "_compare", lambda *pair: compared.append(pair) or compare(*pair))
+    finder = NearlyIdentical()
+    for number in range(600):
+        finder.add("train" if number < 300 else "test", ["not", "available"])
+    matches = list(finder.matches())
+    assert [(match.first, match.second) for match in matches] == [(0, number) for number in range(300, 600)]
+    assert len(compared) < 3 * 600
+
+
 def test_empty_texts_are_never_alike() -> None:
     finder = NearlyIdentical()
     finder.add("train", [])

@@ -79,7 +79,7 @@ def _check_options(case: Case) -> Iterator[Finding]:
     options = case.question.options
     if options.keys() != _LETTERS:
         yield Finding("options-not-five", "options", f"letters: {', '.join(sorted(options)) or 'none'}")
-    texts = [" ".join(text.casefold().split()) for text in options.values()]
+    texts = [text.casefold().strip() for text in options.values()]
     for letter, text in zip(options, texts, strict=True):
         if not text:
             yield Finding("option-empty", f"options.{letter}", "empty")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from medthink.baselines.pictures import Vector, describe, describe_readable
+from medthink.baselines.topics import fit_topics
 from medthink.baselines.words import words_of
 from medthink.cases.case import Case, Image
 from medthink.core.digest import seed_from
@@ -87,15 +88,13 @@ def _gather(cases: Sequence[Case]) -> list[_Leaf]:
 
 def _topics_of(captions: list[str]) -> Vector:
     """Captions as points: words and word pairs, weighed by rarity, projected to a few directions."""
-    from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     rare = 2 if len(captions) >= 50 else 1
     counted = TfidfVectorizer(
         ngram_range=(1, 2), min_df=rare, max_features=8000, sublinear_tf=True, token_pattern=r"[^\W\d_]{2,}"
     ).fit_transform(captions)
-    topics = min(_TOPICS, min(counted.shape) - 1)
-    placed: Vector = TruncatedSVD(topics, random_state=0).fit_transform(counted) if topics > 0 else counted.toarray()
+    placed: Vector = fit_topics(counted, _TOPICS)[1]
     return placed.astype(np.float32)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medthink.baselines.passages import Passage, passages_of
+from medthink.baselines.topics import fit_topics
 from medthink.baselines.words import normalise
 from medthink.cases.case import Case
 
@@ -113,13 +114,8 @@ class Seen:
     """What was seen in each case, as a place among a few hundred topics."""
 
     def __init__(self, texts: list[str]) -> None:
-        from sklearn.decomposition import TruncatedSVD
-
         self._terms = _vectorizer()
-        counted = self._terms.fit_transform(texts)
-        topics = max(1, min(_TOPICS, min(counted.shape) - 1))
-        self._topics = TruncatedSVD(topics, random_state=0)
-        placed = self._topics.fit_transform(counted)
+        self._topics, placed = fit_topics(self._terms.fit_transform(texts), _TOPICS)
         self._mean: Row = placed.mean(axis=0)
         self.places: Row = placed - self._mean
 

@@ -10,6 +10,7 @@ from medthink.cli.show import console, print_json, short_names, table
 from medthink.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import MetricScore, Scores, TextScores
 
 
@@ -18,8 +19,26 @@ if TYPE_CHECKING:
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the run found it.")
 @click.option("--split", default="test", show_default=True, help="For a file of predictions: the split it is about.")
 @click.option("--slices", is_flag=True, help="Show accuracy by slice.")
+@click.option("--radcliq", is_flag=True, help="Also compute RadCliQ (extra: radcliq).")
+@click.option("--weights", type=click.Path(path_type=Path), metavar="DIR", help="RadCliQ: the folder of weights.")
+@click.option("--download", is_flag=True, help="RadCliQ: fetch weights that are not there.")
+@click.option("--components", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: components from a file.")
+@click.option(
+    "--annotations", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: RadGraph's, from a file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool) -> None:
+def score(
+    runs: tuple[Path, ...],
+    data: Path | None,
+    split: str,
+    slices: bool,
+    radcliq: bool,
+    weights: Path | None,
+    download: bool,
+    components: Path | None,
+    annotations: Path | None,
+    as_json: bool,
+) -> None:
     """Score RUNS (folders of `medthink run`, or one .jsonl in the submission format) against the references.
 
     Nothing is asked of any model, and the same run gives the same bytes. A run's scores are kept in its scores.json.
@@ -28,9 +47,12 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     Example: medthink score runs/retrieval --slices
     Example: medthink score predictions.jsonl --data bench/
     """
+    from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import to_plain
 
-    scored = [_score(path, data, split) for path in runs]
+    options = RadCliQOptions(weights=weights, download=download, components=components, annotations=annotations)
+    is_wanted = radcliq or options != RadCliQOptions()
+    scored = [_score(path, data, split, options if is_wanted else None) for path in runs]
     if as_json:
         print_json([to_plain(one) for one in scored])
         return
@@ -48,16 +70,16 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
             out.print(f"{one.origin.name}: {note}")
 
 
-def _score(path: Path, data: Path | None, split: str) -> "Scores":
+def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions | None") -> "Scores":
     from medthink.scoring.material import load_submission
     from medthink.scoring.score import score as score_material
     from medthink.scoring.score import score_run
 
     if path.is_dir():
-        return score_run(path, data)
+        return score_run(path, data, radcliq=radcliq)
     if data is None:
         raise UsageError(f"{path} is a file of predictions: what is it about?", remedy="give the benchmark by --data")
-    return score_material(load_submission(path, data, split))
+    return score_material(load_submission(path, data, split), radcliq=radcliq)
 
 
 def _show_headlines(scored: "list[Scores]") -> None:

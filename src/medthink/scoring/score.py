@@ -12,18 +12,20 @@ from medthink.metrics.usage import CallUsage, UsageSummary, summarise_usage
 from medthink.runs.records import Records
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run
+from medthink.scoring.pairs import discussion_pairs, finding_pairs, summary_pairs
+from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.scores import Origin, Scores, TextScores, to_plain
-from medthink.scoring.texts import discussion_pairs, finding_pairs, score_coverage, score_texts, summary_pairs
+from medthink.scoring.texts import score_coverage, score_texts
 
 
-def score_run(path: Path, data: Path | None = None) -> Scores:
+def score_run(path: Path, data: Path | None = None, *, radcliq: RadCliQOptions | None = None) -> Scores:
     """Score a run and leave `scores.json` in its folder."""
-    scores = score(load_run(path, data), usage=_usage(path))
+    scores = score(load_run(path, data), usage=_usage(path), radcliq=radcliq)
     write_json(path / "scores.json", to_plain(scores))
     return scores
 
 
-def score(material: Material, *, usage: UsageSummary | None = None) -> Scores:
+def score(material: Material, *, usage: UsageSummary | None = None, radcliq: RadCliQOptions | None = None) -> Scores:
     """Everything that can be said of these predictions without asking anybody."""
     has_letters = material.task != "discussion" and material.has_options
     cases = score_cases(material) if has_letters else ()
@@ -31,7 +33,7 @@ def score(material: Material, *, usage: UsageSummary | None = None) -> Scores:
         package=__version__,
         origin=_origin(material),
         answers=score_answers(material) if has_letters else None,
-        steps=_score_steps(material),
+        steps=_score_steps(material, radcliq),
         slices=score_slices(material.cases, cases),
         usage=usage,
         notes=_notes(material),
@@ -39,7 +41,7 @@ def score(material: Material, *, usage: UsageSummary | None = None) -> Scores:
     )
 
 
-def _score_steps(material: Material) -> tuple[TextScores, ...]:
+def _score_steps(material: Material, radcliq: RadCliQOptions | None) -> tuple[TextScores, ...]:
     # The same references give the same draws, whichever model wrote and in whichever order its lines stand.
     rng = np.random.default_rng(seed_from("scoring", material.text_fingerprint))
     if material.task == "discussion":
@@ -48,9 +50,9 @@ def _score_steps(material: Material) -> tuple[TextScores, ...]:
         return (msgspec.structs.replace(scored, metrics=(coverage, *scored.metrics)),)
     steps = []
     if _wrote(material, "findings"):
-        steps.append(score_texts("findings", finding_pairs(material), rng=rng))
+        steps.append(score_texts("findings", finding_pairs(material), rng=rng, radcliq=radcliq))
     if _wrote(material, "summary"):
-        steps.append(score_texts("summary", summary_pairs(material), rng=rng))
+        steps.append(score_texts("summary", summary_pairs(material), rng=rng, radcliq=radcliq))
     return tuple(steps)
 
 

@@ -5,81 +5,42 @@ interval is a bootstrap over cases.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from medthink.metrics.aggregate import mean_by_group
 from medthink.metrics.bleu import bleu2
-from medthink.metrics.discussion import SECTIONS, section_coverage, split_discussion
+from medthink.metrics.discussion import section_coverage
 from medthink.metrics.findings.agreement import compare_findings
 from medthink.metrics.registry import METRICS
 from medthink.metrics.rouge import KINDS, Rouge
 from medthink.metrics.spelling import normalise_spelling
 from medthink.scoring.material import Material
+from medthink.scoring.pairs import Columns, Pair
+from medthink.scoring.radcliq import NAMES, RadCliQOptions, radcliq_columns
 from medthink.scoring.scores import MetricScore, TextScores
 from medthink.stats.bootstrap import replicate_interval, resample_totals
 from medthink.stats.estimate import Measured, Undefined
-
-PairState = Literal["ok", "missing", "empty", "extra", "no reference"]
-Columns = dict[str, list[float | None]]
 
 LEVEL = 0.95
 RESAMPLES = 10_000
 
 
-class Pair(NamedTuple):
-    """One written text beside the expert's; `group` is the modality it is about, or a section's name."""
-
-    case: int
-    state: PairState
-    reference: str
-    candidate: str
-    group: str
-
-
-def finding_pairs(material: Material) -> Iterator[Pair]:
-    """Step 1: every image's finding beside its caption; an image without one is `missing`."""
-    for one in material.predictions:
-        case = material.cases[one.case]
-        captions = {
-            image.slot: (known.caption, known.modality)
-            for image, known in zip(case.question.images, case.reference.images, strict=True)
-        }
-        written = (one.prediction_twi and one.prediction_twi.step1_per_image_findings) or ()
-        for place, slot in enumerate(one.slots):
-            caption, modality = captions[slot]
-            yield _pair(one.case, caption, written[place] if place < len(written) else None, modality)
-        for text in written[len(one.slots) :]:
-            yield Pair(one.case, "extra", "", text or "", "")
-
-
-def summary_pairs(material: Material) -> Iterator[Pair]:
-    """Step 2: the summary beside the expert's integrated findings."""
-    for one in material.predictions:
-        written = one.prediction_twi.step2_integrated_summary if one.prediction_twi else None
-        yield _pair(one.case, material.cases[one.case].reference.findings, written, "")
-
-
-def discussion_pairs(material: Material) -> Iterator[Pair]:
-    """The discussion, section by section."""
-    for one in material.predictions:
-        sections = split_discussion(material.cases[one.case].reference.discussion).sections
-        for section in SECTIONS:
-            yield _pair(one.case, sections.get(section, ""), (one.discussion or {}).get(section), section)
-
-
-def score_texts(step: str, pairs: Iterable[Pair], *, rng: np.random.Generator) -> TextScores:
-    """Every offline text metric over the pairs that are ok, and how many are not."""
+def score_texts(
+    step: str, pairs: Iterable[Pair], *, rng: np.random.Generator, radcliq: RadCliQOptions | None = None
+) -> TextScores:
+    """Every text metric over the pairs that are ok, and how many are not."""
     listed = list(pairs)
     usable = [pair for pair in listed if pair.state == "ok"]
     columns = text_columns([pair.reference for pair in usable], [pair.candidate for pair in usable])
+    composites, reason = radcliq_columns(usable, radcliq)
+    columns |= composites
     groups = sorted({pair.group for pair in usable if pair.group})
     return TextScores(
         step=step,
         states=dict(sorted(Counter(pair.state for pair in listed).items())),
-        metrics=_mean_scores(columns, [pair.case for pair in usable], rng=rng),
+        metrics=_mean_scores(columns, [pair.case for pair in usable], rng=rng) + _not_computed(reason),
         by_group={group: _score_group(columns, usable, group, rng=rng) for group in groups},
     )
 
@@ -122,15 +83,13 @@ def case_means(columns: Columns, cases: Sequence[int]) -> dict[str, dict[int, fl
     }
 
 
-def _pair(case: int, reference: str, candidate: str | None, group: str) -> Pair:
-    state: PairState = "ok"
-    if not reference.strip():
-        state = "no reference"
-    elif candidate is None:
-        state = "missing"
-    elif not candidate.strip():
-        state = "empty"
-    return Pair(case, state, reference, candidate or "", group)
+def _not_computed(reason: str) -> tuple[MetricScore, ...]:
+    if not reason:
+        return ()
+    return tuple(
+        MetricScore(metric=name, version=METRICS[name].version, direction=METRICS[name].direction, not_computed=reason)
+        for name in NAMES
+    )
 
 
 def _score_group(
@@ -162,9 +121,13 @@ def _columns(drawn: Array | None, index: int) -> tuple[Array, Array] | None:
 
 
 def _score(name: str, values: Array, known: Array, drawn: tuple[Array, Array] | None) -> MetricScore:
-    metric = METRICS[name]
+    # RadCliQ's components are parts of it, not metrics of their own: higher is better for each.
+    metric = METRICS.get(name)
     return MetricScore(
-        metric=name, version=metric.version, direction=metric.direction, value=_estimate(values, known, drawn)
+        metric=name,
+        version=metric.version if metric else METRICS["radcliq_v1"].version,
+        direction=metric.direction if metric else "higher",
+        value=_estimate(values, known, drawn),
     )
 
 

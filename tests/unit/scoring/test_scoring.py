@@ -11,10 +11,11 @@ from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.compare import compare_runs
 from medthink.scoring.material import Material, load_run, load_submission
+from medthink.scoring.pairs import finding_pairs
+from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
 from medthink.scoring.scores import number, percent, points, to_plain
 from medthink.scoring.slices import slice_values
-from medthink.scoring.texts import finding_pairs
 from medthink.stats.estimate import Estimate, Undefined
 from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
@@ -86,6 +87,24 @@ def test_steps_are_scored_per_image_and_missing_findings_are_a_state(bench):
     assert scored["summary"].states == {"empty": 1, "missing": 1}
     rouge = {one.metric: one.value for one in scored["findings"].metrics}["rouge1"]
     assert rouge == Undefined(reason="one case shows no spread", n=1, value=1.0)
+
+
+def test_radcliq_is_computed_from_given_components_or_says_why_not(make_run, twi, tmp_path):
+    run = make_run("run", model="baseline/retrieval", **twi)
+    plain = {one.metric: one for one in score_run(run).steps[1].metrics}
+    assert "--radcliq" in plain["radcliq_v1"].not_computed
+    asked = {one.metric: one for one in score_run(run, radcliq=RadCliQOptions(weights=tmp_path)).steps[1].metrics}
+    assert asked["radcliq_v1"].value is None
+    assert asked["radcliq_v1"].not_computed
+    ids = [f"{case}/0" for case in range(100, 140)] + [
+        f"{case}/0/{slot}" for case in range(100, 140) for slot in (1, 2)
+    ]
+    table = tmp_path / "components.csv"
+    rows = [f"{name},1,1,1,1" for name in ids]
+    table.write_text("id,radgraph,bertscore,semb,bleu2\n" + "\n".join(rows) + "\n")
+    given = {one.metric: one for one in score_run(run, radcliq=RadCliQOptions(components=table)).steps[1].metrics}
+    assert given["radcliq_v0"].value.value == pytest.approx(-0.24213342294409346)
+    assert given["radcliq_v1"].value.value == pytest.approx(-1.4406902828047017)
 
 
 def test_hidden_options_have_no_letters_and_no_score(make_run):

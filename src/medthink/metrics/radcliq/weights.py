@@ -41,9 +41,10 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 class WeightSource(msgspec.Struct, frozen=True):
-    """The rules by which weights are looked for."""
+    """The rules by which weights are looked for: one path, a folder laid out as above, the environment, the hub."""
 
     explicit: Path | None = None
+    folder: Path | None = None
     online: bool = False
     revision: str = "main"
 
@@ -60,9 +61,9 @@ class WeightSource(msgspec.Struct, frozen=True):
             if not self.explicit.exists():
                 raise DataError("no such weights", file=self.explicit, remedy="check the path given for the weights")
             return Found(self.explicit, "path given")
-        folder = os.environ.get(ENVIRONMENT)
-        if folder and (Path(folder) / relative).exists():
-            return Found(Path(folder) / relative, ENVIRONMENT)
+        for folder, source in ((self.folder, "folder given"), (os.environ.get(ENVIRONMENT), ENVIRONMENT)):
+            if folder and (Path(folder) / relative).exists():
+                return Found(Path(folder) / relative, source)
         return None
 
     def _find_on_hub(self, repo: str, filename: str | None) -> Found | Missing:
@@ -127,3 +128,15 @@ def extract_archive(archive: Path, folder: Path) -> None:
             tar.extractall(folder, filter="data")
     except (tarfile.TarError, OSError) as error:
         raise DataError(f"cannot be unpacked: {error}", file=archive, remedy="fetch the archive again") from None
+
+
+def find_weights(source: WeightSource | None = None) -> dict[str, str | None]:
+    """Which weights of RadCliQ are on this machine, by what they are for; nothing is fetched."""
+    source = source or WeightSource()
+    looked_for = {
+        "BERTScore": source.find_model("distilroberta-base"),
+        "CheXbert tokenizer": source.find_model("bert-base-uncased"),
+        "CheXbert": source.find_scorer_file(Path("chexbert/chexbert.pth"), "chexbert.pth"),
+        "RadGraph": source.find_scorer_file(Path("radgraph/radgraph"), "radgraph.tar.gz"),
+    }
+    return {name: str(found.path) if isinstance(found, Found) else None for name, found in looked_for.items()}

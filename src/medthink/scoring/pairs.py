@@ -1,0 +1,69 @@
+"""Written texts beside the expert's: which there are, and which are missing, empty or too many."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from medthink.metrics.discussion import SECTIONS, split_discussion
+from medthink.scoring.material import Material
+
+PairState = Literal["ok", "missing", "empty", "extra", "no reference"]
+Columns = dict[str, list[float | None]]
+"""A value a pair, by metric; None where the metric has none."""
+
+
+class Pair(NamedTuple):
+    """One written text beside the expert's; `group` is the modality it is about, or a section's name.
+
+    `id` names it in files computed elsewhere: `case/sample/slot` for findings, `case/sample` for a summary.
+    """
+
+    id: str
+    case: int
+    state: PairState
+    reference: str
+    candidate: str
+    group: str
+
+
+def finding_pairs(material: Material) -> Iterator[Pair]:
+    """Step 1: every image's finding beside its caption; an image without one is `missing`."""
+    for one in material.predictions:
+        case = material.cases[one.case]
+        captions = {
+            image.slot: (known.caption, known.modality)
+            for image, known in zip(case.question.images, case.reference.images, strict=True)
+        }
+        written = (one.prediction_twi and one.prediction_twi.step1_per_image_findings) or ()
+        for place, slot in enumerate(one.slots):
+            caption, modality = captions[slot]
+            text = written[place] if place < len(written) else None
+            yield _pair(f"{one.case}/{one.sample}/{slot}", caption, text, modality)
+        for number, text in enumerate(written[len(one.slots) :], start=1):
+            yield Pair(f"{one.case}/{one.sample}/extra{number}", one.case, "extra", "", text or "", "")
+
+
+def summary_pairs(material: Material) -> Iterator[Pair]:
+    """Step 2: the summary beside the expert's integrated findings."""
+    for one in material.predictions:
+        written = one.prediction_twi.step2_integrated_summary if one.prediction_twi else None
+        yield _pair(f"{one.case}/{one.sample}", material.cases[one.case].reference.findings, written, "")
+
+
+def discussion_pairs(material: Material) -> Iterator[Pair]:
+    """The discussion, section by section."""
+    for one in material.predictions:
+        sections = split_discussion(material.cases[one.case].reference.discussion).sections
+        for section in SECTIONS:
+            text = (one.discussion or {}).get(section)
+            yield _pair(f"{one.case}/{one.sample}/{section}", sections.get(section, ""), text, section)
+
+
+def _pair(name: str, reference: str, candidate: str | None, group: str) -> Pair:
+    state: PairState = "ok"
+    if not reference.strip():
+        state = "no reference"
+    elif candidate is None:
+        state = "missing"
+    elif not candidate.strip():
+        state = "empty"
+    return Pair(name, int(name.partition("/")[0]), state, reference, candidate or "", group)

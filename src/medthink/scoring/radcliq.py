@@ -1,0 +1,55 @@
+"""RadCliQ of written steps: computed with the weights at hand, read from a file, or not computed and why."""
+
+from pathlib import Path
+
+import msgspec
+
+from medthink.metrics.radcliq import Components, RadCliQ, score_components, score_radcliq
+from medthink.metrics.radcliq.bertscore import BertScore
+from medthink.metrics.radcliq.chexbert import CheXbert
+from medthink.metrics.radcliq.component import Bleu2, Component
+from medthink.metrics.radcliq.graphs import RadGraph
+from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
+from medthink.metrics.radcliq.score import FIELDS
+from medthink.metrics.radcliq.weights import WeightSource
+from medthink.scoring.pairs import Columns, Pair
+
+NAMES = ("radcliq_v0", "radcliq_v1")
+
+
+class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How RadCliQ is to be had: a folder of weights, leave to download, or files computed elsewhere."""
+
+    weights: Path | None = None
+    download: bool = False
+    components: Path | None = None
+    annotations: Path | None = None
+
+
+def radcliq_columns(pairs: list[Pair], options: RadCliQOptions | None) -> tuple[Columns, str]:
+    """The composites and their components, a value a pair; or no column and the reason."""
+    if options is None:
+        return {}, "not asked for; --radcliq computes it"
+    result = _score(pairs, options)
+    if not result.is_computed:
+        return {}, result.status.removeprefix("not computed: ")
+    columns: Columns = {
+        "radcliq_v0": [row.v0 for row in result.rows],
+        "radcliq_v1": [row.v1 for row in result.rows],
+    }
+    for field in FIELDS:
+        columns[f"radcliq.{field}"] = [getattr(row.components, field, None) for row in result.rows]
+    return columns, ""
+
+
+def _score(pairs: list[Pair], options: RadCliQOptions) -> RadCliQ:
+    if options.components is not None:
+        known: dict[str, Components] = read_components(options.components)
+        return score_components([known.get(pair.id) for pair in pairs], source=options.components.name)
+    source = WeightSource(folder=options.weights, online=options.download)
+    graphs: Component = RadGraph(source, source)
+    if options.annotations is not None:
+        ids = {(pair.reference, pair.candidate): pair.id for pair in pairs}
+        graphs = AnnotatedRadGraph(options.annotations, ids)
+    components = [graphs, BertScore(source), CheXbert(source, source), Bleu2()]
+    return score_radcliq([pair.reference for pair in pairs], [pair.candidate for pair in pairs], components)

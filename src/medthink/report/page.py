@@ -15,7 +15,7 @@ from medthink.report.figures.steps import steps_drawing
 from medthink.report.figures.style import Drawing, draw_markup
 from medthink.report.markup import Markup, clean, fold, joined, tag
 from medthink.report.provenance import provenance_markup
-from medthink.report.tables import headline_table, steps_table, table_markup
+from medthink.report.tables import METRIC_NAMES, headline_table, steps_table, table_markup
 from medthink.report.words import count_of, summarise_group
 from medthink.report.wrong_cases import MOST_CASES, wrong_cases_markup
 
@@ -27,6 +27,9 @@ _READING = (
     "group cannot be told from the best of that group on these cases.",
     "Runs on other cases, other data or with an expert's cues stand in groups of their own and are never ranked "
     "together.",
+)
+_RADCLIQ = (
+    "RadCliQ: lower is better. It was fitted on reports of chest radiographs; for anything else it only orders texts."
 )
 
 
@@ -84,6 +87,8 @@ def _results(group: Group, prefix: str) -> Iterator[Markup]:
     if steps:
         yield tag("h3", "Written steps")
         yield table_markup(steps, name="Scores of written steps")
+        if METRIC_NAMES["radcliq_v1"] in steps.columns:
+            yield tag("p", _RADCLIQ, class_="soft")
     figures = [_figure(drawing, prefix) for drawing in _drawings(group)]
     if figures:
         yield tag("h3", "Figures")
@@ -105,8 +110,7 @@ def _figure(drawing: Drawing, prefix: str) -> Markup:
 def _wrong(groups: Sequence[Group]) -> Iterator[Markup]:
     lettered = [group for group in groups if group.lettered]
     for group in lettered:
-        if len(lettered) > 1:
-            yield tag("h3", group.title)
+        yield tag("h3", group.title)
         yield wrong_cases_markup(group, max(1, MOST_CASES // len(lettered)))
 
 

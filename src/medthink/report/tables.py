@@ -10,14 +10,16 @@ from medthink.scoring.scores import MetricScore, Scores, number, percent
 from medthink.stats.estimate import Measured, Undefined
 
 STEP_NAMES = {"findings": "Step 1: findings", "summary": "Step 2: summary", "discussion": "Discussion"}
-STEP_METRICS = ("section_coverage", "rouge1", "rougeL", "finding_f1", "finding_conflicts")
+STEP_METRICS = ("rougeL", "finding_f1", "finding_conflicts", "radcliq_v1", "section_coverage")
 METRIC_NAMES = {
-    "section_coverage": "Section coverage",
-    "rouge1": "ROUGE-1",
     "rougeL": "ROUGE-L",
     "finding_f1": "Finding F1",
     "finding_conflicts": "Conflicts",
+    "radcliq_v1": "RadCliQ-v1",
+    "section_coverage": "Section coverage",
 }
+_NOT_COMPUTED = "not computed"
+_NO_VALUE = {"–", _NOT_COMPUTED}
 
 
 class Table(NamedTuple):
@@ -88,7 +90,7 @@ def steps_table(entries: Sequence[Entry]) -> Table | None:
         return None
     columns = ("Run", "Text", "Scored", "Without score", *(METRIC_NAMES[name] for name in STEP_METRICS))
     table = Table(columns, tuple(rows), frozenset(range(2, len(columns))))
-    return without_columns(table, {i for i in range(4, len(columns)) if all(row[i] == "–" for row in rows)})
+    return without_columns(table, {i for i in range(4, len(columns)) if {row[i] for row in rows} <= _NO_VALUE})
 
 
 def without_columns(table: Table, idle: set[int]) -> Table:
@@ -149,9 +151,9 @@ def money(usd: float) -> str:
 def _metric_text(metric: MetricScore | None) -> str:
     if metric is None:
         return "–"
+    # Why a value or its interval is not there would make the column too wide; `scores.json` has the reason.
     if metric.not_computed:
-        return f"not computed: {metric.not_computed}"
-    # Why there is no interval would make the column too wide; `scores.json` has the reason.
+        return _NOT_COMPUTED
     if isinstance(metric.value, Undefined) and metric.value.value is not None:
         return f"{metric.value.value:.3f} (no interval)"
     return number(metric.value)

@@ -48,7 +48,7 @@ def thumbnail(image: Image, name: str) -> Markup:
     except DataError as error:
         return tag("span", error.problem, class_="absent", role="img", aria_label=name)
     source = f"data:{small.media_type};base64,{b64encode(small.data).decode()}"
-    return tag("img", src=source, width=small.width, height=small.height, alt=name, loading="lazy")
+    return tag("img", src=source, width=small.width, height=small.height, alt=name)
 
 
 def _case_markup(case: Case, entries: Sequence[Entry], wrong: int) -> Markup:

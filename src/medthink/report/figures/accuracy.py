@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from medthink.report.entries import Group, ends_of, value_of
-from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
+from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis, wrapped
 from medthink.report.tables import Table, rank_range
 from medthink.scoring.scores import percent
 
@@ -18,9 +18,9 @@ def chance(group: Group) -> float:
 
 
 def accuracy_drawing(group: Group) -> Drawing | None:
-    """A dot and an interval a run, best at the top, coloured by tie group."""
+    """A dot and an interval a run, best at the top, coloured by tie group; one run alone needs no figure."""
     entries = group.lettered
-    if not entries:
+    if len(entries) < 2:
         return None
     places = {entry.label: place for entry, place in group.ranked()}
     ties = [places[entry.label].group if entry.label in places else 1 for entry in entries]
@@ -39,10 +39,10 @@ def accuracy_drawing(group: Group) -> Drawing | None:
                     color=INK,
                 )  # fmt: skip
         axes.axvline(chance(group), color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
-        axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
+        axes.set_yticks(range(len(entries)), [wrapped(entry.label) for entry in entries])
         axes.set_ylim(len(entries) - 0.4, -0.75)
         axes.grid(axis="y", visible=False)
-        axes.set(xlabel="accuracy (%), 95 % interval; dashed: chance", xlim=(0, None))
+        axes.set(xlabel="accuracy (%); dashed: chance", xlim=(0, None))
         percent_axis(axes, along="x")
 
     rows = tuple(
@@ -55,4 +55,4 @@ def accuracy_drawing(group: Group) -> Drawing | None:
     if group.ranking:
         message += " Runs of one colour cannot be told from the best of that colour."
     table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
-    return Drawing("accuracy", "Accuracy by run", message, draw, 0.9 + 0.3 * len(entries), table)
+    return Drawing("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)

@@ -77,8 +77,8 @@ def cost_drawing(group: Group) -> Drawing | None:
         (one.entry.label, money(one.usd), percent(one.entry.accuracy), "yes" if one in best else "no") for one in priced
     )
     message = (
-        f"{len(best)} of {len(priced)} runs with a known cost are in the Pareto set (blue, joined, numbered): no other is both "
-        "cheaper and more accurate. Intervals overlap where the step between two is small."
+        f"{len(best)} of {len(priced)} runs with a known cost are in the Pareto set (blue, joined, numbered): no "
+        "other is both cheaper and more accurate. Intervals overlap where the step between two is small."
     )
     columns = ("Run", "Cost", "Accuracy (95 % interval)", "In the Pareto set")
     table = Table(columns, rows, frozenset({1, 2}))

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
+class _Alike(NamedTuple):
+    """Runs of a model that are alike but for what varies."""
+
+    model: str
+    points: list["Point"]
+
+
 class Point(NamedTuple):
     """One run at its place on the axis; `note` is written beside it."""
 
@@ -61,49 +68,51 @@ def curve_panels(group: Group) -> list[Curves]:
 
 def share_curves(group: Group) -> Curves | None:
     """Accuracy against the share of images shown."""
-    curves = _grow(group.lettered, "image_share", lambda entry: entry.manifest.condition.image_share)
+    found = _grow(group.lettered, "image_share", lambda entry: entry.manifest.condition.image_share)
     message = "Accuracy when a run is shown only a part of each case's images."
-    panel = _panel("share", "Share of images", "share of images (%)", message, curves)
+    panel = _panel("share", "Share of images", "share of images (%)", message, found)
     return panel and _only_curves(panel)
 
 
 def effort_curves(group: Group) -> Curves | None:
     """Accuracy against the effort asked for."""
-    curves = _grow(group.unhindered, "effort", _effort_place)
-    message = "Accuracy by the reasoning effort asked for."
-    panel = _panel("effort", "Effort", "reasoning effort", message, curves)
-    return panel and _only_curves(panel._replace(ticks=EFFORTS))
+    efforts = {entry.manifest.condition.effort for entry in group.unhindered}
+    ticks = tuple(effort for effort in EFFORTS if effort in efforts)
+
+    def place(entry: Entry) -> float | None:
+        effort = entry.manifest.condition.effort
+        return None if effort is None else float(ticks.index(effort))
+
+    found = _grow(group.unhindered, "effort", place)
+    panel = _panel("effort", "Effort", "reasoning effort", "Accuracy by the reasoning effort asked for.", found)
+    return panel and _only_curves(panel._replace(ticks=ticks))
 
 
 def token_curves(group: Group) -> Curves | None:
     """Accuracy against what a case made the model write; runs of one model at several efforts are joined."""
-    curves = _grow(
-        group.unhindered, "effort", tokens_per_case, note=lambda entry: entry.manifest.condition.effort or ""
-    )
+    found = _grow(group.unhindered, "effort", tokens_per_case, note=lambda entry: entry.manifest.condition.effort or "")
     message = (
         "Accuracy against mean output tokens of a case, thinking included. Runs that differ in effort alone are "
         "joined, the effort written at the point; runs on their own are grey."
     )
-    panel = _panel("tokens", "Output tokens", "output tokens a case", message, curves)
+    panel = _panel("tokens", "Output tokens", "output tokens a case", message, found)
     return panel and panel._replace(is_log=True)
 
 
 def size_curves(group: Group) -> Curves | None:
     """Accuracy against the size that a model's name states; runs under one condition are joined by family."""
-    found: dict[tuple[str, str, str], list[Point]] = {}
+    found: dict[tuple[str, ...], _Alike] = {}
     for entry in group.unhindered:
         size = model_size(entry.manifest.model)
         if size is not None:
             family = _family(entry.manifest.model)
             key = (family, entry.manifest.task, entry.manifest.condition.digest())
-            found.setdefault(key, []).append(Point(size, entry))
-    labels = _unlike([key[0] for key in found], list(found.values()))
-    curves = [_curve(label, points) for label, points in zip(labels, found.values(), strict=True)]
+            found.setdefault(key, _Alike(family, [])).points.append(Point(size, entry))
     message = (
         "Accuracy against the number of parameters that the model's name states; models whose name states none are "
         "left out, models without a sibling are grey."
     )
-    panel = _panel("size", "Model size", "parameters (billions)", message, curves)
+    panel = _panel("size", "Model size", "parameters (billions)", message, list(found.values()))
     return panel and panel._replace(is_log=True)
 
 
@@ -117,7 +126,7 @@ def curves_drawing(panel: Curves) -> Drawing:
             figure.legend(loc="outside lower center", ncols=min(2, len(panel.curves)))
 
     title = f"Accuracy and {panel.short_title[0].lower()}{panel.short_title[1:]}"
-    return Drawing(panel.key, title, panel.message, draw, 2.7 + 0.17 * ((len(panel.curves) + 1) // 2), _table(panel))
+    return Drawing(panel.key, title, panel.message, draw, 2.4 + 0.17 * ((len(panel.curves) + 1) // 2), _table(panel))
 
 
 def draw_curves(axes: "Axes", panel: Curves) -> None:
@@ -168,50 +177,44 @@ def _grow(
     varied: str,
     place: Callable[[Entry], float | None],
     note: Callable[[Entry], str] | None = None,
-) -> list[Curve]:
-    """Curves of runs that are alike but for the field varied."""
-    found: dict[tuple[Any, ...], list[Point]] = {}
+) -> list[_Alike]:
+    """The runs sorted by all but the field varied."""
+    found: dict[tuple[Any, ...], _Alike] = {}
     for entry in entries:
         x = place(entry)
         if x is not None:
             condition = msgspec.to_builtins(entry.manifest.condition)
             rest = tuple(sorted((name, str(value)) for name, value in condition.items() if name != varied))
             key = (entry.manifest.model, entry.manifest.task, rest)
-            found.setdefault(key, []).append(Point(x, entry, note(entry) if note else ""))
-    labels = _unlike([key[0] for key in found], list(found.values()))
-    return [_curve(label, points) for label, points in zip(labels, found.values(), strict=True)]
+            alike = found.setdefault(key, _Alike(entry.manifest.model, []))
+            alike.points.append(Point(x, entry, note(entry) if note else ""))
+    return list(found.values())
 
 
-def _unlike(models: list[str], points: Sequence[list[Point]]) -> list[str]:
-    """The models' short names, and where two would be the same, the label of the curve's first run instead."""
-    short = short_models(models)
-    return [
-        one_line(short[model] if models.count(model) == 1 else found[0].entry.label, 44)
-        for model, found in zip(models, points, strict=True)
-    ]
-
-
-def _curve(label: str, points: list[Point]) -> Curve:
-    return Curve(label, tuple(sorted(points, key=lambda point: (point.x, point.entry.label))))
-
-
-def _panel(key: str, title: str, axis: str, message: str, curves: list[Curve]) -> Curves | None:
+def _panel(key: str, title: str, axis: str, message: str, found: list[_Alike]) -> Curves | None:
     """The panel, or None when all runs stand at one place; a curve takes two places, and only so many have colours."""
-    if len({point.x for curve in curves for point in curve.points}) < 2:
+    if len({point.x for alike in found for point in alike.points}) < 2:
         return None
-    joined = [curve for curve in curves if len({point.x for point in curve.points}) > 1][: len(COLOURS)]
-    alone = tuple(point for curve in curves if curve not in joined for point in curve.points)
-    return Curves(key, title, axis, message, tuple(joined), alone)
+    joined = [alike for alike in found if len({point.x for point in alike.points}) > 1][: len(COLOURS)]
+    alone = tuple(point for alike in found if alike not in joined for point in alike.points)
+    return Curves(key, title, axis, message, _name_curves(joined), alone)
+
+
+def _name_curves(joined: list[_Alike]) -> tuple[Curve, ...]:
+    """The curves by model; where one model has two of them, by the label of the first run."""
+    models = [alike.model for alike in joined]
+    short = short_models(models)
+    curves = []
+    for model, points in joined:
+        ordered = sorted(points, key=lambda point: (point.x, point.entry.label))
+        name = short[model] if models.count(model) == 1 else ordered[0].entry.label
+        curves.append(Curve(one_line(name, 40), tuple(ordered)))
+    return tuple(curves)
 
 
 def _only_curves(panel: Curves) -> Curves | None:
     """The panel without runs that stand alone: at one place of such an axis they say nothing."""
     return panel._replace(alone=()) if panel.curves else None
-
-
-def _effort_place(entry: Entry) -> float | None:
-    effort = entry.manifest.condition.effort
-    return None if effort is None else float(EFFORTS.index(effort))
 
 
 def _family(model: str) -> str:

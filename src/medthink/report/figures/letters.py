@@ -29,7 +29,7 @@ def letters_drawing(group: Group) -> Drawing | None:
         panels = figure.subplots(down, across, squeeze=False).flat
         for axes, (entry, answers) in zip(panels, shown, strict=False):
             _draw(axes, answers)
-            axes.set_title(one_line(entry.label, 38), fontsize=7.5)
+            axes.set_title(one_line(entry.label, 32), fontsize=7)
         for axes in list(panels)[len(shown) :]:
             axes.remove()
 
@@ -43,7 +43,7 @@ def letters_drawing(group: Group) -> Drawing | None:
     if len(scored) > len(shown):
         message += f" Drawn for the first {len(shown)} runs; the table has all {len(scored)}."
     table = Table(("Run", "Right letter", *columns), rows, frozenset(range(2, 2 + len(columns))))
-    return Drawing("letters", "Letters given for letters due", message, draw, 0.4 + 2.0 * down, table)
+    return Drawing("letters", "Letters given for letters due", message, draw, 0.3 + 1.75 * down, table)
 
 
 def _columns(answers: list[AnswerScores]) -> list[str]:

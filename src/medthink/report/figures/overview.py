@@ -13,7 +13,7 @@ from medthink.report.figures.curves import (
     size_curves,
     token_curves,
 )
-from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
+from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis, wrapped
 from medthink.report.markup import one_line
 from medthink.report.tables import Table
 from medthink.scoring.scores import percent
@@ -92,7 +92,7 @@ def _draw_models(axes: "Axes", group: Group, entries: list[Entry]) -> None:
                 f"{value * 100:.1f}", (place, top), (0, 2), textcoords="offset points", ha="center", fontsize=6
             )
     axes.axhline(chance(group), color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
-    labels = [one_line(entry.label, 34) for entry in entries]
+    labels = [wrapped(one_line(entry.label, 40)) for entry in entries]
     axes.set_xticks(range(len(entries)), labels, rotation=38, ha="right", rotation_mode="anchor", fontsize=6)
     axes.set(ylabel="accuracy (%)", title=f"a  Accuracy by model, {group.n_cases:,} cases (dashed: chance)")
     axes.set_xlim(-0.6, max(len(entries), 6) - 0.4)

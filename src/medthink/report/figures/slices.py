@@ -80,14 +80,14 @@ def _draw(axes: "Axes", rows: list[_Row], places: list[int], labels: list[str]) 
             y = height + (number - (len(places) - 1) / 2) * spread
             _dot(axes, row.found[place], y, COLOURS[number], "")
         ticks.append(height)
-        names.append(f"{one_line(row.value, 30)} ({row.n:,})")
+        names.append(f"{one_line(row.value.removeprefix('Chapter '), 27)} ({row.n:,})")
         height += 1
     for number, label in enumerate(labels):
         axes.plot([], [], "o", color=COLOURS[number], label=label, markersize=4)
     axes.set_yticks(ticks, names)
     axes.set_ylim(height - 0.3, -0.2)
     axes.grid(axis="y", visible=False)
-    axes.set(xlabel="accuracy (%), 95 % interval; cases in brackets", xlim=(0, 1.005))
+    axes.set(xlabel="accuracy (%); cases in brackets", xlim=(0, 1.005))
     percent_axis(axes, along="x")
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from medthink.metrics.rouge import Rouge
 from medthink.report.entries import Entry, Group
-from medthink.report.figures.style import COLOURS, Drawing
+from medthink.report.figures.style import COLOURS, Drawing, wrapped
 from medthink.report.tables import STEP_NAMES, Table
 from medthink.scoring.material import Material
-from medthink.scoring.texts import Pair, case_means, discussion_pairs, finding_pairs, summary_pairs
+from medthink.scoring.pairs import Pair, discussion_pairs, finding_pairs, summary_pairs
+from medthink.scoring.texts import case_means
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +80,7 @@ def _draw(axes: "Axes", found: list[_Spread], colour: str) -> None:
         axes.plot((low, high), (row, row), color=colour, linewidth=1.1, solid_capstyle="round")
         axes.plot((quarter, upper), (row, row), color=colour, linewidth=5, alpha=0.45, solid_capstyle="butt")
         axes.plot([median], [row], "o", color=colour, markersize=4.5)
-    axes.set_yticks(range(len(found)), [one.entry.label for one in found])
+    axes.set_yticks(range(len(found)), [wrapped(one.entry.label) for one in found])
     axes.set_ylim(len(found) - 0.45, -0.6)
     axes.set_xlim(0, 1)
     axes.grid(axis="y", visible=False)

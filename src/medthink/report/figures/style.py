@@ -67,7 +67,7 @@ _METADATA: dict[str, dict[str, None]] = {
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     ".png": {"Software": None},
 }
-SUFFIXES = tuple(_METADATA)
+_LINE_LENGTH = 24
 
 
 class Drawing(NamedTuple):
@@ -79,7 +79,7 @@ class Drawing(NamedTuple):
     draw: "Callable[[Figure], None]"
     height: float
     table: Table
-    width: float = 5.4
+    width: float = 4.5
 
 
 def draw_markup(drawing: Drawing, *, prefix: str) -> Markup:
@@ -138,6 +138,17 @@ def _own_ids(content: str, name: str) -> str:
     used = set(re.findall(r'(?:url\(|href=")#([\w.-]+)', content))
     content = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", content)
     return re.sub(r'(url\(|href=")#', rf"\1#{name}-", content)
+
+
+def wrapped(label: str) -> str:
+    """A run's label on two lines when it is long, broken where its parts meet."""
+    if len(label) <= _LINE_LENGTH or " · " not in label:
+        return label
+    parts = label.split(" · ")
+    return min(
+        (" · ".join(parts[:at]) + "\n" + " · ".join(parts[at:]) for at in range(1, len(parts))),
+        key=lambda lines: max(map(len, lines.split("\n"))),
+    )
 
 
 def percent_axis(axes: "Axes", *, along: str) -> None:

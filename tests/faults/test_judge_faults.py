@@ -6,7 +6,7 @@ import pytest
 
 from judge_server import JudgeServer, judge_step, judge_well, step_verdict
 from judged_run import make_discussions, make_run
-from medthink.judge.judged import load_judged, score_judged
+from medthink.judge.judged import load_cases, load_judged, score_judged
 from medthink.judge.judgement import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.models.limits import Pace
@@ -81,7 +81,7 @@ def test_a_bad_reply_is_asked_for_again_and_ends_unjudged_and_never_as_a_verdict
         assert len(server.bodies) == 3
     (row,) = read_judgements(run)
     assert (row.state, row.why, row.steps, row.tries) == ("unjudged", why, (), 3)
-    (scores,) = score_judged(load_judged(run), {}).steps
+    (scores,) = score_judged(load_judged(run, load_cases(run)), {}).steps
     assert scores.steps == 0
     assert scores.errors.n == 0
     assert not scores.coverage.is_complete

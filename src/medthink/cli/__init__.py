@@ -22,6 +22,8 @@ COMMANDS = {
     "compare": Command("medthink.cli.compare", "Compare runs on the same cases: differences, flips, ranks"),
     "report": Command("medthink.cli.report", "Write runs as one self-contained page, with figures and tables"),
     "judge": Command("medthink.cli.judge", "Judge a run's steps, discussions and findings, by one model or several"),
+    "agree": Command("medthink.cli.agree", "Compare readers and judges: agreement, and what a judge's errors do"),
+    "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists"),
     "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for what they add to guessing"),
     "demo": Command("medthink.cli.demo", "Phantom benchmark, checked and described: no key, no network"),
     "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing"),

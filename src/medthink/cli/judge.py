@@ -61,24 +61,19 @@ def judge(as_json: bool, **flags: Any) -> None:
 def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:
     from msgspec import to_builtins
 
-    from medthink.cases.benchmark import Benchmark
     from medthink.cli.judge_views import show_scores
-    from medthink.judge.judged import load_judged, score_judged
+    from medthink.judge.judged import load_cases, load_judged, score_judged
     from medthink.scoring.slices import slice_values
 
-    manifest = session.run.manifest
-    benchmark = Benchmark.open(order.benchmark or manifest.benchmark)[manifest.selection.split]
-    cases = {case.id: case for case in benchmark}
-    scores = score_judged(
-        load_judged(session.run.path, cases), {case.id: slice_values(case) for case in cases.values()}
-    )
+    path = session.run.path
+    cases = load_cases(path, order.benchmark)
+    sliced = {case.id: slice_values(case) for case in cases.values()}
+    scores = score_judged(load_judged(path, cases), sliced)
     if as_json:
-        print_json(
-            to_builtins(scores, str_keys=True) | {"run": str(session.run.path), "calls_made_now": session.calls_made}
-        )
+        print_json(to_builtins(scores, str_keys=True) | {"run": str(path), "calls_made_now": session.calls_made})
         return
     show_scores(scores)
-    console().print(f"{session.calls_made} calls made now; judgements: {session.run.path / 'judgements.jsonl'}")
+    console().print(f"{session.calls_made} calls made now; judgements: {path / 'judgements.jsonl'}")
 
 
 def _read_order(flags: dict[str, Any]) -> "JudgeOrder":

@@ -42,12 +42,15 @@ class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Findings, ...]
 
 
-def load_judged(path: Path, cases: Mapping[int, Case] | None = None) -> JudgedRun:
-    """Open a judged run; `cases` are those of its benchmark where they are at hand already."""
+def load_cases(run: Path, data: Path | None = None) -> dict[int, Case]:
+    """The cases that a run is about, by number; `data` is where the benchmark is, if it has moved."""
+    manifest = Run.open(run).manifest
+    return {case.id: case for case in Benchmark.open(data or manifest.benchmark)[manifest.selection.split]}
+
+
+def load_judged(path: Path, cases: Mapping[int, Case]) -> JudgedRun:
+    """Open a judged run; `cases` are those of its benchmark."""
     run = Run.open(path)
-    if cases is None:
-        benchmark = Benchmark.open(run.manifest.benchmark)[run.manifest.selection.split]
-        cases = {case.id: case for case in benchmark}
     units, judgements = read_units(path), read_judgements(path)
     _refuse_strange_units(path, units, judgements)
     rights = {(one.case, one.sample): _is_right(one, cases[one.case]) for one in run.predictions()}

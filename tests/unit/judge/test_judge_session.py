@@ -11,7 +11,7 @@ from judge_server import JudgeServer, judge_well, read_request, request_text
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
 from medthink.core.errors import DataError, Declined, UsageError
 from medthink.judge.evidence import DEFAULT_SIGHT
-from medthink.judge.judged import load_judged, score_judged
+from medthink.judge.judged import load_cases, load_judged, score_judged
 from medthink.judge.judgement import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
@@ -57,7 +57,7 @@ def test_a_session_stopped_by_its_budget_is_continued_where_it_stopped(tmp_path)
     with JudgeServer(judge_well) as server:
         stopped = judge_run(order(run, server, max_calls=2))
         assert stopped.stopped_by is not None
-        scores = score_judged(load_judged(run), {})
+        scores = score_judged(load_judged(run, load_cases(run)), {})
         assert (scores.steps[0].coverage.judged, scores.steps[0].coverage.missing) == (2, 3)
         assert not scores.steps[0].coverage.is_complete
         assert judge_run(order(run, server)).calls_made == 3
@@ -74,7 +74,7 @@ def test_several_judges_sit_side_by_side_and_later_ones_join(tmp_path):
     rows = read_judgements(run)
     assert {row.judge for row in rows} == {"server/one", "server/two", "server/three", "baseline/rules"}
     assert len(rows) == 3 * (1 + 1 + 2 + 1)
-    labels = [scores.label for scores in score_judged(load_judged(run), {}).steps]
+    labels = [scores.label for scores in score_judged(load_judged(run, load_cases(run)), {}).steps]
     assert any(label.startswith("panel") for label in labels)
     assert any("wiring check" in label for label in labels)
 
@@ -141,7 +141,7 @@ def test_a_cut_that_is_not_the_rationale_falls_back_to_sentences_and_says_so(tmp
     (units,) = read_units(run).values()
     assert units.is_fallback and "no exact copy" in units.detail
     assert len(units.units) == 3
-    assert score_judged(load_judged(run), {}).steps[0].coverage.fallback_splits == 1
+    assert score_judged(load_judged(run, load_cases(run)), {}).steps[0].coverage.fallback_splits == 1
 
 
 def test_more_than_fifteen_steps_are_a_state_and_not_a_cut(tmp_path):
@@ -159,7 +159,7 @@ def test_an_answer_without_words_is_nothing_to_judge_and_not_sound(tmp_path):
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
     assert [row.state for row in read_judgements(run)] == ["absent", "absent", "ok"]
-    judged = load_judged(run)
+    judged = load_judged(run, load_cases(run))
     rights = dict.fromkeys(judged.rights, True)
     (scores,) = score_judged(msgspec.structs.replace(judged, rights=rights), {}).steps
     assert scores.coverage.absent == 2
@@ -171,7 +171,9 @@ def test_discussions_are_judged_by_sentence_section_and_dimension(tmp_path):
     run = make_discussions(tmp_path)
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
-    (scores,) = score_judged(load_judged(run), {100: {"modality": ("CT",)}, 101: {"modality": ("CT",)}}).discussions
+    (scores,) = score_judged(
+        load_judged(run, load_cases(run)), {100: {"modality": ("CT",)}, 101: {"modality": ("CT",)}}
+    ).discussions
     assert scores.sentences == 24
     assert scores.labels["correct"].value == 0.5
     assert scores.by_section["outcome"]["incorrect"].value == 0.5
@@ -184,7 +186,7 @@ def test_missing_sections_are_counted_and_not_scored(tmp_path):
     run = make_discussions(tmp_path, sections={"background": "It is so.", "outcome": "  "})
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
-    (scores,) = score_judged(load_judged(run), {}).discussions
+    (scores,) = score_judged(load_judged(run, load_cases(run)), {}).discussions
     assert scores.sentences == 2
     assert scores.missing_sections["outcome"] == 2
     assert scores.missing_sections["background"] == 0
@@ -200,7 +202,7 @@ def test_findings_and_summary_are_judged_by_statement(tmp_path):
     rewrite(run, [{"prediction_twi": twi}] * 2)
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server, what=("findings",)))
-    (scores,) = score_judged(load_judged(run), {}).findings
+    (scores,) = score_judged(load_judged(run, load_cases(run)), {}).findings
     assert scores.statements == 6
     assert scores.images["supported"].n == 4
     assert next(iter(read_units(run).values())).missing == ("image 2",)
@@ -222,7 +224,7 @@ def test_judgements_of_a_run_that_changed_since_are_refused(tmp_path):
     judge_run(order(run, judges=("baseline/rules",)))
     (run / "units.jsonl").unlink()
     with pytest.raises(DataError, match="not those of the run's units"):
-        load_judged(run)
+        load_judged(run, load_cases(run))
 
 
 def test_a_rerun_rationale_is_cut_and_judged_anew(tmp_path):
@@ -232,7 +234,7 @@ def test_a_rerun_rationale_is_cut_and_judged_anew(tmp_path):
         rewrite(run, [{"prediction_rationale": "Something else. And more."}])
         judge_run(order(run, server))
         assert len(server.bodies) == 2
-    assert [len(row.steps) for row in load_judged(run).judgements] == [2]
+    assert [len(row.steps) for row in load_judged(run, load_cases(run)).judgements] == [2]
 
 
 def test_another_run_s_judge_ledger_replays(tmp_path):

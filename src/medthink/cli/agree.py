@@ -1,0 +1,129 @@
+"""`medthink agree`: how far readers and judges of a run agree, and what a judge's errors do to its numbers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from medthink.cli.show import console, print_json, table
+
+if TYPE_CHECKING:
+    from medthink.judge.agreeing import Agreements, Pair
+    from medthink.judge.readings import Problem
+    from medthink.stats import Measured
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("tables", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--key", type=click.Path(path_type=Path), metavar="FILE", help="The key.json of blinded reading lists.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
+@click.option("--slices", is_flag=True, help="Also show agreement within slices.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def agree(
+    run: Path, tables: tuple[Path, ...], key: Path | None, data: Path | None, slices: bool, as_json: bool
+) -> None:
+    """Compare the readers in TABLES and the judges of RUN, each with each.
+
+    TABLES are CSV, XLSX or JSONL files that readers filled in; without any, judges are compared with judges. Every row
+    that cannot be used is listed. The result is kept in RUN/agreement.json.
+
+    \b
+    Example: medthink agree runs/qwen reading/anna.csv reading/ben.csv --key reading/key.json
+    Example: medthink agree runs/qwen
+    """
+    from msgspec import to_builtins
+
+    from medthink.core.jsonio import write_json
+    from medthink.judge.agreeing import AGREEMENT_FILE
+    from medthink.judge.agreement_of_run import agree_on_run
+    from medthink.judge.judged import load_cases
+    from medthink.scoring.slices import slice_values
+
+    cases = load_cases(run, data)
+    sliced = {case.id: slice_values(case) for case in cases.values()}
+    result, problems = agree_on_run(run, tables, cases, slices=sliced, key=key)
+    plain = to_builtins(result, str_keys=True)
+    write_json(run / AGREEMENT_FILE, plain)
+    if as_json:
+        print_json(plain | {"unused_rows": to_builtins(problems)})
+        return
+    _show_problems(problems)
+    _show(result, with_slices=slices)
+
+
+def _show_problems(problems: "tuple[Problem, ...]") -> None:
+    out = console(stderr=True)
+    # Lists of several runs hold rows of the others too; these are counted, not listed.
+    listed = [problem for problem in problems if problem.kind != "other_run"]
+    for problem in listed:
+        out.print(str(problem), markup=False)
+    if listed:
+        out.print(f"{len(listed)} rows or cells were not used, for the reasons above.")
+
+
+def _show(result: "Agreements", *, with_slices: bool) -> None:
+    out = console()
+    out.print(table("Raters", ("", "units labelled"), result.raters.items(), right=[1]))
+    groups: dict[tuple[str, str, str, str], list[Pair]] = {}
+    for pair in result.pairs:
+        if with_slices or not pair.slicing:
+            groups.setdefault((pair.kind, pair.a, pair.b, _place(pair)), []).append(pair)
+    for (kind, a, b, place), pairs in groups.items():
+        weighted = ("weighted κ",) if any(pair.ordered for pair in pairs) else ()
+        columns = ("", "n", "agree %", "κ", *weighted, "AC1", "α", "MCC")
+        rows = [_row(pair, with_weights=bool(weighted)) for pair in pairs]
+        out.print(table(f"{kind}: {a} and {b}{place}", columns, rows, right=[1]))
+    if groups:
+        out.print(
+            "Intervals are 95 % over cases; – is undefined; ! marks a κ that misleads because one label prevails."
+        )
+    _show_validity(result)
+
+
+def _show_validity(result: "Agreements") -> None:
+    from medthink.scoring.scores import percent
+
+    out = console()
+    if result.biases:
+        rows = [(one.judge, one.validated, percent(one.reported), percent(one.corrected)) for one in result.biases]
+        title = "Wrong steps: what the judge reports, and corrected for its errors by the readers"
+        out.print(table(title, ("judge", "steps read", "reported", "corrected"), rows, right=[1]))
+    if result.checks:
+        rows_of_checks = [(one.reader, one.right.n, percent(one.right)) for one in result.checks]
+        out.print(table("Planted checks", ("reader", "n", "right"), rows_of_checks, right=[1]))
+    if result.problems:
+        shown = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in result.problems.items())
+        out.print(f"Rows not used: {shown}")
+
+
+def _place(pair: "Pair") -> str:
+    return f" · {pair.slicing}: {pair.value}" if pair.slicing else ""
+
+
+def _row(pair: "Pair", *, with_weights: bool) -> tuple[object, ...]:
+    nominal = pair.nominal
+    weighted = (_short(pair.ordered.kappa_quadratic) if pair.ordered else "",)
+    return (
+        pair.aspect.removeprefix("error: "),
+        nominal.n,
+        _short(nominal.percent, scale=100),
+        _short(nominal.kappa) + (" !" if nominal.caution else ""),
+        *(weighted if with_weights else ()),
+        _short(nominal.ac1),
+        _short(nominal.alpha),
+        _short(nominal.mcc),
+    )
+
+
+def _short(measured: "Measured", *, scale: float = 1) -> str:
+    """A value with its interval in as little room as can be."""
+    from medthink.stats.estimate import Estimate
+
+    if measured.value is None:
+        return "–"
+    places = 0 if scale > 1 else 2
+    value = f"{measured.value * scale:.{places}f}"
+    if isinstance(measured, Estimate):
+        return f"{value} ({measured.low * scale:.{places}f}–{measured.high * scale:.{places}f})"
+    return f"{value} (–)"

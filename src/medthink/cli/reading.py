@@ -1,0 +1,45 @@
+"""`medthink reading`: blinded reading lists for radiologists."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from medthink.cli.show import console
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--readers", required=True, metavar="NAME,NAME…", help="Who reads.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where the lists go.")
+@click.option("--per-sheet", type=click.IntRange(1), default=2, show_default=True, help="Readers of each sheet.")
+@click.option("--sheets", type=click.IntRange(1), metavar="N", help="Only N sheets, drawn by the seed.")
+@click.option("--again", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Share read twice by one.")
+@click.option("--planted", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Share of checks.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw and the order.")
+@click.option("--format", "form", type=click.Choice(["csv", "xlsx", "jsonl"]), default="csv", show_default=True)
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
+def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Path | None, **flags: Any) -> None:
+    """Make blinded reading lists of what was judged in RUNS.
+
+    Each reader gets a list to fill in, a table of the cases and their images, all under codes. Who is behind a code
+    stands in key.json: keep that from the readers. RUNS must have been judged before: that cuts their texts into units.
+
+    Example: medthink reading runs/qwen runs/gpt --readers anna,ben --sheets 50 --seed 7 --out reading/
+    """
+    from medthink.judge.agreement_of_run import sheets_of_run
+    from medthink.judge.blinding import KEY_FILE, Plan, write_lists
+
+    plan = Plan(
+        readers=tuple(readers.replace(",", " ").split()),
+        per_sheet=flags["per_sheet"],
+        sheets=flags["sheets"],
+        again_share=flags["again"],
+        planted_share=flags["planted"],
+        seed=flags["seed"],
+    )
+    key = write_lists(out, [sheet for run in runs for sheet in sheets_of_run(run, data)], plan, form=form)
+    planted = sum(code.planted is not None for code in key.codes.values())
+    again = sum(code.is_again for code in key.codes.values())
+    console().print(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
+    console().print(f"{out / KEY_FILE} says who is behind the codes: keep it from the readers")

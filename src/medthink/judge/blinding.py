@@ -1,0 +1,244 @@
+"""Reading lists for radiologists: blinded, shuffled, read twice, with planted checks; the key is kept apart.
+
+A reading list shows no model, no case number and no unit id, only codes that hold for one reader. Who is behind a
+code stands in `key.json` and nowhere else. The same seed and runs give the same lists.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from medthink.cases.case import Case
+from medthink.core.digest import digest_value, seed_from
+from medthink.core.errors import DataError, UsageError
+from medthink.core.files import write_atomic
+from medthink.core.jsonio import read_json, write_json
+from medthink.judge.evidence import DEFAULT_SIGHT, Evidence, gather_evidence
+from medthink.judge.rubric import DIMENSIONS, load_rubric
+from medthink.judge.sentences import split_sentences
+from medthink.judge.tables import write_table
+from medthink.judge.units import UnitSet, education_id
+from medthink.runs.manifest import Manifest
+from medthink.workflow.view import Shown
+
+COLUMNS = (
+    "reader", "sheet", "unit", "kind", "part", "text", "factual", "critical", "error_types", "label", "score", "note",
+)  # fmt: skip
+CASE_COLUMNS = ("sheet", "images", "history", "options", "captions", "findings", "discussion", "diagnosis")
+KEY_FILE = "key.json"
+
+
+class Code(msgspec.Struct, frozen=True, kw_only=True):
+    """What is behind a code: the run, the case and the unit, a second reading, or a planted check and its truth."""
+
+    reader: str
+    run: str
+    case: int
+    unit: str
+    is_again: bool = False
+    planted: bool | None = None
+
+
+class ReadingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is behind every code of a set of reading lists; `runs` names the model of each run."""
+
+    seed: int
+    rubric: str
+    runs: dict[str, str]
+    codes: dict[str, Code]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How the lists are made: each sheet goes to `per_sheet` readers, so many of them twice, so many planted."""
+
+    readers: tuple[str, ...]
+    per_sheet: int = 2
+    sheets: int | None = None
+    again_share: float = 0.1
+    planted_share: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if len(set(self.readers)) < len(self.readers) or not all(map(_is_name, self.readers)):
+            raise UsageError("readers need different names of letters and digits", remedy="such as --readers anna,ben")
+        if not 1 <= self.per_sheet <= len(self.readers):
+            raise UsageError(
+                f"each sheet cannot go to {self.per_sheet} of {len(self.readers)} readers", remedy="change --per-sheet"
+            )
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read in one go: the units of one prediction, with the case they are about."""
+
+    run: str
+    model: str
+    case: Case
+    shown: Shown
+    units: UnitSet
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """One row to fill in."""
+
+    unit: str
+    kind: str
+    part: str
+    text: str
+    planted: bool | None = None
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One sheet on one reader's list."""
+
+    run: str
+    case: Case
+    evidence: Evidence
+    lines: tuple[_Line, ...]
+    is_again: bool = False
+
+    @property
+    def name(self) -> list[object]:
+        return [self.run, self.case.id, self.lines[0].unit, self.is_again]
+
+
+def write_lists(out: Path, sheets: Sequence[Sheet], plan: Plan, *, form: str = "csv") -> ReadingKey:
+    """Write every reader's list, case table and images, and the key; returns the key."""
+    if not sheets:
+        raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
+    codes: dict[str, Code] = {}
+    for reader, entries in assign(sheets, plan).items():
+        rows: list[dict[str, Any]] = []
+        cases: list[dict[str, Any]] = []
+        for entry in entries:
+            sheet = digest_value(["sheet", plan.seed, reader, *entry.name])[:8]
+            cases.append({"sheet": sheet, "images": _write_images(out, sheet, entry), **_context(entry.evidence)})
+            for line in entry.lines:
+                code = digest_value(["unit", plan.seed, reader, *entry.name, line.unit])[:12]
+                codes[code] = _code(reader, entry, line)
+                rows.append({"reader": reader, "sheet": sheet, "unit": code, **_visible(line)})
+        write_table(out / f"{reader}.{form}", COLUMNS, rows)
+        write_table(out / f"{reader}-cases.{form}", CASE_COLUMNS, cases)
+    models = {sheet.run: sheet.model for sheet in sheets}
+    key = ReadingKey(seed=plan.seed, rubric=load_rubric().version(), runs=models, codes=codes)
+    write_json(out / KEY_FILE, msgspec.to_builtins(key))
+    return key
+
+
+def read_key(path: Path) -> ReadingKey:
+    """The key of a set of reading lists."""
+    try:
+        return msgspec.convert(read_json(path), ReadingKey)
+    except msgspec.ValidationError as error:
+        raise DataError(f"not the key of reading lists: {error}", file=path, remedy="give its key.json") from None
+
+
+def assign(sheets: Sequence[Sheet], plan: Plan) -> dict[str, list[_Entry]]:
+    """Each reader's list in the order of reading: every group of readers shares sheets, repeats come late."""
+    chance = Random(seed_from("reading", plan.seed))
+    chosen = sorted(sheets, key=lambda one: (one.case.id, one.run, one.units.sample, one.units.what))
+    chance.shuffle(chosen)
+    chosen = chosen[: plan.sheets]
+    groups = list(combinations(plan.readers, plan.per_sheet))
+    chance.shuffle(groups)
+    lists: dict[str, list[_Entry]] = {reader: [] for reader in plan.readers}
+    for number, sheet in enumerate(chosen):
+        for reader in groups[number % len(groups)]:
+            lists[reader].append(_entry(sheet))
+    return {reader: _arrange(entries, plan, reader) for reader, entries in lists.items()}
+
+
+def _arrange(entries: list[_Entry], plan: Plan, reader: str) -> list[_Entry]:
+    """Shuffle a reader's own list, plant checks in it, and put second readings behind the first half."""
+    chance = Random(seed_from("reading", plan.seed, reader))
+    again = [
+        msgspec.structs.replace(entry, is_again=True)
+        for entry in chance.sample(entries, math.ceil(len(entries) * plan.again_share))
+    ]
+    hosts = chance.sample(entries, math.ceil(len(entries) * plan.planted_share))
+    arranged = [*entries, *(check for host in hosts if (check := _plant(host, chance)) is not None)]
+    chance.shuffle(arranged)
+    for entry in again:
+        first = next(place for place, one in enumerate(arranged) if one.lines == entry.lines)
+        arranged.insert(chance.randint(max(first + 1, len(arranged) // 2), len(arranged)), entry)
+    return arranged
+
+
+def _entry(sheet: Sheet) -> _Entry:
+    kind = {"steps": "step", "discussion": "sentence", "findings": "statement"}[sheet.units.what]
+    lines = [_Line(unit.id, kind, unit.part, unit.text) for unit in sheet.units.units]
+    if sheet.units.what == "discussion":
+        anchors = load_rubric().education
+        lines += [
+            _Line(education_id(sheet.units, name), "education", name, f"{anchors[name].asks} (0, 1 or 2)")
+            for name in DIMENSIONS
+        ]
+    evidence = gather_evidence(sheet.case, sheet.shown, (*DEFAULT_SIGHT, "images"))
+    return _Entry(run=sheet.run, case=sheet.case, evidence=evidence, lines=tuple(lines))
+
+
+def _plant(host: _Entry, chance: Random) -> _Entry | None:
+    """A sheet that looks like any other: what the expert says, and a diagnosis that is surely right or surely wrong."""
+    findings = host.case.reference.findings
+    wrong = [text for text in host.case.question.options.values() if text != host.case.reference.answer_text]
+    if not findings.strip() or not wrong:
+        return None
+    is_true = chance.random() < 0.5
+    named = host.case.reference.answer_text if is_true else chance.choice(wrong)
+    said = [(findings[span.start : span.end], True) for span in split_sentences(findings)[:2]]
+    said.append((f"Taken together, this is {named}.", is_true))
+    lines = [_Line(f"planted {number}", "step", "rationale", text, truth) for number, (text, truth) in enumerate(said)]
+    return msgspec.structs.replace(host, run="planted", lines=tuple(lines))
+
+
+def _code(reader: str, entry: _Entry, line: _Line) -> Code:
+    return Code(
+        reader=reader,
+        run=entry.run,
+        case=entry.case.id,
+        unit=line.unit,
+        is_again=entry.is_again,
+        planted=line.planted,
+    )
+
+
+def _visible(line: _Line) -> dict[str, str]:
+    return {"kind": line.kind, "part": line.part.replace("_", " "), "text": line.text}
+
+
+def _context(evidence: Evidence) -> dict[str, str]:
+    data = evidence.data()
+    return {name: _lines(data.get(name, "")) for name in CASE_COLUMNS if name not in ("sheet", "images")}
+
+
+def _lines(part: str | Mapping[str, str]) -> str:
+    return part if isinstance(part, str) else "\n".join(f"{name}: {text}" for name, text in part.items())
+
+
+def _write_images(out: Path, sheet: str, entry: _Entry) -> str:
+    """Copy the images under the sheet's code: their own names would tell the case."""
+    names = []
+    for number, image in enumerate(entry.evidence.images, start=1):
+        data = image.read()
+        name = f"images/{sheet}-{number}.{'png' if data.startswith(bytes([0x89]) + b'PNG') else 'jpg'}"
+        write_atomic(out / name, [data])
+        names.append(name)
+    return "\n".join(names)
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and name.replace("-", "").replace("_", "").isalnum() and name.isascii()
+
+
+def gather_sheets(manifest: Manifest, units: Iterable[UnitSet], shown: Mapping[int, tuple[Case, Shown]]) -> list[Sheet]:
+    """The sheets of a run: every prediction whose units can be read."""
+    run = manifest.digest()
+    return [
+        Sheet(run=run, model=manifest.model, case=shown[one.case][0], shown=shown[one.case][1], units=one)
+        for one in units
+        if one.state == "ok"
+    ]

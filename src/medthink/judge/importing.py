@@ -1,0 +1,158 @@
+"""Readers' tables read against a run's units: every row ends as a reading or as a problem that is told."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import asdict
+
+from medthink.core.errors import DataError
+from medthink.judge.blinding import Code, ReadingKey
+from medthink.judge.labels import read_labels
+from medthink.judge.readings import (
+    AGAIN,
+    Import,
+    Known,
+    Problem,
+    ProblemKind,
+    Reading,
+    catalogue,
+    parse_case,
+    settle_readings,
+)
+from medthink.judge.tables import TableRow, read_table
+from medthink.judge.units import UnitKey, UnitSet
+
+_STEP = re.compile(r"step(\d+)")
+_READERS = ("reader", "annotator", "rater")
+
+
+class Importer:
+    """Takes tables one after the other; `units` are those of the run, `key` opens blinded tables."""
+
+    def __init__(self, units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> None:
+        self._known = catalogue(units)
+        self._codes = key.codes if key else {}
+        self._by_text: dict[tuple[int, str], list[Known]] = {}
+        for known in self._known.values():
+            if known.kind == "step":
+                self._by_text.setdefault((known.case, _fold(known.text)), []).append(known)
+        self._readings: list[Reading] = []
+        self._checks: list[Reading] = []
+        self._problems: list[Problem] = []
+
+    def take(self, path: Path) -> None:
+        """Read a table of either form."""
+        rows = read_table(path)
+        columns = {name for row in rows for name in row.cells}
+        if "unit" in columns:
+            for row in rows:
+                self._take_unit(row, path)
+        elif any(_STEP.fullmatch(name) for name in columns):
+            for row in rows:
+                self._take_case(row, path)
+        else:
+            raise DataError(
+                "neither a column `unit` nor `step1`",
+                file=path,
+                row=1,
+                remedy="see docs/readers-table.md for both forms",
+            )
+
+    def result(self) -> Import:
+        """All readings, each reader's one of a unit, and all problems in the order of files and rows."""
+        kept, doubled = settle_readings(self._readings)
+        problems = sorted([*self._problems, *doubled], key=lambda one: (one.file, one.row, one.kind))
+        return Import(readings=tuple(kept), problems=tuple(problems), checks=tuple(self._checks))
+
+    def _take_unit(self, row: TableRow, path: Path) -> None:
+        unit = row.cells.get("unit", "").strip()
+        reader = _reader(row, path)
+        code = self._codes.get(unit)
+        if code is not None and code.planted is not None:
+            self._take_check(code, unit, reader, row, path)
+            return
+        known = self._known.get(code.unit if code else unit)
+        if known is None:
+            kind: ProblemKind = "other_run" if code else "unmatched"
+            self._tell(kind, path, row, f"no unit {unit!r} in this run")
+            return
+        again = AGAIN if code is not None and code.is_again else ""
+        self._add(known, f"{reader}{again}", row.cells, row, path)
+
+    def _take_check(self, code: Code, unit: str, reader: str, row: TableRow, path: Path) -> None:
+        planted = Known(id=unit, case=code.case, sample=0, kind="step", part="planted", text="")
+        before = len(self._readings)
+        self._add(planted, reader, row.cells, row, path)
+        self._checks += self._readings[before:]
+        del self._readings[before:]
+
+    def _take_case(self, row: TableRow, path: Path) -> None:
+        """A row of the published form: all steps of one case by one reader."""
+        case = parse_case(row.cells.get("case") or row.cells.get("title") or "")
+        steps = [(int(found[1]), name) for name in row.cells if (found := _STEP.fullmatch(name))]
+        filled = [(number, name) for number, name in sorted(steps) if row.cells[name].strip()]
+        if case is None or not filled:
+            self._tell("unmatched", path, row, "no case number, or no steps")
+            return
+        for number, name in filled:
+            cells = {
+                label: row.cells.get(f"human_{label}{number}", "") for label in ("factual", "critical", "error_types")
+            }
+            known = self._find(case, row.cells.get(f"unit{number}", "").strip(), row.cells[name])
+            if isinstance(known, str):
+                self._tell("unmatched", path, row, f"step{number}: {known}")
+            else:
+                self._add(known, _reader(row, path), cells, row, path)
+
+    def _find(self, case: int, unit: str, text: str) -> Known | str:
+        if unit:
+            return self._known.get(unit) or f"no unit {unit!r} in this run"
+        found = self._by_text.get((case, _fold(text)), [])
+        if len(found) == 1:
+            return found[0]
+        return f"case {case} has {'no step' if not found else 'several steps'} of these words"
+
+    def _add(self, known: Known, reader: str, cells: Mapping[str, str], row: TableRow, path: Path) -> None:
+        try:
+            labels = read_labels(known.kind, dict(cells))
+        except ValueError as error:
+            kind: ProblemKind = "contradictory" if "and yet" in str(error) else "invalid"
+            self._tell(kind, path, row, f"{known.id}: {error}")
+            return
+        if labels.is_empty:
+            self._tell("unlabelled", path, row, f"{reader} says nothing of {known.id}")
+            return
+        self._readings.append(
+            Reading(
+                reader=reader,
+                unit=known.id,
+                case=known.case,
+                kind=known.kind,
+                note=cells.get("note", ""),
+                file=str(path),
+                row=row.number,
+                **asdict(labels),
+            )
+        )
+
+    def _tell(self, kind: ProblemKind, path: Path, row: TableRow, detail: str) -> None:
+        self._problems.append(Problem(kind=kind, file=str(path), row=row.number, detail=detail))
+
+
+def import_tables(paths: Sequence[Path], units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> Import:
+    """Read all tables against a run's units."""
+    importer = Importer(units, key)
+    for path in paths:
+        importer.take(path)
+    return importer.result()
+
+
+def _reader(row: TableRow, path: Path) -> str:
+    """Who read: the row says so, or the file's name does."""
+    named: Iterable[str] = (row.cells.get(name, "").strip() for name in _READERS)
+    return next((name for name in named if name), path.stem)
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split())

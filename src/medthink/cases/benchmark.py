@@ -1,13 +1,13 @@
 """A benchmark: its cases, streamed as often as asked, and its fingerprint."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from medthink.cases.case import Case, ImageStore
+from medthink.cases.case import Case, Image, ImageStore
 from medthink.cases.layout import find_images, find_tables
 from medthink.cases.readers import Row, Table
 from medthink.cases.rows import Place, case_from_row, row_from_case
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 _CASES_IN_FLIGHT = 64
 
 Predicate = Callable[[Case], bool]
+
+
+class Fingerprints(NamedTuple):
+    """What pins a benchmark: all of it, and its texts alone."""
+
+    whole: str
+    texts: str
 
 
 class Benchmark:
@@ -114,18 +121,21 @@ class Benchmark:
 
     def fingerprint(self) -> str:
         """A digest of every field and every image's bytes; the same whatever format, file or order they come in."""
-        cases = iter(self)
-        lines: list[str] = []
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            # A window at a time: hashing and reading files release the interpreter, and memory stays flat.
-            while window := list(islice(cases, _CASES_IN_FLIGHT)):
-                lines.extend(pool.map(_line_of_fingerprint, window))
-        return digest_bytes("".join(sorted(lines)).encode())
+        return self.fingerprints().whole
 
     def text_fingerprint(self) -> str:
         """A digest of every field without the images: enough to know that the references are the same."""
-        lines = (f"{case.split}\t{case.id}\t{digest_value(row_from_case(case))}\n" for case in self)
-        return digest_bytes("".join(sorted(lines)).encode())
+        return _digest_lines(_line_of_texts(case) for case in self)
+
+    def fingerprints(self) -> Fingerprints:
+        """Both fingerprints in one pass."""
+        cases = iter(self)
+        lines: list[tuple[str, str]] = []
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            # A window at a time: hashing and reading files release the interpreter, and memory stays flat.
+            while window := list(islice(cases, _CASES_IN_FLIGHT)):
+                lines.extend(pool.map(_lines_of_fingerprints, window))
+        return Fingerprints(_digest_lines(whole for whole, _ in lines), _digest_lines(texts for _, texts in lines))
 
     def to_arrow(self) -> "pa.Table":
         """All cases as one Arrow table with the released columns and `split`."""
@@ -161,8 +171,29 @@ class Benchmark:
         return index
 
 
-def _line_of_fingerprint(case: Case) -> str:
-    """One case as a line; an image that is not there counts as null, so that its absence is pinned too."""
-    images = [image.digest() if image.store.has(image.path) else None for image in case.question.images]
-    content: dict[str, Any] = {"row": row_from_case(case), "images": images}
+def _lines_of_fingerprints(case: Case) -> tuple[str, str]:
+    """One case with and without its images, as lines; an image that is not there counts as null."""
+    row = row_from_case(case)
+    content: dict[str, Any] = {"row": row, "images": [_digest_or_none(image) for image in case.question.images]}
+    return _line(case, content), _line(case, row)
+
+
+def _line_of_texts(case: Case) -> str:
+    return _line(case, row_from_case(case))
+
+
+def _line(case: Case, content: dict[str, Any]) -> str:
     return f"{case.split}\t{case.id}\t{digest_value(content)}\n"
+
+
+def _digest_or_none(image: Image) -> str | None:
+    try:
+        return image.digest()
+    except DataError:
+        if image.store.has(image.path):
+            raise
+        return None
+
+
+def _digest_lines(lines: Iterable[str]) -> str:
+    return digest_bytes("".join(sorted(lines)).encode())

@@ -17,10 +17,10 @@ from PIL import Image, ImageOps, features
 from PIL.PngImagePlugin import PngInfo
 
 from medthink.cases.metadata import JPEG_SIGNATURE, PNG_SIGNATURE, Malformed, without_metadata
+from medthink.cases.plain import MAX_PIXELS as MAX_PIXELS
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError, UsageError
 
-MAX_PIXELS = 50_000_000
 DEFAULT_QUALITY = 90
 JPEG, PNG = "image/jpeg", "image/png"
 EXTENSIONS = {JPEG: (".jpg", ".jpeg"), PNG: (".png",)}

@@ -75,12 +75,13 @@ def _jpeg_pieces(data: bytes, name: str) -> Iterator[Piece]:
         if marker == 0xFF:  # filling between segments
             at += 1
             continue
-        end = _segment_end(data, at, marker, name)
+        end = segment_end(data, at, marker, name)
         yield Piece(bytes([marker]), data[at:end])
         at = end
 
 
-def _segment_end(data: bytes, at: int, marker: int, name: str) -> int:
+def segment_end(data: bytes, at: int, marker: int, name: str = "") -> int:
+    """Where the JPEG segment ends that starts at a byte, with the scan it opens; CutOff when that is not there."""
     if marker in _STANDALONE or marker == _EOI:
         return at + 2
     length = int.from_bytes(data[at + 2 : at + 4], "big")
@@ -93,6 +94,11 @@ def _segment_end(data: bytes, at: int, marker: int, name: str) -> int:
     if following is None:
         raise _cut_off(name)
     return following.start()
+
+
+def is_kept_whole(piece: Piece) -> bool:
+    """Whether the JPEG segment is left as it is."""
+    return _is_kept(piece) and _without_thumbnail(piece) == piece.data
 
 
 def _is_kept(piece: Piece) -> bool:

@@ -133,12 +133,13 @@ class FolderImages:
         # The path is resolved, so a link found now was put there since; NONBLOCK keeps a pipe from hanging.
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
                 raise refusal("not a regular file", self.root, path)
-            data = stream.read(MAX_IMAGE_BYTES + 1)
-        if len(data) > MAX_IMAGE_BYTES:
-            raise too_large(self.root, path)
-        return data
+            if found.st_size > MAX_IMAGE_BYTES:
+                raise too_large(self.root, path)
+            # Its size and not the limit: Python sets memory aside for all that it is told to read at most.
+            return stream.read(found.st_size)
 
     def __str__(self) -> str:
         return f"{FOLDER}/"

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from medthink.cases.case import Image
+from medthink.cases.plain import plain_jpeg_size
 from medthink.core.digest import digest_value
 from medthink.models.errors import ErrorKind, ModelError
 from medthink.models.request import ImagePart, MediaType, Reply, Request, TextPart, Usage
@@ -120,11 +121,13 @@ class CaseAsk:
 
 def encode_image(image: Image, condition: Condition) -> ImagePart:
     """The image as it is sent: its own bytes, unless the condition allows to make it smaller."""
+    data = image.read()
+    limits = (condition.image_max_side, condition.image_max_bytes)
+    if limits == (None, None) and (size := plain_jpeg_size(data)) is not None:
+        return ImagePart.from_bytes(data, "image/jpeg", width=size.width, height=size.height)
     from medthink.cases.images import prepare
 
-    ready = prepare(
-        image.read(), max_side=condition.image_max_side, max_bytes=condition.image_max_bytes, name=image.path
-    )
+    ready = prepare(data, max_side=limits[0], max_bytes=limits[1], name=image.path)
     media_type: MediaType = "image/png" if ready.media_type == "image/png" else "image/jpeg"
     return ImagePart.from_bytes(ready.data, media_type, width=ready.width, height=ready.height)
 

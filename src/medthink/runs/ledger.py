@@ -70,13 +70,14 @@ class Call(NamedTuple):
 
 
 _Statement = tuple[str, tuple[Any, ...]]
+_Row = tuple[Any, ...] | None
 
 
 class _Order(NamedTuple):
-    """A statement to commit, and the future to resolve then, if anybody waits for it."""
+    """A statement to commit, and the future to resolve then with the row it returns, if anybody waits for it."""
 
     statement: _Statement
-    done: "asyncio.Future[None] | None" = None
+    done: "asyncio.Future[_Row] | None" = None
 
 
 class Ledger(Records):
@@ -113,13 +114,14 @@ class Ledger(Records):
 
     async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> int:
         """Commit the reply; returns the call's id."""
-        await self._commit(
+        row = await self._commit(
             (
-                f"UPDATE calls SET state = 'done', reply = ?, {_ADD_COST}, ended_at = ? WHERE key = ?",
+                f"UPDATE calls SET state = 'done', reply = ?, {_ADD_COST}, ended_at = ? WHERE key = ? RETURNING id",
                 (msgspec.json.encode(reply).decode(), cost_usd, now_utc(), key),
             )
         )
-        return int(self._reader.execute("SELECT id FROM calls WHERE key = ?", (key,)).fetchone()[0])
+        assert row is not None, "a call is intended before it is settled"
+        return int(row[0])
 
     async def fail(self, key: str, *, kind: str, detail: str, cost_usd: float | None) -> None:
         """Commit that the call failed for good in this session; the next one tries again."""
@@ -160,21 +162,18 @@ class Ledger(Records):
         self._writer.join()
         super().close()
 
-    async def _commit(self, statement: _Statement) -> None:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def _commit(self, statement: _Statement) -> _Row:
+        done: asyncio.Future[_Row] = asyncio.get_running_loop().create_future()
         self._orders.put(_Order(statement, done))
         # A cancelled task must not take its record with it: the writer commits the order in any case.
-        await asyncio.shield(done)
+        return await asyncio.shield(done)
 
     def _write_orders(self) -> None:
         connection = _connect(self.path)
         is_last = False
         while not is_last and (first := self._orders.get()) is not None:
             orders, is_last = self._take_waiting(first)
-            error = _write_together(connection, [order.statement for order in orders])
-            for order in orders:
-                if order.done is not None:
-                    _report(order.done, error)
+            _report(orders, _write_together(connection, [order.statement for order in orders]))
         connection.close()
 
     def _take_waiting(self, first: _Order) -> tuple[list[_Order], bool]:
@@ -206,31 +205,38 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _write_together(connection: sqlite3.Connection, statements: list[_Statement]) -> sqlite3.Error | None:
+def _write_together(connection: sqlite3.Connection, statements: list[_Statement]) -> list[_Row] | sqlite3.Error:
     try:
         with connection:
-            for statement, values in statements:
-                connection.execute(statement, values)
+            return [connection.execute(statement, values).fetchone() for statement, values in statements]
     except sqlite3.Error as error:
         return error
-    return None
 
 
-def _report(done: "asyncio.Future[None]", error: sqlite3.Error | None) -> None:
-    # Whoever waited may be gone, and its loop with it; the record is on disk all the same.
-    with contextlib.suppress(RuntimeError):
-        done.get_loop().call_soon_threadsafe(_tell, done, error)
+def _report(orders: list[_Order], written: list[_Row] | sqlite3.Error) -> None:
+    error = written if isinstance(written, sqlite3.Error) else None
+    rows = [None] * len(orders) if isinstance(written, sqlite3.Error) else written
+    told: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[_Row], _Row]]] = {}
+    for order, row in zip(orders, rows, strict=True):
+        if order.done is not None:
+            told.setdefault(order.done.get_loop(), []).append((order.done, row))
+    for loop, waiting in told.items():
+        # Once for the whole group, because waking a loop costs a system call. Whoever waited may be gone, and the
+        # loop too; the record is on disk all the same.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_tell, waiting, error)
 
 
-def _tell(done: "asyncio.Future[None]", error: sqlite3.Error | None) -> None:
-    if done.done():
-        return
-    if error is None:
-        done.set_result(None)
-    else:
-        done.set_exception(
-            LedgerError(f"the ledger cannot be written: {error}", remedy="check the disk, then run again")
-        )
+def _tell(waiting: "list[tuple[asyncio.Future[_Row], _Row]]", error: sqlite3.Error | None) -> None:
+    for done, row in waiting:
+        if done.done():
+            continue
+        if error is None:
+            done.set_result(row)
+        else:
+            done.set_exception(
+                LedgerError(f"the ledger cannot be written: {error}", remedy="check the disk, then run again")
+            )
 
 
 def _unusable(path: Path, error: sqlite3.Error) -> LedgerError:

@@ -167,11 +167,11 @@ class _Worker:
 
     def _settle_manifest(self) -> Manifest:
         order = self._order
-        split = self._benchmark[order.selection.split]
+        fingerprints = self._benchmark[order.selection.split].fingerprints()
         new = Manifest(
             benchmark=str(order.benchmark),
-            fingerprint=split.fingerprint(),
-            text_fingerprint=split.text_fingerprint(),
+            fingerprint=fingerprints.whole,
+            text_fingerprint=fingerprints.texts,
             selection=order.selection,
             task=order.task,
             model=order.model,

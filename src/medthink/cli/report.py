@@ -19,6 +19,7 @@ _FIGURES = (".svg", ".pdf", ".png")
 @click.option(
     "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
 )
+@click.option("--probe", "trains", is_flag=True, help="Also train guessers and set every run against them.")
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in Markdown.")
 @click.option("--latex", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in LaTeX (booktabs).")
@@ -27,6 +28,7 @@ def report(
     out: Path,
     data: Path | None,
     figure: Path | None,
+    trains: bool,
     csv_file: Path | None,
     markdown: Path | None,
     latex: Path | None,
@@ -46,12 +48,16 @@ def report(
     from medthink.report.exports import csv_table, latex_tables, markdown_tables
     from medthink.report.figures.overview import overview_drawing
     from medthink.report.figures.style import save_drawing
+    from medthink.report.judged import score_judgements
     from medthink.report.page import report_page
+    from medthink.report.validity import audit_group
 
     groups = group_entries(load_entries(runs, data))
+    audited = [audit_group(group, data, trains=trains) for group in groups]
+    judged = score_judgements([entry for group in groups for entry in group.entries])
     # What can be refused is made first, so that a refusal leaves no file behind.
     overview = overview_drawing(groups) if figure is not None else None
-    write_atomic(out, [report_page(groups).encode()])
+    write_atomic(out, [report_page(groups, audited, judged).encode()])
     if figure is not None and overview is not None:
         save_drawing(overview, figure)
     for path, write in ((csv_file, csv_table), (markdown, markdown_tables), (latex, latex_tables)):

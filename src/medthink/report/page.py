@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from string import Template
+from typing import NamedTuple
 
 from medthink import __version__
 from medthink.report.entries import Group
@@ -13,9 +14,11 @@ from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.slices import slices_drawing
 from medthink.report.figures.steps import steps_drawing
 from medthink.report.figures.style import Drawing, draw_markup
-from medthink.report.markup import Markup, clean, fold, joined, tag
+from medthink.report.judged import Judged, judged_markup
+from medthink.report.markup import Markup, fold, joined, tag
 from medthink.report.provenance import provenance_markup
 from medthink.report.tables import METRIC_NAMES, headline_table, steps_table, table_markup
+from medthink.report.validity import Audited, validity_markup
 from medthink.report.words import count_of, summarise_group
 from medthink.report.wrong_cases import MOST_CASES, wrong_cases_markup
 
@@ -33,8 +36,17 @@ _RADCLIQ = (
 )
 
 
-def report_page(groups: Sequence[Group]) -> str:
-    """The whole page."""
+class Section(NamedTuple):
+    """One section of the page."""
+
+    key: str
+    heading: str
+    content: tuple[Markup, ...]
+
+
+def report_page(groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged]) -> str:
+    """The whole page; `audited` runs parallel to the groups."""
+    sections = list(_sections(groups, audited, judged))
     room = files("medthink.report")
     template = Template(room.joinpath("page.html").read_text(encoding="utf-8"))
     runs = sum(len(group.entries) for group in groups)
@@ -42,27 +54,28 @@ def report_page(groups: Sequence[Group]) -> str:
         title=joined((_TITLE,)),
         style=room.joinpath("page.css").read_text(encoding="utf-8"),
         facts=joined((f"{count_of(runs, 'run')} in {count_of(len(groups), 'group')} · medthink {__version__}",)),
-        contents=_contents(groups),
-        body=joined(_sections(groups)),
+        contents=tag("ul", *(tag("li", tag("a", one.heading, href=f"#{one.key}")) for one in sections)),
+        body=joined(map(_section_markup, sections)),
     )
 
 
-def _contents(groups: Sequence[Group]) -> Markup:
-    links = [("summary", "In short")]
-    links += [(f"group-{number}", _heading(group, groups)) for number, group in enumerate(groups, 1)]
-    links += [("wrong", "Wrong answers")] if _has_letters(groups) else []
-    links += [("runs", "How it was made")]
-    return tag("ul", *(tag("li", tag("a", name, href=f"#{key}")) for key, name in links))
-
-
-def _sections(groups: Sequence[Group]) -> Iterator[Markup]:
-    yield _section("summary", "In short", *_summary(groups))
+def _sections(groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged]) -> Iterator[Section]:
+    yield Section("summary", "In short", tuple(_summary(groups)))
     for number, group in enumerate(groups, 1):
-        yield _section(f"group-{number}", _heading(group, groups), *_results(group, f"group-{number}"))
-    if _has_letters(groups):
-        yield _section("wrong", "Wrong answers", *_wrong(groups))
+        key = f"group-{number}"
+        yield Section(key, "Results" if len(groups) == 1 else group.title, tuple(_results(group, key)))
+    if judged:
+        yield Section("judged", "What judges say", tuple(judged_markup(judged)))
+    if any(one.audits for one in audited):
+        yield Section("validity", "Diagnosis or guessing", tuple(_validity(groups, audited)))
+        yield Section("wrong", "Wrong answers", tuple(_wrong(groups)))
     runs = [entry for group in groups for entry in group.entries]
-    yield _section("runs", "How it was made", provenance_markup(runs))
+    yield Section("runs", "How it was made", (provenance_markup(runs),))
+
+
+def _section_markup(section: Section) -> Markup:
+    heading = tag("h2", section.heading, id=section.key)
+    return tag("section", heading, *section.content, aria_labelledby=section.key)
 
 
 def _summary(groups: Sequence[Group]) -> Iterator[Markup]:
@@ -75,18 +88,16 @@ def _summary(groups: Sequence[Group]) -> Iterator[Markup]:
     yield fold("How to read this", tag("ul", *(tag("li", sentence) for sentence in _READING)))
 
 
-def _heading(group: Group, groups: Sequence[Group]) -> str:
-    return "Results" if len(groups) == 1 else group.title
-
-
 def _results(group: Group, prefix: str) -> Iterator[Markup]:
     if group.lettered:
         yield tag("h3", "Answers")
         yield table_markup(headline_table(group), name="Accuracy by run")
-    steps = steps_table(group.entries)
-    if steps:
-        yield tag("h3", "Written steps")
-        yield table_markup(steps, name="Scores of written steps")
+    for heading, names in (("Written steps", ("findings", "summary")), ("Discussions", ("discussion",))):
+        steps = steps_table(group.entries, names)
+        if steps is None:
+            continue
+        yield tag("h3", heading)
+        yield table_markup(steps, name=f"{heading}: scores")
         if METRIC_NAMES["radcliq_v1"] in steps.columns:
             yield tag("p", _RADCLIQ, class_="soft")
     figures = [_figure(drawing, prefix) for drawing in _drawings(group)]
@@ -114,9 +125,8 @@ def _wrong(groups: Sequence[Group]) -> Iterator[Markup]:
         yield wrong_cases_markup(group, max(1, MOST_CASES // len(lettered)))
 
 
-def _has_letters(groups: Sequence[Group]) -> bool:
-    return any(group.lettered for group in groups)
-
-
-def _section(key: str, heading: str, *children: str) -> Markup:
-    return tag("section", tag("h2", clean(heading), id=key), *children, aria_labelledby=key)
+def _validity(groups: Sequence[Group], audited: Sequence[Audited]) -> Iterator[Markup]:
+    for group, found in zip(groups, audited, strict=True):
+        if found.audits:
+            yield tag("h3", group.title)
+            yield from validity_markup(found)

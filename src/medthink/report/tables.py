@@ -76,11 +76,11 @@ def headline_table(group: Group) -> Table:
     return without_columns(table, idle)
 
 
-def steps_table(entries: Sequence[Entry]) -> Table | None:
-    """One row a run and step with the metrics that apply; None when no run wrote any."""
+def steps_table(entries: Sequence[Entry], steps: Sequence[str]) -> Table | None:
+    """One row a run and step with the metrics that apply; None when no run wrote any of them."""
     rows = []
     written = [(entry, step) for entry in entries for step in entry.scores.steps]
-    for name in STEP_NAMES:
+    for name in steps:
         for entry, step in (pair for pair in written if pair[1].step == name):
             found = {metric.metric: metric for metric in step.metrics}
             cells = (_metric_text(found.get(metric)) for metric in STEP_METRICS)

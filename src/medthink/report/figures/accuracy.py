@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 def chance(group: Group) -> float:
     """What a guess among the options gets right on average."""
+    # A case without options, which only a defective file has, is not guessed right either.
     counts = [len(case.question.options) for case in group.entries[0].material.cases.values()]
-    return sum(1 / count for count in counts) / len(counts)
+    return sum(1 / count for count in counts if count) / len(counts)
 
 
 def accuracy_drawing(group: Group) -> Drawing | None:

@@ -1,0 +1,116 @@
+"""What the runs add to guessing: each set against a rule, trained guessers where asked for, and its own blind runs."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from medthink.baselines.learning import is_usable
+from medthink.cases.benchmark import Benchmark
+from medthink.report.entries import Entry, Group
+from medthink.report.markup import Markup, fold, tag
+from medthink.report.tables import Table, table_markup
+from medthink.scoring.scores import percent
+from medthink.stats.estimate import Estimate, Measured
+from medthink.validity.audit import Audit, audit_run
+from medthink.validity.guesses import Guesses, gather, guess_by_inputs, guess_longest
+
+_MEANING = (
+    "Diagnostic gain is accuracy minus that of the strongest rival on the same cases, in points. A rival cannot see "
+    "what should decide: a guesser, or the same model without the images. Where the interval reaches zero, the run has "
+    "not shown more than the rival."
+)
+_UNTRAINED = (
+    "The guessers here are rules. A guesser trained on the options alone is a harder rival: --probe trains it, and "
+    "medthink probe audits the benchmark itself."
+)
+
+
+class Audited(NamedTuple):
+    """The audits of a group's runs, and whether trained guessers were among the rivals."""
+
+    audits: tuple[tuple[Entry, Audit], ...]
+    has_trained: bool
+
+
+def audit_group(group: Group, data: Path | None = None, *, trains: bool) -> Audited:
+    """Audit every run that answered by letter; `trains` also fits guessers, which takes longer."""
+    scored = [entry.scores for entry in group.lettered]
+    guesses = _guess(group, data, trains=trains) if scored else []
+    audits = tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered)
+    return Audited(audits, trains)
+
+
+def validity_markup(audited: Audited) -> Iterator[Markup]:
+    """The section: a row a run, then every rival, consistency and bias of place."""
+    yield tag("p", _MEANING)
+    yield table_markup(_gain_table(audited.audits), name="Diagnostic gain by run")
+    if not audited.has_trained:
+        yield tag("p", _UNTRAINED, class_="soft")
+    yield fold("Every rival", table_markup(_rival_table(audited.audits), name="Runs against their rivals"))
+    consistency = _consistency_table(audited.audits)
+    if consistency.rows:
+        yield tag("h4", "The same question in another form")
+        yield table_markup(consistency, name="Consistency when only the form changes")
+
+
+def points(measured: Measured) -> str:
+    """A difference of rates in points: `+4.2 (−1.0 to +9.4)`."""
+    if isinstance(measured, Estimate):
+        return f"{_signed(measured.value)} ({_signed(measured.low)} to {_signed(measured.high)})"
+    return "–" if measured.value is None else f"{_signed(measured.value)} (no interval)"
+
+
+def _signed(share: float) -> str:
+    return f"{share * 100:+.1f}".replace("-", "−")
+
+
+def _guess(group: Group, data: Path | None, *, trains: bool) -> list[Guesses]:
+    cases = [case for case in group.entries[0].material.cases.values() if is_usable(case)]
+    guesses = [guess_longest(cases)]
+    if trains:
+        manifest = group.entries[0].manifest
+        material = gather(Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split)
+        guesses += [guess_by_inputs(material, inputs) for inputs in ("options", "question")]
+    return guesses
+
+
+def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+    rows = []
+    for entry, audit in audits:
+        strongest = next(rival for rival in audit.rivals if rival.name == audit.strongest_rival)
+        bias = "–" if audit.place_bias is None else _p_value(audit.place_bias.p_value)
+        rows.append(
+            (
+                entry.label,
+                percent(audit.accuracy),
+                f"{strongest.name}, {percent(strongest.accuracy)}",
+                points(audit.diagnostic_gain),
+                percent(strongest.on_misses),
+                bias,
+            )
+        )
+    columns = ("Run", "Accuracy", "Strongest rival", "Diagnostic gain", "Accuracy where it misses", "Letters even? p")
+    return Table(columns, tuple(rows), frozenset({1, 3, 4, 5}))
+
+
+def _rival_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+    rows = tuple(
+        (entry.label, rival.name, percent(rival.accuracy), points(rival.gain), percent(rival.on_misses))
+        for entry, audit in audits
+        for rival in audit.rivals
+    )
+    columns = ("Run", "Rival", "Rival's accuracy", "Run's gain", "Run where the rival misses")
+    return Table(columns, rows, frozenset({2, 3, 4}))
+
+
+def _consistency_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+    rows = tuple(
+        (entry.label, one.what.replace("_", " "), percent(one.same_answer), points(one.difference))
+        for entry, audit in audits
+        for one in audit.consistency
+    )
+    return Table(("Run", "Changed", "Same answer", "Difference in accuracy"), rows, frozenset({2, 3}))
+
+
+def _p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -18,13 +18,15 @@ class FileLedger:
         self._listed = frozenset(store.paths())
         self._unclaimed = set(self._listed)
 
-    def check(self, case: Case) -> Iterator[Finding]:
+    def check(self, case: Case) -> list[Finding]:
         """Missing, unsafe and repeated files of a case."""
+        found = []
         for image in case.question.images:
             if image.path in self._unclaimed:
                 self._unclaimed.remove(image.path)
             elif (finding := self._explain(image)) is not None:
-                yield finding
+                found.append(finding)
+        return found
 
     def extras(self) -> Iterator[Finding]:
         """The files that no slot named."""

@@ -20,45 +20,55 @@ _ICD_CODES = {
 }
 
 
-def check_case(case: Case, history_words: list[str]) -> Iterator[Finding]:
+def check_case(case: Case, history_words: list[str]) -> list[Finding]:
     """Every broken invariant that the case's own row shows."""
-    yield from _check_texts(case, history_words)
-    yield from _check_slots(case)
-    yield from _check_options(case)
-    yield from _check_answer(case)
-    yield from _check_labels(case)
-    yield from _check_timeline(case)
+    # Each check takes the list instead of yielding: most cases have nothing to report, and 8,000 wait.
+    found: list[Finding] = []
+    _check_texts(case, history_words, found)
+    _check_slots(case, found)
+    _check_images(case, found)
+    _check_options(case, found)
+    _check_answer(case, found)
+    _check_labels(case, found)
+    _check_timeline(case, found)
+    return found
 
 
-def _check_texts(case: Case, history_words: list[str]) -> Iterator[Finding]:
+def _check_texts(case: Case, history_words: list[str], found: list[Finding]) -> None:
     reference = case.reference
     if not history_words:
-        yield Finding("history-empty", "CLINICAL_HISTORY", "no word in it")
-    for field, text in (("IMAGING_FINDINGS", reference.findings), ("discussion", reference.discussion)):
-        if not text.strip():
-            yield Finding("reference-empty", field, "empty")
+        found.append(Finding("history-empty", "CLINICAL_HISTORY", "no word in it"))
+    if _is_blank(reference.findings):
+        found.append(Finding("reference-empty", "IMAGING_FINDINGS", "empty"))
+    if _is_blank(reference.discussion):
+        found.append(Finding("reference-empty", "discussion", "empty"))
     if contains_phrase(history_words, reference.answer_text):
-        yield Finding("answer-in-history", "CLINICAL_HISTORY", f'contains "{reference.answer_text[:80]}"')
+        found.append(Finding("answer-in-history", "CLINICAL_HISTORY", f'contains "{reference.answer_text[:80]}"'))
 
 
-def _check_slots(case: Case) -> Iterator[Finding]:
+def _check_slots(case: Case, found: list[Finding]) -> None:
     images = case.question.images
     if case.image_count != len(images):
-        yield Finding("image-count-wrong", "image_count", f"{case.image_count} declared, {len(images)} filled")
+        detail = f"{case.image_count} declared, {len(images)} filled"
+        found.append(Finding("image-count-wrong", "image_count", detail))
     if not images:
-        yield Finding("image-none", "image_01_path", "no slot is filled")
+        found.append(Finding("image-none", "image_01_path", "no slot is filled"))
     elif images[-1].slot != len(images):
         missing = sorted(set(range(1, images[-1].slot)) - {image.slot for image in images})
-        yield Finding("slot-gap", f"image_{missing[0]:02d}_id", f"empty before slot {images[-1].slot:02d}: {missing}")
+        detail = f"empty before slot {images[-1].slot:02d}: {missing}"
+        found.append(Finding("slot-gap", f"image_{missing[0]:02d}_id", detail))
+
+
+def _check_images(case: Case, found: list[Finding]) -> None:
     prefix = f"images/case{case.id:05d}/"
-    for image, withheld in zip(images, case.reference.images, strict=True):
+    for image, withheld in zip(case.question.images, case.reference.images, strict=True):
         if not image.path.startswith(f"{prefix}{image.id}."):
-            yield from _check_path(case, image)
+            found.extend(_check_path(case, image))
         if withheld.modality not in _MODALITIES:
             field = f"image_{image.slot:02d}_modality"
-            yield Finding("modality-unknown", field, f'"{withheld.modality[:60]}"')
-        if not withheld.caption or withheld.caption.isspace():
-            yield Finding("reference-empty", f"image_{image.slot:02d}_caption", "empty")
+            found.append(Finding("modality-unknown", field, f'"{withheld.modality[:60]}"'))
+        if _is_blank(withheld.caption):
+            found.append(Finding("reference-empty", f"image_{image.slot:02d}_caption", "empty"))
 
 
 def _check_path(case: Case, image: Image) -> Iterator[Finding]:
@@ -75,46 +85,50 @@ def _check_path(case: Case, image: Image) -> Iterator[Finding]:
         yield Finding("image-path-disagrees", field, f'"{match[2][:60]}" in the path, "{image.id[:60]}" in the id')
 
 
-def _check_options(case: Case) -> Iterator[Finding]:
+def _check_options(case: Case, found: list[Finding]) -> None:
     options = case.question.options
     if options.keys() != _LETTERS:
-        yield Finding("options-not-five", "options", f"letters: {', '.join(sorted(options)) or 'none'}")
-    texts = [text.casefold().strip() for text in options.values()]
-    for letter, text in zip(options, texts, strict=True):
+        found.append(Finding("options-not-five", "options", f"letters: {', '.join(sorted(options)) or 'none'}"))
+    texts = {*map(str.strip, map(str.casefold, options.values()))}
+    if len(texts) < len(options) or "" in texts:
+        found.extend(_explain_options(options))
+
+
+def _explain_options(options: dict[str, str]) -> Iterator[Finding]:
+    """Which options are empty, and which repeat an earlier one."""
+    seen: dict[str, str] = {}
+    for letter, written in options.items():
+        text = written.casefold().strip()
         if not text:
             yield Finding("option-empty", f"options.{letter}", "empty")
-    if len(set(texts)) < len(texts):
-        seen: dict[str, str] = {}
-        for letter, text in zip(options, texts, strict=True):
-            if text and text in seen:
-                yield Finding("options-not-distinct", f"options.{letter}", f'same as {seen[text]}: "{text[:80]}"')
-            seen.setdefault(text, letter)
+        elif text in seen:
+            yield Finding("options-not-distinct", f"options.{letter}", f'same as {seen[text]}: "{text[:80]}"')
+        seen.setdefault(text, letter)
 
 
-def _check_answer(case: Case) -> Iterator[Finding]:
+def _check_answer(case: Case, found: list[Finding]) -> None:
     options, reference = case.question.options, case.reference
     if reference.answer not in options:
-        yield Finding("answer-not-an-option", "correct_answer", f'"{reference.answer[:20]}"')
+        found.append(Finding("answer-not-an-option", "correct_answer", f'"{reference.answer[:20]}"'))
     elif reference.answer_text != options[reference.answer]:
-        due = options[reference.answer]
-        yield Finding("answer-text-differs", "correct_answer_text", f'"{reference.answer_text[:60]}", not "{due[:60]}"')
+        detail = f'"{reference.answer_text[:60]}", not "{options[reference.answer][:60]}"'
+        found.append(Finding("answer-text-differs", "correct_answer_text", detail))
 
 
-def _check_labels(case: Case) -> Iterator[Finding]:
+def _check_labels(case: Case, found: list[Finding]) -> None:
     reference = case.reference
     for problem in icd_problems(reference.icd_chapter, reference.icd_block, reference.icd_category):
-        yield Finding(_ICD_CODES[problem.kind], problem.field, problem.detail)
+        found.append(Finding(_ICD_CODES[problem.kind], problem.field, problem.detail))
 
 
-def _check_timeline(case: Case) -> Iterator[Finding]:
+def _check_timeline(case: Case, found: list[Finding]) -> None:
     reference = case.reference
-    flag, several, interval = (
-        reference.is_longitudinal,
-        reference.timepoint_count >= 2,
-        bool(reference.interval_text.strip()),
-    )
-    if not (flag == several == interval) or reference.timepoint_count < 1:
-        detail = (
-            f'{str(flag).lower()}, {reference.timepoint_count} timepoints, interval "{reference.interval_text[:40]}"'
-        )
-        yield Finding("longitudinal-contradiction", "is_longitudinal", detail)
+    several, has_interval = reference.timepoint_count >= 2, not _is_blank(reference.interval_text)
+    if reference.timepoint_count < 1 or not reference.is_longitudinal == several == has_interval:
+        flag, count = str(reference.is_longitudinal).lower(), reference.timepoint_count
+        detail = f'{flag}, {count} timepoints, interval "{reference.interval_text[:40]}"'
+        found.append(Finding("longitudinal-contradiction", "is_longitudinal", detail))
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()

@@ -43,9 +43,9 @@ class _Pass:
     def take(self, case: Case, *, with_slots: bool) -> None:
         """One case: what is wrong with it alone, and what it adds to the view across cases."""
         words = words_of(case.question.history)
-        file_findings = list(self._files.check(case))
-        findings = [*check_case(case, words), *file_findings, *self._check_id(case)]
-        self.problems.extend(place(finding, split=case.split, case=case.id) for finding in findings)
+        file_findings = self._files.check(case)
+        for finding in (*check_case(case, words), *file_findings, *self._check_id(case)):
+            self.problems.append(place(finding, split=case.split, case=case.id))
         self.cases.append((case.split, case.id))
         self.images += len(case.question.images)
         self._histories.add(case.split, words)
@@ -67,11 +67,12 @@ class _Pass:
         for split, tally in self._tallies.items():
             yield from (place(finding, split=split) for finding in tally.findings())
 
-    def _check_id(self, case: Case) -> Iterator[Finding]:
-        if case.id in self._first_split:
-            yield Finding("id-duplicate", "title", f"case {case.id} stands before, in {self._first_split[case.id]}")
-        else:
+    def _check_id(self, case: Case) -> tuple[Finding, ...]:
+        if case.id not in self._first_split:
             self._first_split[case.id] = case.split
+            return ()
+        detail = f"case {case.id} stands before, in {self._first_split[case.id]}"
+        return (Finding("id-duplicate", "title", detail),)
 
 
 def check_benchmark(benchmark: Benchmark, *, images: bool = False, progress: Progress | None = None) -> CheckReport:

@@ -133,13 +133,20 @@ def test_a_number_of_cases_that_cannot_be_is_refused(tmp_path, cases, defects):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_leaves_nothing_behind(tmp_path):
+@pytest.mark.parametrize(("cases", "processes"), [(4, 1), (40, 2)])
+def test_a_failure_leaves_nothing_behind(tmp_path, cases, processes):
     def stop(done):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_benchmark(tmp_path / "out", cases=4, seed=1, processes=1, progress=stop)
+        write_benchmark(tmp_path / "out", cases=cases, seed=1, processes=processes, progress=stop)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        write_benchmark(tmp_path / "file" / "bench", cases=4, seed=1)
 
 
 def test_the_command_says_what_it_made(tmp_path):

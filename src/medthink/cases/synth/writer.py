@@ -3,8 +3,10 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from functools import cache, partial
 from math import log
 from multiprocessing import get_context
@@ -52,22 +54,15 @@ def write_benchmark(
     progress: Callable[[int], None] | None = None,
 ) -> Counts:  # fmt: skip
     """Write a phantom benchmark into a new folder; `progress` is told how many cases are done."""
+    out = out.resolve()
     _refuse(out, cases, FEWEST_CASES if defects else 2)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
-    try:
+    with _new_folder(out) as part:
         counts = _write(part, cases, seed, (shortcut, processes), progress)
         if defects:
             plant_defects(part)
-        text = _README.format(
-            cases=cases, train=counts.train, test=counts.test, seed=seed, shortcut=shortcut, defects=defects
-        )
+        about = {"cases": cases, "train": counts.train, "test": counts.test, "seed": seed}
+        text = _README.format(**about, shortcut=shortcut, defects=defects)
         (part / "README.md").write_text(text, encoding="utf-8")
-        part.chmod(0o755)
-        part.replace(out)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
     return counts
 
 
@@ -121,15 +116,41 @@ def _refuse(out: Path, cases: int, fewest: int) -> None:
         raise DataError("there is something here already", file=out, remedy="name a new or empty folder")
 
 
+@contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """A folder to write into that takes its place at the end, and goes if anything fails."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
+    except OSError as error:
+        raise _cannot_write(out, error) from None
+    try:
+        yield part
+        part.chmod(0o755)
+        part.replace(out)
+    except OSError as error:
+        raise _cannot_write(out, error) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _cannot_write(out: Path, error: OSError) -> DataError:
+    return DataError(f"cannot be written: {error.strerror}", file=out, remedy="check the folder and the free space")
+
+
 def _write(
     folder: Path, cases: int, seed: int, how: tuple[bool, int | None], progress: Callable[[int], None] | None
 ) -> Counts:
     shortcut, processes = how
     test, images = numbers_of_test(cases, seed), 0
-    with (folder / "train.jsonl").open("wb") as train_file, (folder / "test.jsonl").open("wb") as test_file:
-        for number, row in enumerate(
-            _rows_made(folder, cases, partial(_make_case, folder, seed, shortcut), processes), start=1
-        ):
+    make = partial(_make_case, folder, seed, shortcut)
+    with (
+        (folder / "train.jsonl").open("wb") as train_file,
+        (folder / "test.jsonl").open("wb") as test_file,
+        # Closed, not left to be collected: no process may still paint when a failed folder is removed.
+        closing(_rows_made(folder, cases, make, processes)) as rows,
+    ):
+        for number, row in enumerate(rows, start=1):
             (test_file if number in test else train_file).write(encode_json(row) + b"\n")
             images += row["image_count"]
             if progress is not None:
@@ -139,7 +160,7 @@ def _write(
 
 def _rows_made(
     folder: Path, cases: int, make: Callable[[int], dict[str, Any]], processes: int | None
-) -> Iterator[dict[str, Any]]:
+) -> Generator[dict[str, Any], None, None]:
     """The rows in the order of their numbers, made by all cores or by the number of processes asked for."""
     (folder / "images").mkdir()
     workers = min(processes or os.cpu_count() or 1, -(-cases // _CHUNK))
@@ -148,7 +169,10 @@ def _rows_made(
         return
     # Spawned, not forked: the caller may have threads (a progress bar), and a forked copy of them can hang.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(make, range(1, cases + 1), chunksize=_CHUNK)
+        try:
+            yield from pool.map(make, range(1, cases + 1), chunksize=_CHUNK)
+        except BrokenProcessPool:
+            raise DataError("a process that paints died", file=folder, remedy="is there enough memory?") from None
 
 
 def _make_case(folder: Path, seed: int, shortcut: bool, number: int) -> dict[str, Any]:

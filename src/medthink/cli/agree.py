@@ -34,19 +34,16 @@ def agree(
     """
     from msgspec import to_builtins
 
-    from medthink.core.jsonio import write_json
-    from medthink.judge.agreeing import AGREEMENT_FILE
-    from medthink.judge.agreement_of_run import agree_on_run
+    from medthink.judge.agreement_of_run import agree_on_run, write_agreement
     from medthink.judge.judged import load_cases
     from medthink.scoring.slices import slice_values
 
     cases = load_cases(run, data)
     sliced = {case.id: slice_values(case) for case in cases.values()}
     result, problems = agree_on_run(run, tables, cases, slices=sliced, key=key)
-    plain = to_builtins(result, str_keys=True)
-    write_json(run / AGREEMENT_FILE, plain)
+    write_agreement(run, result)
     if as_json:
-        print_json(plain | {"unused_rows": to_builtins(problems)})
+        print_json(to_builtins(result) | {"unused_rows": to_builtins(problems)})
         return
     _show_problems(problems)
     _show(result, with_slices=slices)

@@ -128,6 +128,16 @@ def compare_pair(a: Rater, b: Rater, cases: Mapping[str, int], slices: Slices) -
                 yield _compare(a, b, aspect, members, cases=cases, kind=kind, place=place)
 
 
+def judge_validity(agreements: Agreements, judge: str) -> tuple[Pair, ...]:
+    """What stands beside a judge's numbers: its agreement with the readers on each aspect, over all cases.
+
+    With the readers' majority where there are several readers, else with the only one there is.
+    """
+    own = [pair for pair in agreements.pairs if pair.kind == "reader–judge" and pair.b == judge and not pair.slicing]
+    together = [pair for pair in own if pair.a == READERS]
+    return tuple(together or own)
+
+
 def _pair_kind(a: Rater, b: Rater) -> PairKind | None:
     """How two raters relate; None where comparing them says nothing."""
     match sorted([a.kind, b.kind]):

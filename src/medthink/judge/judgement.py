@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from medthink.core.digest import digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl, write_jsonl
 from medthink.judge.evidence import Sight
@@ -92,8 +93,18 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def order(self) -> tuple[object, ...]:
         """Where it stands in the file; two rows of the same order are the same judgement made twice."""
-        sees = self.setting
-        return (self.case, self.sample, self.what, self.judge, msgspec.json.encode(sees), self.prompt, self.repeat)
+        setting = msgspec.json.encode(self.setting)
+        return (self.case, self.sample, self.what, self.judge, setting, self.prompt, self.repeat)
+
+
+def name_seats(seats: Iterable[Seat]) -> dict[Seat, str]:
+    """A name for each seat, by which no two are alike."""
+    different = list(dict.fromkeys(seats))
+    labels = [seat.label() for seat in different]
+    return {
+        seat: label if labels.count(label) == 1 else f"{label} · {digest_value(msgspec.to_builtins(seat))[:8]}"
+        for seat, label in zip(different, labels, strict=True)
+    }
 
 
 def read_judgements(run: Path) -> list[Judgement]:

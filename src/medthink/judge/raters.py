@@ -5,10 +5,10 @@ from typing import Literal
 
 import msgspec
 
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Judgement, name_seats
 from medthink.judge.panel import majority
 from medthink.judge.readings import AGAIN, Reading
-from medthink.judge.rubric import ERROR_TYPES, SCORES, SENTENCE_LABELS, SUPPORTS, ErrorType
+from medthink.judge.rubric import ERROR_TYPES, SCORES, SENTENCE_LABELS, SUPPORTS, WHATS, ErrorType
 from medthink.judge.units import UnitKey, UnitSet, education_id
 
 Label = str | int | bool
@@ -62,10 +62,12 @@ def rate_readers(readings: Sequence[Reading]) -> list[Rater]:
 
 def rate_judges(judgements: Iterable[Judgement], units: Mapping[UnitKey, UnitSet]) -> list[Rater]:
     """Each seat, and each repeat of it apart."""
+    rows = [one for one in judgements if one.state == "ok"]
+    # The words of a prompt differ with what is judged: one judge of steps and discussions is one rater.
+    names = {what: name_seats(one.seat for one in rows if one.what == what) for what in WHATS}
     groups: dict[tuple[str, int, bool], list[Judgement]] = {}
-    for one in judgements:
-        if one.state == "ok":
-            groups.setdefault((one.seat.label(), one.repeat, one.seat.is_wiring_check), []).append(one)
+    for one in rows:
+        groups.setdefault((names[one.what][one.seat], one.repeat, one.seat.is_wiring_check), []).append(one)
     return [
         Rater(
             name=f"{label} #{repeat + 1}" if repeat else label,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 _ABBREVIATIONS = ("e.g", "i.e", "vs", "fig", "figs", "dr", "approx", "cf", "resp", "incl", "prof", "et al")
 _ABBREVIATED = re.compile(rf"(?:^|[\s(])(?:{'|'.join(map(re.escape, _ABBREVIATIONS))})\.$", re.IGNORECASE)
 # A sentence ends at its mark, closing quotes and brackets included, before space or the end; a line break ends one too.
-_END = re.compile(r"[.!?。！？]+[\"'”’)\]*_]*(?=\s|$)|[\r\n\u2028\u2029\x0b\x0c\x85]+")
+_END = re.compile(r"[.!?]+[\"'”’)\]*_]*(?=\s|$)|[。！？]+[”’」』）]*|[\r\n\u2028\u2029\x0b\x0c\x85]+")
 # What may stand before the words of a list entry: bullets, "1.", "(a)", "Step 2:".
 _MARKER = re.compile(r"(?:[-*•·–—>#]+\s+|\(?(?:\d{1,2}|[a-zA-Z])[.)]\s+|step\s+\d{1,2}\s*[:.)]\s*)+", re.IGNORECASE)
 _MARKER_ONLY = re.compile(r"\(?(?:\d{1,2}|[A-Za-z])[.)]$")

@@ -1,0 +1,156 @@
+"""The agreement of readers and judges, from their labels to its figures, against scikit-learn and krippendorff."""
+
+import krippendorff
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score, confusion_matrix, matthews_corrcoef
+
+from medthink.judge.agreeing import compare_raters
+from medthink.judge.judgement import Judgement, Setting
+from medthink.judge.readings import Import, Reading
+from medthink.judge.rubric import DIMENSIONS
+from medthink.judge.units import Source, education_id, split_source
+from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StepVerdict
+
+CHANCE = np.random.default_rng(11)
+CASES = 40
+SUPPORTS = np.array(["supported", "contradicted", "unsupported"])
+SENTENCES = np.array(["correct", "incorrect", "unverifiable"])
+
+
+def make(what: str):
+    sources = [
+        Source(run="r", case=case, sample=0, what=what, parts={"rationale": "One. Two. Three."})
+        for case in range(CASES)
+    ]
+    return {one.key: one for one in map(split_source, sources)}
+
+
+def noisy(labels: np.ndarray, options: np.ndarray) -> np.ndarray:
+    return np.where(CHANCE.random(len(labels)) < 0.75, labels, CHANCE.choice(options, len(labels)))
+
+
+def judgement(units, **verdicts) -> Judgement:
+    return Judgement(
+        case=units.case, sample=0, what=units.what, judge="openai/j", repeat=0, state="ok",
+        setting=Setting(sees=("history",)), prompt="p", **verdicts,
+    )  # fmt: skip
+
+
+def result(readings, judgements, units):
+    return compare_raters(Import(readings=tuple(readings), problems=()), judgements, units, slices={}, truths={})
+
+
+def pair_of(found, aspect: str):
+    return next(pair for pair in found.pairs if pair.aspect == aspect)
+
+
+@pytest.fixture(scope="module")
+def steps():
+    units = make("steps")
+    ids = [(one.case, unit.id) for one in units.values() for unit in one.units]
+    truth = CHANCE.choice(SUPPORTS, len(ids), p=[0.7, 0.2, 0.1])
+    read, judged = noisy(truth, SUPPORTS), noisy(truth, SUPPORTS)
+    label = dict(zip([unit for _, unit in ids], judged, strict=True))
+    readings = [
+        Reading(reader="anna", unit=unit, case=case, kind="step", factual=bool(word == "supported"), support=str(word))
+        for (case, unit), word in zip(ids, read, strict=True)
+    ]
+    judgements = [
+        judgement(one, steps=tuple(
+            StepVerdict(id=unit.id, factual=str(label[unit.id]), critical=False, reason="so", rests_on=("history",),
+                        error_types=() if label[unit.id] == "supported" else ("reasoning",))
+            for unit in one.units
+        ))
+        for one in units.values()
+    ]  # fmt: skip
+    return read, judged, result(readings, judgements, units)
+
+
+def test_three_grades_of_support(steps):
+    read, judged, found = steps
+    measured = pair_of(found, "support").nominal
+    assert measured.percent.value == pytest.approx((read == judged).mean())
+    assert measured.kappa.value == pytest.approx(cohen_kappa_score(read, judged))
+    assert measured.mcc.value == pytest.approx(matthews_corrcoef(read, judged))
+    assert np.array_equal(measured.confusion, confusion_matrix(read, judged, labels=list(SUPPORTS)))
+    codes = [[list(SUPPORTS).index(word) for word in words] for words in (read, judged)]
+    assert measured.alpha.value == pytest.approx(krippendorff.alpha(codes, level_of_measurement="nominal"))
+    assert (measured.n, measured.clusters) == (3 * CASES, CASES)
+
+
+def test_factual_or_not(steps):
+    read, judged, found = steps
+    measured = pair_of(found, "factual").nominal
+    assert measured.kappa.value == pytest.approx(cohen_kappa_score(read == "supported", judged == "supported"))
+    assert measured.mcc.value == pytest.approx(matthews_corrcoef(read == "supported", judged == "supported"))
+
+
+def test_the_judge_s_rate_is_corrected_by_what_readers_know(steps):
+    read, judged, found = steps
+    wrong, truth = judged != "supported", read != "supported"
+    sensitivity, specificity = wrong[truth].mean(), (~wrong[~truth]).mean()
+    (bias,) = found.biases
+    assert bias.reported.value == pytest.approx(wrong.mean())
+    assert bias.corrected.value == pytest.approx((wrong.mean() + specificity - 1) / (sensitivity + specificity - 1))
+    # Every step was read here, so the correction gives the readers' own rate.
+    assert bias.corrected.value == pytest.approx(truth.mean())
+
+
+def test_sentences_and_scores():
+    units = make("discussion")
+    sentence_ids = [(one.case, unit.id) for one in units.values() for unit in one.units]
+    score_ids = [(one.case, education_id(one, name)) for one in units.values() for name in DIMENSIONS]
+    truth = CHANCE.choice(SENTENCES, len(sentence_ids))
+    read, judged = noisy(truth, SENTENCES), noisy(truth, SENTENCES)
+    level = CHANCE.choice([0, 1, 2], len(score_ids))
+    scores_read, scores_judged = noisy(level, np.arange(3)), noisy(level, np.arange(3))
+    readings = [
+        Reading(reader="anna", unit=unit, case=case, kind="sentence", label=str(word))
+        for (case, unit), word in zip(sentence_ids, read, strict=True)
+    ] + [
+        Reading(reader="anna", unit=unit, case=case, kind="education", score=int(score))
+        for (case, unit), score in zip(score_ids, scores_read, strict=True)
+    ]
+    words, scores = iter(judged), iter(scores_judged)
+    judgements = [
+        judgement(
+            one,
+            sentences=tuple(SentenceVerdict(id=unit.id, label=str(next(words)), reason="so") for unit in one.units),
+            education=tuple(
+                EducationVerdict(dimension=name, score=int(next(scores)), reason="so") for name in DIMENSIONS
+            ),
+        )
+        for one in units.values()
+    ]
+    found = result(readings, judgements, units)
+    assert pair_of(found, "sentence").nominal.kappa.value == pytest.approx(cohen_kappa_score(read, judged))
+    education = pair_of(found, "education")
+    assert education.nominal.kappa.value == pytest.approx(cohen_kappa_score(scores_read, scores_judged))
+    assert education.ordered.kappa_quadratic.value == pytest.approx(
+        cohen_kappa_score(scores_read, scores_judged, weights="quadratic")
+    )
+    assert education.ordered.kappa_linear.value == pytest.approx(
+        cohen_kappa_score(scores_read, scores_judged, weights="linear")
+    )
+    assert education.ordered.alpha_ordinal.value == pytest.approx(
+        krippendorff.alpha([scores_read, scores_judged], level_of_measurement="ordinal")
+    )
+
+
+def test_several_readers_with_gaps():
+    units = make("steps")
+    ids = [(one.case, unit.id) for one in units.values() for unit in one.units]
+    truth = CHANCE.random(len(ids)) < 0.8
+    table = np.array([noisy(truth, np.array([True, False])) for _ in range(3)], dtype=float)
+    table[CHANCE.random(table.shape) < 0.3] = np.nan
+    readings = [
+        Reading(reader=f"r{k}", unit=unit, case=case, kind="step", factual=bool(value))
+        for k, row in enumerate(table)
+        for (case, unit), value in zip(ids, row, strict=True)
+        if not np.isnan(value)
+    ]
+    found = result(readings, [], units)
+    (panel,) = [one for one in found.panels if one.aspect == "factual"]
+    assert panel.agreement.alpha.value == pytest.approx(krippendorff.alpha(table, level_of_measurement="nominal"))
+    assert len([pair for pair in found.pairs if pair.kind == "reader–reader" and pair.aspect == "factual"]) == 3

@@ -1,0 +1,89 @@
+"""`medthink judge`, `reading` and `agree` as a person calls them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from judge_server import JudgeServer, judge_well
+from judged_run import make_run
+from medthink.cli.door import enter
+from medthink.judge.blinding import COLUMNS, read_key
+from medthink.judge.tables import read_table, write_table
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    return make_run(tmp_path)
+
+
+def test_judge_prints_tables_and_the_same_as_json(run, capsys):
+    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    shown = capsys.readouterr().out
+    assert "Steps · baseline/rules · without images · wiring check" in shown
+    assert "image understanding" in shown
+    assert "3 calls made now" in shown
+    assert enter(["judge", str(run), "--judge", "baseline/rules", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["calls_made_now"] == 0
+    assert plain["steps"][0]["is_wiring_check"]
+    assert plain["steps"][0]["coverage"]["is_complete"]
+
+
+def test_flags_reach_the_judge(run, capsys):
+    with JudgeServer(judge_well) as server:
+        words = ["judge", str(run), "--judge", "server/a", "--judge", "server/b", "--base-url", server.url, "--images"]
+        assert enter([*words, "--show", "findings,history", "--repeat", "2", "--temperature", "0", "--json"]) == 0
+        plain = json.loads(capsys.readouterr().out)
+        assert all(body["temperature"] == 0 for body in server.bodies)
+    assert {one["seat"]["judge"] for one in plain["steps"]} == {"server/a", "server/b", "panel"}
+    assert plain["steps"][0]["seat"]["setting"]["sees"] == ["history", "images", "findings"]
+    assert plain["calls_made_now"] == 3 + 3 * 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--judge", "baseline/rules", "--what", "poems"], 2, "cannot judge poems"),
+        (["--judge", "baseline/rules", "--show", "gold"], 2, "cannot be shown gold"),
+        (["--judge", "baseline/random"], 2, "would judge itself"),
+        (["--judge", "baseline/rules", "--max-calls", "1"], 1, "limit of --max-calls"),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_its_code(words, code, message, run, capsys):
+    assert enter(["judge", str(run), *words]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
+    enter(["judge", str(run), "--judge", "baseline/rules"])
+    folder = tmp_path / "reading"
+    assert enter(["reading", str(run), "--readers", "anna,ben", "--out", str(folder), "--format", "xlsx"]) == 0
+    assert "keep it from the readers" in capsys.readouterr().out
+    key = read_key(folder / "key.json")
+    for reader in ("anna", "ben"):
+        rows = [dict(row.cells) for row in read_table(folder / f"{reader}.xlsx")]
+        for number, row in enumerate(rows):
+            planted = key.codes[row["unit"]].planted
+            row["factual"] = "no" if planted is False or (planted is None and "WRONG" in row["text"]) else "yes"
+            row["note"] = "=1+1" if number else ""
+        rows[0]["unit"] = "nowhere"
+        write_table(folder / f"{reader}.xlsx", COLUMNS, rows)
+    words = ["agree", str(run), str(folder / "anna.xlsx"), str(folder / "ben.xlsx"), "--key", str(folder / "key.json")]
+    assert enter(words) == 0
+    captured = capsys.readouterr()
+    assert "reader–reader: anna and ben" in captured.out
+    assert "Wrong steps" in captured.out
+    assert "unmatched" in captured.err
+    assert enter([*words, "--slices", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["problems"] == {"unmatched": 2}
+    assert json.loads((run / "agreement.json").read_text())["raters"]["anna"] > 0
+
+
+def test_opening_the_commands_loads_no_judge_and_no_numbers():
+    code = "import sys; import medthink.cli.judge, medthink.cli.agree, medthink.cli.reading; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "openpyxl", "aiohttp", "scipy"} & set(loaded)

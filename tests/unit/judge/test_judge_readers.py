@@ -1,0 +1,338 @@
+"""Readers' tables: every row is used or named, lists are blind, and agreement is measured on what both have read."""
+
+import csv
+import json
+
+import msgspec
+import pytest
+from openpyxl import load_workbook
+
+from judge_server import JudgeServer, judge_well
+from judged_run import RATIONALE, make_discussions, make_run
+from medthink.core.errors import DataError, UsageError
+from medthink.judge.agreeing import judge_validity
+from medthink.judge.agreement_of_run import agree_on_run, read_agreement, sheets_of_run, write_agreement
+from medthink.judge.blinding import COLUMNS, Plan, read_key, write_lists
+from medthink.judge.importing import import_tables
+from medthink.judge.judged import load_cases
+from medthink.judge.labels import read_factual, read_labels, read_types
+from medthink.judge.readings import catalogue, parse_case
+from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.tables import guard, read_table, unguard, write_table
+from medthink.judge.units import read_units
+
+
+@pytest.fixture
+def run(tmp_path):
+    made = make_run(tmp_path, cases=4)
+    judge_run(JudgeOrder(run=made, judges=("baseline/rules",)))
+    return made
+
+
+def ids(run, case: int = 100) -> tuple[str, ...]:
+    return read_units(run)[case, 0, "steps"].ids
+
+
+def write(path, columns, *rows):
+    write_table(path, columns, [dict(zip(columns, row, strict=True)) for row in rows])
+    return path
+
+
+def test_our_own_form_is_read_by_unit_id(run, tmp_path):
+    first, second, third = ids(run)
+    table = write(
+        tmp_path / "t.csv",
+        ("reader", "unit", "factual", "critical", "error_types", "note"),
+        ("anna", first, "supported", "no", "", "fine"),
+        ("anna", second, "contradicted", "yes", "Image Understanding Err; reasoning", ""),
+        ("anna", third, "unsure", "", "", ""),
+    )
+    found = import_tables([table], read_units(run))
+    assert [(one.unit, one.factual, one.critical, one.error_types) for one in found.readings] == [
+        (first, True, False, ()),
+        (second, False, True, ("image_understanding", "reasoning")),
+    ]
+    assert [(one.kind, one.row) for one in found.problems] == [("unlabelled", 4)]
+
+
+def test_the_published_form_is_read_by_case_and_words(run, tmp_path):
+    steps = [unit.text for unit in read_units(run)[100, 0, "steps"].units]
+    columns = ("title", "step1", "human_factual1", "human_critical1", "human_error_types1", "step2", "human_factual2")
+    table = write(
+        tmp_path / "reader_b.csv",
+        columns,
+        ("Case number 100", steps[0], "TRUE", "FALSE", "", steps[1], "0"),
+        ("Case number 101", steps[0], "True", "", "", "Something else.", "False"),
+        ("Case number 999", steps[0], "True", "", "", "", ""),
+    )
+    found = import_tables([table], read_units(run))
+    assert [(one.reader, one.case, one.factual) for one in found.readings] == [
+        ("reader_b", 100, True),
+        ("reader_b", 100, False),
+        ("reader_b", 101, True),
+    ]
+    assert [(one.kind, one.row) for one in found.problems] == [("unmatched", 3), ("unmatched", 4)]
+
+
+def test_no_row_is_dropped_in_silence(run, tmp_path):
+    first, second, third = ids(run)
+    other = ids(run, 101)[0]
+    table = write(
+        tmp_path / "t.csv",
+        ("reader", "unit", "factual", "critical", "error_types"),
+        ("anna", first, "yes", "no", ""),
+        ("anna", first, "yes", "no", ""),
+        ("anna", second, "yes", "", ""),
+        ("anna", second, "no", "", ""),
+        ("anna", third, "yes", "", "reasoning"),
+        ("anna", other, "perhaps", "", ""),
+        ("anna", "000000000000", "yes", "", ""),
+        ("anna", ids(run, 102)[0], "no", "", "bad luck"),
+        ("ben", second, "no", "", ""),
+    )
+    found = import_tables([table], read_units(run))
+    assert [(one.reader, one.unit) for one in found.readings] == [("anna", first), ("ben", second)]
+    assert [(one.row, one.kind) for one in found.problems] == [
+        (3, "duplicate"),
+        (4, "contradictory"),
+        (5, "contradictory"),
+        (6, "contradictory"),
+        (7, "invalid"),
+        (8, "unmatched"),
+        (9, "invalid"),
+    ]
+    assert len(found.readings) + len(found.problems) == 9
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl"])
+def test_every_format_gives_back_what_was_written(form, tmp_path):
+    texts = [
+        "=1+1",
+        "+a",
+        "-b",
+        "@SUM(A1)",
+        "\tx",
+        "'quoted",
+        "''",
+        "＝x",
+        ' "=x',
+        "plain",
+        "a;b,c\nd",
+        "µ – é 见",
+        "'=x",
+        "|x",
+    ]
+    rows = [{"unit": f"u{k}", "text": text, "score": k} for k, text in enumerate(texts)]
+    path = tmp_path / f"t.{form}"
+    write_table(path, ("unit", "text", "score"), rows)
+    assert [row.cells["text"] for row in read_table(path)] == texts
+    assert [row.cells["score"] for row in read_table(path)] == [str(k) for k in range(len(texts))]
+    assert next(row.number for row in read_table(path)) == (1 if form == "jsonl" else 2)
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "＝1", "＋1", '"=1', " =1", "'=1", "|cmd", "%x"]
+)
+def test_no_cell_is_a_formula(text, tmp_path):
+    path = tmp_path / "t.csv"
+    write_table(path, ("text", "score"), [{"text": text, "score": 2}])
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        cell, score = list(csv.reader(stream))[1]
+    assert cell.startswith("'")
+    assert score == "2"
+    assert unguard(guard(text)) == text
+    write_table(tmp_path / "t.xlsx", ("text", "score"), [{"text": text, "score": 2}])
+    sheet = load_workbook(tmp_path / "t.xlsx").active
+    assert sheet["A2"].data_type == "s"
+    assert sheet["B2"].value == 2
+
+
+def test_tables_of_spreadsheets_in_other_countries_are_read(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("\ufeffreader;unit;factual\r\nanna;u1;ja\r\n;;\r\n".encode())
+    (row,) = read_table(path)
+    assert row.cells == {"reader": "anna", "unit": "u1", "factual": "ja"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "problem"),
+    [
+        ("t.csv", b"a,a\r\n1,2\r\n", "stands twice"),
+        ("t.csv", b"unit,text\r\nu,x,more\r\n", "more cells than columns"),
+        ("t.csv", b"unit\r\n", "no rows"),
+        ("t.csv", b"\xff\xfeunit\r\n", "not UTF-8"),
+        ("t.csv", b'unit\r\n"open', "not CSV"),
+        ("t.csv", b"name,age\r\na,1\r\n", "neither a column"),
+        ("t.xlsx", b"PK nothing", "not an XLSX"),
+        ("t.jsonl", b"[1]\n", "not an object"),
+    ],
+)
+def test_a_bad_table_is_one_clear_error(name, data, problem, run, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=problem) as caught:
+        import_tables([path], read_units(run))
+    assert name in str(caught.value)
+
+
+def test_words_are_read_and_never_guessed():
+    assert read_factual("Supported") == (True, "supported")
+    assert read_factual("unsupported") == (False, "unsupported")
+    assert read_factual("FALSE") == (False, None)
+    assert read_factual(" ") == (None, None)
+    assert read_types("Reasoning Err, Medical Knowledge Err") == ("reasoning", "medical_knowledge")
+    assert read_types("['Clinical Scenario Err']") == ("clinical_scenario",)
+    assert read_types("none") == ()
+    assert read_labels("education", {"score": "2"}).score == 2
+    assert read_labels("sentence", {"label": "Correct"}).label == "correct"
+    for kind, cells in [("step", {"factual": "maybe"}), ("education", {"score": "3"}), ("sentence", {"label": "yes"})]:
+        with pytest.raises(ValueError, match=":"):
+            read_labels(kind, cells)
+    assert [parse_case(text) for text in ("Case number 12", "00012", "12", "Case twelve")] == [12, 12, 12, None]
+
+
+def test_reading_lists_are_blind_shuffled_double_read_and_the_same_for_the_same_seed(run, tmp_path):
+    sheets = sheets_of_run(run)
+    plan = Plan(readers=("anna", "ben", "cleo"), seed=3, again_share=0.5, planted_share=0.5)
+    key = write_lists(tmp_path / "a", sheets, plan)
+    write_lists(tmp_path / "b", list(reversed(sheets)), plan)
+    for path in (tmp_path / "a").rglob("*.*"):
+        assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes()
+    real = [code for code in key.codes.values() if code.planted is None and not code.is_again]
+    readers_of = {unit: {code.reader for code in real if code.unit == unit} for unit in ids(run)}
+    assert all(len(readers) == 2 for readers in readers_of.values())
+    assert any(code.is_again for code in key.codes.values())
+    assert {code.planted for code in key.codes.values()} >= {None, True}
+    hidden = ["baseline", "case001", "Case number", *ids(run), *(sheet.run for sheet in sheets), "planted", "i100x1"]
+    for name in ("anna.csv", "ben.csv", "cleo.csv"):
+        text = (tmp_path / "a" / name).read_text()
+        assert not [word for word in hidden if word in text]
+    sheets_seen = {
+        row.cells["sheet"] for name in ("anna", "ben", "cleo") for row in read_table(tmp_path / f"a/{name}.csv")
+    }
+    assert {path.name.rsplit("-", 1)[0] for path in (tmp_path / "a/images").iterdir()} == sheets_seen
+    assert key.runs == {sheets[0].run: "baseline/random"}
+
+
+def test_codes_differ_between_readers_and_another_seed_gives_another_order(run, tmp_path):
+    sheets = sheets_of_run(run)
+    one = write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben"), seed=1))
+    two = write_lists(tmp_path / "b", sheets, Plan(readers=("anna", "ben"), seed=2))
+    assert not one.codes.keys() & two.codes.keys()
+    by_reader = {name: {code for code, what in one.codes.items() if what.reader == name} for name in ("anna", "ben")}
+    assert not by_reader["anna"] & by_reader["ben"]
+
+
+def test_bad_plans_are_refused(run, tmp_path):
+    with pytest.raises(UsageError, match="different names"):
+        Plan(readers=("anna", "anna"))
+    with pytest.raises(UsageError, match="different names"):
+        Plan(readers=("../anna", "ben"))
+    with pytest.raises(UsageError, match="cannot go to 2 of 1"):
+        Plan(readers=("anna",))
+    with pytest.raises(UsageError, match="nothing to read"):
+        write_lists(tmp_path / "x", [], Plan(readers=("anna", "ben")))
+
+
+def fill(folder, reader: str, key, form: str) -> None:
+    """Read as a good reader would: what is WRONG is wrong, planted checks are known."""
+    rows = [dict(row.cells) for row in read_table(folder / f"{reader}.{form}")]
+    for row in rows:
+        planted = key.codes[row["unit"]].planted
+        is_right = planted if planted is not None else "WRONG" not in row["text"]
+        if row["kind"] == "education":
+            row["score"] = 1
+        elif row["kind"] == "sentence":
+            row["label"] = "correct" if is_right else "incorrect"
+        else:
+            row["factual"] = "yes" if is_right else "no"
+            row["critical"] = "no" if is_right else "yes"
+            row["error_types"] = "" if is_right else "image understanding"
+    write_table(folder / f"{reader}.{form}", COLUMNS, rows)
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl"])
+def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
+    run = make_run(tmp_path, cases=4)
+    with JudgeServer(judge_well) as server:
+        judge_run(
+            JudgeOrder(
+                run=run, judges=("server/a", "server/b"), base_urls=(server.url,), splitter="sentences", repeats=2
+            )
+        )
+    folder = tmp_path / "reading"
+    key = write_lists(folder, sheets_of_run(run), Plan(readers=("anna", "ben"), again_share=0.5), form=form)
+    for reader in ("anna", "ben"):
+        fill(folder, reader, key, form)
+    tables = [folder / f"{reader}.{form}" for reader in ("anna", "ben")]
+    slices = {case: {"modality": ("CT",)} for case in range(100, 104)}
+    result, problems = agree_on_run(run, tables, load_cases(run), slices=slices, key=folder / "key.json")
+    assert problems == ()
+    assert {pair.kind for pair in result.pairs} == {
+        "reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself",
+    }  # fmt: skip
+    judge = "server/a · without images"
+    (factual,) = [pair for pair in judge_validity(result, judge) if pair.aspect == "factual"]
+    assert factual.a == "readers together"
+    assert factual.nominal.confusion == ((8, 0), (0, 4))
+    assert factual.nominal.kappa.value == 1.0
+    assert {one.right.value for one in result.checks} == {1.0}
+    bias = next(one for one in result.biases if one.judge == judge)
+    assert (bias.validated, bias.reported.value, bias.corrected.value) == (
+        12,
+        pytest.approx(1 / 3),
+        pytest.approx(1 / 3),
+    )
+    assert any(pair.slicing == "modality" for pair in result.pairs)
+    write_agreement(run, result)
+    assert read_agreement(run) == result
+    assert read_key(folder / "key.json") == key
+
+
+def test_discussions_are_read_and_compared_by_sentence_and_score(tmp_path):
+    run = make_discussions(tmp_path)
+    with JudgeServer(judge_well) as server:
+        judge_run(JudgeOrder(run=run, judges=("server/a",), base_urls=(server.url,)))
+    folder = tmp_path / "reading"
+    key = write_lists(folder, sheets_of_run(run), Plan(readers=("anna", "ben"), planted_share=0))
+    for reader in ("anna", "ben"):
+        fill(folder, reader, key, "csv")
+    result, problems = agree_on_run(
+        run, [folder / "anna.csv", folder / "ben.csv"], load_cases(run), slices={}, key=folder / "key.json"
+    )
+    assert problems == ()
+    by_aspect = {pair.aspect: pair for pair in judge_validity(result, "server/a · without images")}
+    assert by_aspect["sentence"].nominal.percent.value == 1.0
+    assert by_aspect["education"].ordered is not None
+    assert by_aspect["education"].nominal.n == 10
+    assert by_aspect["education"].nominal.caution is not None
+
+
+def test_blinded_rows_of_another_run_are_counted_apart(run, tmp_path):
+    other_root = tmp_path / "other"
+    other_root.mkdir()
+    other = make_discussions(other_root)
+    judge_run(JudgeOrder(run=other, judges=("baseline/rules",)))
+    folder = tmp_path / "reading"
+    key = write_lists(folder, [*sheets_of_run(run), *sheets_of_run(other)], Plan(readers=("anna", "ben")))
+    fill(folder, "anna", key, "csv")
+    _, problems = agree_on_run(run, [folder / "anna.csv"], load_cases(run), slices={}, key=folder / "key.json")
+    assert {problem.kind for problem in problems} == {"other_run"}
+
+
+def test_a_run_that_was_never_cut_cannot_be_read(tmp_path):
+    run = make_run(tmp_path)
+    with pytest.raises(UsageError, match="not cut into units"):
+        sheets_of_run(run)
+
+
+def test_the_catalogue_names_every_unit_once(run):
+    known = catalogue(read_units(run))
+    assert len(known) == 12
+    assert {one.text for one in known.values()} == {
+        "The lesion is large.",
+        "The margin is WRONG here.",
+        "So the diagnosis follows.",
+    }
+    assert json.loads(msgspec.json.encode(list(known.values())))
+    assert " ".join(one.text for one in list(known.values())[:3]) == RATIONALE

@@ -1,0 +1,156 @@
+"""What judgements add up to, against figures worked out by hand."""
+
+import msgspec
+import pytest
+
+from medthink.judge.judgement import Judgement, Setting
+from medthink.judge.panel import disagreement, divide, majority, seat_panel
+from medthink.judge.scores import by_seat, measure_coverage, score_steps
+from medthink.judge.units import UnitSet
+from medthink.judge.verdicts import StepVerdict
+from medthink.stats import rate_interval
+
+SETTING = Setting(sees=("history",))
+
+
+def step(number: int, factual: str = "supported", *types: str, critical: bool = False) -> StepVerdict:
+    return StepVerdict(
+        id=f"u{number}", factual=factual, critical=critical, error_types=types, reason="so", rests_on=("history",)
+    )
+
+
+def judged(case: int, *steps: StepVerdict, judge: str = "openai/a", **changes) -> Judgement:
+    fields = {
+        "case": case, "sample": 0, "what": "steps", "judge": judge, "repeat": 0, "state": "ok", "setting": SETTING,
+        "prompt": "p", "steps": steps,
+    }  # fmt: skip
+    return Judgement(**(fields | changes))
+
+
+def units(*cases: int, state: str = "ok") -> dict:
+    sets = [UnitSet(case=case, sample=0, what="steps", state=state, splitter="sentences", texts="t") for case in cases]
+    return {one.key: one for one in sets}
+
+
+ROWS = [
+    judged(1, step(1), step(2, "contradicted", "image_understanding", critical=True), step(3, "unsupported")),
+    judged(2, step(1, critical=True), step(2)),
+    judged(
+        3,
+        step(1, "contradicted", "reasoning", "image_understanding", critical=True),
+        step(2, "contradicted", "reasoning"),
+    ),
+    judged(4, state="unjudged", why="wrong_ids"),
+    judged(5, state="absent"),
+]
+RIGHTS = {(1, 0): True, (2, 0): True, (3, 0): False, (4, 0): True, (5, 0): True}
+
+
+@pytest.fixture
+def scores():
+    slices = {1: {"modality": ("CT", "MRI")}, 2: {"modality": ("CT",)}, 3: {"modality": ("MRI",)}}
+    return score_steps(ROWS, units(1, 2, 3, 4) | units(5, state="absent"), rights=RIGHTS, slices=slices)
+
+
+def test_rates_of_steps(scores):
+    assert scores.steps == 7
+    assert scores.support["contradicted"].value == pytest.approx(3 / 7)
+    assert scores.errors.value == pytest.approx(4 / 7)
+    assert scores.critical.value == pytest.approx(3 / 7)
+    assert scores.critical_errors.value == pytest.approx(2 / 3)
+    assert scores.untyped == 1
+    assert scores.errors == rate_interval([0, 1, 1, 0, 0, 1, 1], clusters=[1, 1, 1, 2, 2, 3, 3])
+
+
+def test_the_error_profile_counts_types_among_critical_and_other_steps(scores):
+    counts = {(cell.error_type, cell.critical): (cell.count, cell.of_errors.value) for cell in scores.profile}
+    assert counts["image_understanding", True] == (2, 1.0)
+    assert counts["reasoning", True] == (1, 0.5)
+    assert counts["reasoning", False] == (1, 0.5)
+    assert counts["medical_knowledge", False] == (0, 0.0)
+
+
+def test_right_for_the_right_reasons_leaves_the_unjudged_out_and_counts_the_absent_as_unsound(scores):
+    right = scores.sound_if_right
+    assert (right.every_step.value, right.every_step.n) == (pytest.approx(1 / 3), 3)
+    assert right.critical_steps.value == pytest.approx(1 / 3)
+    assert (scores.sound_if_wrong.every_step.value, scores.sound_if_wrong.every_step.n) == (0.0, 1)
+
+
+def test_first_errors(scores):
+    assert scores.first_errors.by_step == {1: 1, 2: 1}
+    assert scores.first_errors.without == 1
+    assert scores.first_errors.place.value == pytest.approx((2 / 3 + 1 / 2) / 2)
+
+
+def test_slices_hold_their_cases_and_a_case_may_be_in_two(scores):
+    found = {one.value: (one.cases, one.steps, one.errors.value) for one in scores.slices}
+    assert found == {"CT": (2, 5, pytest.approx(2 / 5)), "MRI": (2, 5, pytest.approx(4 / 5))}
+
+
+def test_below_99_percent_judged_is_incomplete():
+    def coverage(ok, bad):
+        rows = [judged(k) for k in range(ok)] + [judged(k + ok, state="unjudged", why="failed") for k in range(bad)]
+        return measure_coverage(rows, units(*range(ok + bad)))
+
+    assert coverage(99, 1).is_complete
+    assert not coverage(98, 2).is_complete
+    assert coverage(98, 2).unjudged == {"failed": 2}
+
+
+def test_what_was_never_asked_counts_as_missing():
+    coverage = measure_coverage([judged(1)], units(1, 2))
+    assert (coverage.due, coverage.judged, coverage.missing, coverage.is_complete) == (2, 1, 1, False)
+
+
+def test_seats_differ_by_judge_setting_and_prompt():
+    rows = [
+        judged(1),
+        judged(1, judge="openai/b"),
+        judged(1, prompt="q"),
+        judged(1, setting=Setting(sees=("history", "images"))),
+        judged(2),
+    ]
+    assert sorted(len(group) for group in by_seat(rows, "steps").values()) == [1, 1, 1, 2]
+
+
+def test_a_majority_is_more_than_half():
+    assert majority(["a", "a", "b"]) == "a"
+    assert majority(["a", "b"]) is None
+    assert majority([]) is None
+    assert majority([False, False, True]) is False
+    assert disagreement(["a", "a", "b"]) == pytest.approx(2 / 3)
+
+
+def test_the_panel_votes_unit_by_unit_and_is_unjudged_where_it_is_divided():
+    wrong = step(1, "contradicted", "reasoning", critical=True)
+    three = [judged(1, wrong, judge="a/x"), judged(1, wrong, judge="a/y"), judged(1, step(1), judge="a/z")]
+    (row,) = seat_panel(three)
+    assert (row.state, row.steps[0].factual, row.steps[0].error_types) == ("ok", "contradicted", ("reasoning",))
+    (split,) = divide(three)
+    assert (split.majority, split.judgements) == ("contradicted", 3)
+    assert split.disagreement == pytest.approx(2 / 3)
+    (row,) = seat_panel(three[1:])
+    assert (row.state, row.why) == ("unjudged", "no_majority")
+
+
+def test_types_without_a_majority_keep_the_one_named_most():
+    a = judged(1, step(1, "contradicted", "medical_knowledge"), judge="a/x")
+    b = judged(1, step(1, "contradicted", "reasoning"), judge="a/y")
+    (row,) = seat_panel([a, b])
+    assert row.steps[0].error_types == ("reasoning",)
+
+
+def test_the_embedded_judge_and_the_unjudged_have_no_vote():
+    rules = judged(1, step(1, "contradicted", "reasoning"), judge="baseline/rules")
+    silent = judged(1, judge="a/y", state="unjudged", why="failed")
+    (row,) = seat_panel([rules, silent, judged(1, step(1), judge="a/x")])
+    assert row.steps[0].factual == "supported"
+    assert seat_panel([rules]) == []
+    assert rules.seat.is_wiring_check
+    assert "wiring check" in rules.seat.label()
+
+
+def test_judgements_survive_a_round_trip():
+    for row in ROWS:
+        assert msgspec.json.decode(msgspec.json.encode(row), type=Judgement) == row

@@ -1,6 +1,7 @@
 """Runs made without a model: a manifest, predictions and a ledger, as a run leaves them on disk."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def make_run(
     model: str = "server/made-7b",
     task: str = "answer",
     skill: float = 0.5,
-    words: str = "It fits",
+    words: str | Callable[[Case], str] = "It fits",
     tokens: int | None = 200,
     usd: float | None = 0.001,
     silent: int = 0,
@@ -38,7 +39,16 @@ def make_run(
     cases = list(benchmark["test"])
     manifest = _manifest(bench, benchmark, model, task, made)
     predictions = [
-        _predict(case, sample, number < silent, task=task, skill=skill, words=words, model=model, condition=made)
+        _predict(
+            case,
+            sample,
+            number < silent,
+            task=task,
+            skill=skill,
+            model=model,
+            condition=made,
+            words=words if isinstance(words, str) else words(case),
+        )
         for number, case in enumerate(cases)
         for sample in range(made.samples)
     ]

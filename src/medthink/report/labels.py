@@ -38,6 +38,11 @@ def model_size(model: str) -> float | None:
     return next(iter(billions + millions), None)
 
 
+def model_family(model: str) -> str:
+    """The model's name before its size: what siblings of other sizes share."""
+    return _SIZE.split(model, maxsplit=1)[0].rstrip("-_ /.") or model
+
+
 def run_names(paths: Sequence[Path]) -> list[str]:
     """The shortest ends of the paths that tell them apart."""
     whole = [path.resolve().parts for path in paths]

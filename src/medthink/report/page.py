@@ -67,7 +67,8 @@ def _sections(groups: Sequence[Group], audited: Sequence[Audited], judged: Seque
     if judged:
         yield Section("judged", "What judges say", tuple(judged_markup(judged)))
     if any(one.audits for one in audited):
-        yield Section("validity", "Diagnosis or guessing", tuple(_validity(groups, audited)))
+        named = [(group.title, one) for group, one in zip(groups, audited, strict=True) if one.audits]
+        yield Section("validity", "Diagnosis or guessing", tuple(validity_markup(named)))
         yield Section("wrong", "Wrong answers", tuple(_wrong(groups)))
     runs = [entry for group in groups for entry in group.entries]
     yield Section("runs", "How it was made", (provenance_markup(runs),))
@@ -123,10 +124,3 @@ def _wrong(groups: Sequence[Group]) -> Iterator[Markup]:
     for group in lettered:
         yield tag("h3", group.title)
         yield wrong_cases_markup(group, max(1, MOST_CASES // len(lettered)))
-
-
-def _validity(groups: Sequence[Group], audited: Sequence[Audited]) -> Iterator[Markup]:
-    for group, found in zip(groups, audited, strict=True):
-        if found.audits:
-            yield tag("h3", group.title)
-            yield from validity_markup(found)

@@ -40,12 +40,18 @@ def audit_group(group: Group, data: Path | None = None, *, trains: bool) -> Audi
     return Audited(audits, trains)
 
 
-def validity_markup(audited: Audited) -> Iterator[Markup]:
-    """The section: a row a run, then every rival, consistency and bias of place."""
+def validity_markup(named: Sequence[tuple[str, Audited]]) -> Iterator[Markup]:
+    """The section, group by group: what is meant, a row a run, every rival, what a change of form does."""
     yield tag("p", _MEANING)
-    yield table_markup(_gain_table(audited.audits), name="Diagnostic gain by run")
-    if not audited.has_trained:
+    if not all(audited.has_trained for _, audited in named):
         yield tag("p", _UNTRAINED, class_="soft")
+    for title, audited in named:
+        yield tag("h3", title)
+        yield from _group_markup(audited)
+
+
+def _group_markup(audited: Audited) -> Iterator[Markup]:
+    yield table_markup(_gain_table(audited.audits), name="Diagnostic gain by run")
     yield fold("Every rival", table_markup(_rival_table(audited.audits), name="Runs against their rivals"))
     consistency = _consistency_table(audited.audits)
     if consistency.rows:
@@ -83,13 +89,13 @@ def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
             (
                 entry.label,
                 percent(audit.accuracy),
-                f"{strongest.name}, {percent(strongest.accuracy)}",
+                f"{strongest.name}: {(strongest.accuracy.value or 0) * 100:.1f} %",
                 points(audit.diagnostic_gain),
                 percent(strongest.on_misses),
                 bias,
             )
         )
-    columns = ("Run", "Accuracy", "Strongest rival", "Diagnostic gain", "Accuracy where it misses", "Letters even? p")
+    columns = ("Run", "Accuracy", "Strongest rival", "Diagnostic gain", "Right where it misses", "Letters even: p")
     return Table(columns, tuple(rows), frozenset({1, 3, 4, 5}))
 
 

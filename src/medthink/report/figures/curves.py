@@ -1,6 +1,5 @@
 """Accuracy against what was varied: the share of images, effort, output tokens, the size of the model."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,7 +7,7 @@ import msgspec
 
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.style import COLOURS, SOFT, Drawing, percent_axis
-from medthink.report.labels import model_size, short_models
+from medthink.report.labels import model_family, model_size, short_models
 from medthink.report.markup import one_line
 from medthink.report.tables import Table, tokens_per_case
 from medthink.scoring.scores import percent
@@ -105,7 +104,7 @@ def size_curves(group: Group) -> Curves | None:
     for entry in group.unhindered:
         size = model_size(entry.manifest.model)
         if size is not None:
-            family = _family(entry.manifest.model)
+            family = model_family(entry.manifest.model)
             key = (family, entry.manifest.task, entry.manifest.condition.digest())
             found.setdefault(key, _Alike(family, [])).points.append(Point(size, entry))
     message = (
@@ -215,12 +214,6 @@ def _name_curves(joined: list[_Alike]) -> tuple[Curve, ...]:
 def _only_curves(panel: Curves) -> Curves | None:
     """The panel without runs that stand alone: at one place of such an axis they say nothing."""
     return panel._replace(alone=()) if panel.curves else None
-
-
-def _family(model: str) -> str:
-    """The model's name up to its size."""
-    family = re.split(r"[-_ /]?\d+(?:\.\d+)?[bm]\b", model, maxsplit=1, flags=re.IGNORECASE)[0]
-    return family or model
 
 
 def _table(panel: Curves) -> Table:

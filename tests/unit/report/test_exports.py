@@ -1,0 +1,82 @@
+import csv
+import io
+
+import pytest
+
+from made_runs import make_run
+from medthink.report.entries import group_entries, load_entries
+from medthink.report.exports import csv_table, defuse, escape_latex, escape_markdown, latex_tables, markdown_tables
+
+FORMULAS = [
+    f"{before}{sign}{rest}"
+    for before in ("", " ", "\t", "\r", "\n", '"', "'", "\u3000", "\ufeff", ' "')
+    for sign in "=+-@＝＋－＠﹦﹢﹣﹫"
+    for rest in ("1+1", "HYPERLINK(0)", "cmd|' /C calc'!A0")
+]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_cell_starts_a_formula(text):
+    assert defuse(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["gpt-5", "a=b", "5 - 3", "–", "−1", "", "openai/x", "0.5"])
+def test_plain_text_stays(text):
+    assert defuse(text) == text
+
+
+@pytest.mark.parametrize("text", ["\tx", "\rx", "\nx"])
+def test_a_cell_cannot_begin_with_a_break(text):
+    assert defuse(text).startswith("'")
+
+
+@pytest.fixture
+def hostile(bench, tmp_path):
+    run = make_run(tmp_path / "=1+1", bench, model='=HYPERLINK("x") | & % $ # _ { } ~ ^ \\ <b> `c` *d* [e]')
+    return group_entries(load_entries([run]))
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_numbers_stay_numbers_and_texts_are_defused(groups, hostile):
+    rows = read(csv_table([*groups, *hostile]))
+    assert len(rows) == 10
+    for row in rows:
+        assert row["accuracy"] == "" or 0 <= float(row["accuracy"]) <= 1
+        int(row["cases"])
+        assert not any(cell[:1] in tuple("=+-@") for cell in row.values())
+    assert rows[-1]["model"].startswith("'=HYPERLINK") and rows[-1]["run"] == "'=1+1"
+    by_name = {row["run"]: row for row in rows}
+    assert by_name["share-100"]["n_unparsed"] == "2" and by_name["small"]["cost_usd"] == ""
+    assert float(by_name["small"]["findings_rougeL"]) > 0
+    assert by_name["discussion"]["accuracy"] == "" and by_name["cued"]["group"] == "2"
+
+
+def test_every_markdown_row_has_the_same_cells(groups, hostile):
+    text = markdown_tables([*groups, *hostile])
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == 3 * 2 + 9
+    assert {len(line.replace("\\|", "").split("|")) for line in lines} == {7}
+
+
+def test_markdown_is_escaped():
+    assert escape_markdown("a|b\n<img> *x* [l](u) `c` $m$ &lt;") == (
+        "a\\|b &lt;img> \\*x\\* \\[l\\](u) \\`c\\` \\$m\\$ &amp;lt;"
+    )
+
+
+def test_latex_is_escaped():
+    assert escape_latex("50 % & _x_ #1 $a^2$ {b} ~ \\input{/etc/passwd} <c> |d| – …") == (
+        r"50 \% \& \_x\_ \#1 \$a\textasciicircum{}2\$ \{b\} \textasciitilde{} \textbackslash{}input\{/etc/passwd\} "
+        r"\textless{}c\textgreater{} \textbar{}d\textbar{} -- \ldots{}"
+    )
+
+
+def test_latex_tables_are_whole(groups, hostile):
+    text = latex_tables([*groups, *hostile])
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 3
+    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 3
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.replace(r"\&", "").count("&") for line in rows} == {4}

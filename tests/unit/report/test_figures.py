@@ -1,0 +1,117 @@
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from made_runs import make_run
+from medthink.core.errors import UsageError
+from medthink.report.entries import group_entries, load_entries
+from medthink.report.figures.accuracy import accuracy_drawing
+from medthink.report.figures.cost import Priced, cost_drawing, pareto_set
+from medthink.report.figures.curves import curve_panels, share_curves, size_curves, token_curves
+from medthink.report.figures.letters import letters_drawing
+from medthink.report.figures.overview import overview_drawing
+from medthink.report.figures.slices import slices_drawing
+from medthink.report.figures.steps import steps_drawing
+from medthink.report.figures.style import draw_markup, save_drawing
+
+
+def test_only_curves_with_data_are_drawn(blind, groups):
+    assert [panel.key for panel in curve_panels(blind)] == ["share", "effort", "tokens", "size"]
+    assert curve_panels(groups[1]) == []
+    assert accuracy_drawing(groups[1]) is None and cost_drawing(groups[1]) is None
+
+
+def test_a_curve_joins_runs_that_differ_in_one_thing_alone(blind):
+    panel = share_curves(blind)
+    assert [curve.label for curve in panel.curves] == ["big"]
+    assert [point.x for point in panel.curves[0].points] == [0.0, 1.0]
+    sizes = size_curves(blind)
+    assert [[point.x for point in curve.points] for curve in sizes.curves] == [[4, 27]]
+    tokens = token_curves(blind)
+    assert [[(point.x, point.note) for point in curve.points] for curve in tokens.curves] == [
+        [(100, "low"), (900, "high")]
+    ]
+    assert {point.entry.name for point in tokens.alone} == {"share-100", "thrice"}
+
+
+def test_the_pareto_set_holds_what_no_other_run_beats(blind):
+    entry = blind.entries[0]
+    points = [Priced(entry, usd, accuracy) for usd, accuracy in ((1, 0.5), (2, 0.4), (2, 0.7), (3, 0.7), (3, 0.7))]
+    assert [(one.usd, one.accuracy) for one in pareto_set(points)] == [(1, 0.5), (2, 0.7)]
+    twins = [Priced(entry, 1, 0.5), Priced(entry, 1, 0.5)]
+    assert pareto_set(twins) == twins
+
+
+def test_runs_without_a_price_are_not_on_the_cost_figure(blind):
+    labels = {row[0] for row in cost_drawing(blind).table.rows}
+    assert labels == {entry.label for entry in blind.lettered} - {"kin-4b", "kin-27b"}
+
+
+def drawings(group):
+    found = [accuracy_drawing(group), slices_drawing(group), letters_drawing(group), steps_drawing(group)]
+    return [*found, cost_drawing(group)]
+
+
+def test_every_figure_has_its_numbers(blind):
+    for drawing in drawings(blind):
+        assert drawing.table.rows, drawing.key
+        assert all(len(row) == len(drawing.table.columns) for row in drawing.table.rows), drawing.key
+
+
+def test_letters_count_every_prediction(blind):
+    table = letters_drawing(blind).table
+    total = sum(int(cell) for row in table.rows for cell in row[2:])
+    assert total == sum(entry.scores.answers.n_predictions for entry in blind.lettered)
+    assert "unparsed" in table.columns
+
+
+def test_a_figure_is_the_same_bytes_twice_and_points_nowhere(blind):
+    drawing = accuracy_drawing(blind)
+    first, second = (draw_markup(drawing, prefix="g") for _ in range(2))
+    assert first == second
+    assert "http" not in first and "<script" not in first
+    ids = re.findall(r' id="([^"]+)"', first)
+    assert len(ids) == len(set(ids)) and all(name.startswith("g-accuracy") for name in ids)
+    for target in re.findall(r'(?:href="|url\()#([^")]+)', first):
+        assert target in ids
+    assert 'role="img"' in first and "<title" in first and "<desc" in first
+
+
+def test_the_page_decides_the_colours(blind):
+    svg = draw_markup(accuracy_drawing(blind), prefix="g")
+    assert "var(--series-0)" in svg and "var(--ink)" in svg
+    assert not re.search(r"(fill|stroke): #(?!ffffff)", svg)
+
+
+@pytest.mark.parametrize("name", ["server/$x^{$", "server/肺炎-7b", "server/<b>&\"'", r"server/\frac{1}{0}", "a" * 300])
+def test_any_model_name_can_be_drawn(name, bench, tmp_path, runs):
+    odd = make_run(tmp_path / "odd", bench, model=name)
+    (group,) = group_entries(load_entries([odd, runs["low"]]))
+    for drawing in (accuracy_drawing(group), letters_drawing(group), slices_drawing(group)):
+        markup = draw_markup(drawing, prefix="g")
+        ElementTree.fromstring(markup.replace("&nbsp;", " "))
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [(".svg", b"<?xml"), (".pdf", b"%PDF"), (".png", b"\x89PNG")])
+def test_the_overview_is_written_in_every_format_and_twice_the_same(suffix, magic, groups, tmp_path):
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    for path in (first, second):
+        save_drawing(overview_drawing(groups), path)
+    assert first.read_bytes().startswith(magic)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_overview_says_what_it_leaves_out(groups, runs):
+    whole = overview_drawing(groups)
+    assert "2 runs of other groups or without letters" in whole.message
+    assert "Left out" not in whole.message
+    (pair,) = group_entries(load_entries([runs["low"], runs["high"]]))
+    assert "Left out for want of runs that vary in it: share of images, model size." in overview_drawing([pair]).message
+    (alone,) = group_entries(load_entries([runs["cued"]]))
+    assert "effort or output tokens" in overview_drawing([alone]).message
+
+
+def test_there_is_no_overview_without_letters(runs):
+    with pytest.raises(UsageError, match="no overview"):
+        overview_drawing(group_entries(load_entries([runs["discussion"]])))

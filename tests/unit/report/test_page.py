@@ -1,0 +1,107 @@
+import re
+from itertools import pairwise
+
+import pytest
+from click.testing import CliRunner
+
+from made_runs import make_run
+from medthink.cli.door import enter
+from medthink.cli.report import report
+from medthink.report.entries import group_entries, load_entries
+from medthink.report.judged import judged_markup, score_judgements
+from medthink.report.page import report_page
+from medthink.report.validity import audit_group, points
+from medthink.stats.estimate import Estimate, Undefined
+
+
+@pytest.fixture(scope="module")
+def page(groups):
+    return report_page(groups, [audit_group(group, trains=False) for group in groups], [])
+
+
+def test_the_policy_allows_no_script_and_no_network(page):
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)[1]
+    assert "default-src 'none'" in policy and "script-src" not in policy and "img-src data:" in policy
+    assert "<script" not in page and "http:" not in page and "https:" not in page
+    assert not re.search(r"<(link|iframe|object|embed|form|base)\b", page)
+    assert all(source.startswith("data:image/jpeg;base64,") for source in re.findall(r'src="([^"]*)"', page))
+
+
+def test_ids_are_unique_and_links_lead_somewhere(page):
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
+    labels = {name for names in re.findall(r'aria-labelledby="([^"]+)"', page) for name in names.split()}
+    assert labels <= set(ids)
+
+
+def test_headings_leave_no_level_out(page):
+    levels = [int(level) for level in re.findall(r"<h(\d)", page)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
+
+
+def test_every_run_has_its_command_and_fingerprints(page, groups):
+    for group in groups:
+        for entry in group.entries:
+            assert f"--out {entry.name}" in page
+            assert entry.manifest.fingerprint in page and entry.manifest.condition.digest() in page
+
+
+def test_the_same_runs_make_the_same_page(groups, page):
+    assert report_page(groups, [audit_group(group, trains=False) for group in groups], []) == page
+
+
+def test_a_page_of_discussions_alone_has_no_answers(runs):
+    groups = group_entries(load_entries([runs["discussion"]]))
+    page = report_page(groups, [audit_group(group, trains=False) for group in groups], [])
+    assert ">Discussions<" in page and "there is no accuracy" in page
+    assert 'id="wrong"' not in page and 'id="validity"' not in page
+
+
+def test_differences_are_in_points():
+    found = Estimate(value=0.042, low=-0.01, high=0.094, level=0.95, n=9, clusters=9, method="")
+    assert points(found) == "+4.2 (−1.0 to +9.4)"
+    assert points(Undefined(reason="", n=0)) == "–"
+    assert points(Undefined(reason="", n=1, value=0.0)) == "+0.0 (no interval)"
+
+
+def test_a_run_is_set_against_its_own_blind_run(blind):
+    audited = audit_group(blind, trains=False)
+    rivals = {entry.name: [rival.name for rival in audit.rivals] for entry, audit in audited.audits}
+    assert rivals["share-100"] == ["longest option", "own run without images"]
+    assert rivals["share-0"] == ["longest option"]
+
+
+def test_trained_guessers_join_when_asked_for(runs):
+    (group,) = group_entries(load_entries([runs["low"]]))
+    ((_, audit),) = audit_group(group, trains=True).audits
+    assert [rival.name for rival in audit.rivals] == ["longest option", "guesser:options", "guesser:question"]
+
+
+def test_what_judges_say_is_shown_with_what_is_not_judged(bench, tmp_path):
+    run = make_run(tmp_path / "judged", bench, task="twi", words="Opacity in the left lung.")
+    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    groups = group_entries(load_entries([run]))
+    judged = score_judgements(groups[0].entries)
+    shown = "".join(judged_markup(judged))
+    assert "12 of 12" in shown and "wiring check" in shown and "Wrong steps" in shown
+    assert 'id="judged"' in report_page(groups, [audit_group(groups[0], trains=False)], judged)
+
+
+def test_the_command_writes_everything(runs, tmp_path):
+    files = {name: tmp_path / name for name in ("r.html", "o.svg", "t.csv", "t.md", "t.tex")}
+    words = [str(runs["low"]), str(runs["high"]), "-o", str(files["r.html"]), "--figure", str(files["o.svg"])]
+    words += ["--csv", str(files["t.csv"]), "--markdown", str(files["t.md"]), "--latex", str(files["t.tex"])]
+    result = CliRunner().invoke(report, words, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert all(path.stat().st_size > 100 for path in files.values())
+
+
+def test_a_strange_figure_and_a_strange_run_are_refused(runs, tmp_path, capfd):
+    page = tmp_path / "r.html"
+    assert enter(["report", str(runs["low"]), "-o", str(page), "--figure", "o.gif"]) == 2
+    assert enter(["report", str(tmp_path), "-o", str(page)]) == 2
+    assert enter(["report", str(runs["discussion"]), "-o", str(page), "--figure", str(tmp_path / "o.svg")]) == 2
+    assert "no overview" in capfd.readouterr().err
+    assert not page.exists()

@@ -1,0 +1,31 @@
+from medthink.report.words import count_of, name_some, summarise_group
+
+
+def test_counts_and_names_read_as_language():
+    assert [count_of(1, "case"), count_of(2, "case"), count_of(1200, "case")] == ["1 case", "2 cases", "1,200 cases"]
+    assert [name_some(["a"]), name_some(["a", "b"]), name_some(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+    assert name_some(list("abcdefg")) == "a, b, c, d and 3 more"
+
+
+def test_the_summary_says_what_was_run_what_came_out_and_what_it_took(blind):
+    sentences = summarise_group(blind)
+    text = " ".join(sentences)
+    best = blind.lettered[0]
+    assert sentences[0].startswith("8 runs of 5 models")
+    assert f"that of {best.label}: {best.accuracy.value * 100:.1f} %" in text
+    assert "guessing gets 20 %" in text
+    assert "2 of 108 predictions have no letter (2 unparsed)" in text
+    assert "the cost of 2 runs is not known" in text
+    assert "tell" in text or "told" in text
+
+
+def test_ties_are_said(blind):
+    groups = {place.group for _, place in blind.ranked()}
+    sentence = summarise_group(blind)[2]
+    assert ("one tie group" in sentence) == (len(groups) == 1)
+
+
+def test_a_single_run_is_not_compared(groups):
+    text = " ".join(summarise_group(groups[1]))
+    assert "told apart" not in text and "tie" not in text
+    assert "An expert's words were shown" in text

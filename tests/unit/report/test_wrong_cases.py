@@ -1,0 +1,85 @@
+import re
+
+import msgspec
+import pytest
+
+from made_runs import make_run
+from medthink.report.entries import group_entries, load_entries
+from medthink.report.wrong_cases import count_wrong, thumbnail, wrong_cases_markup
+
+
+def load(*paths):
+    (group,) = group_entries(load_entries(list(paths)))
+    return group
+
+
+def test_what_is_not_shown_is_counted(blind):
+    wrong = len(count_wrong(blind.lettered))
+    assert wrong > 3
+    shown = wrong_cases_markup(blind, 3)
+    assert shown.count('class="case"') == 3
+    assert f"{wrong} cases of 12 went wrong" in shown
+    assert f"the 3 that went wrong in the most runs are shown, {wrong - 3} are not" in shown
+
+
+def test_the_cases_most_runs_got_wrong_come_first(blind):
+    shown = re.findall(r"wrong in (\d+) of 7 runs", wrong_cases_markup(blind, 99))
+    counts = [int(count) for count in shown]
+    assert counts == sorted(counts, reverse=True) and len(counts) == len(count_wrong(blind.lettered))
+
+
+def test_right_and_chosen_options_are_marked(bench, tmp_path):
+    group = load(make_run(tmp_path / "wrong", bench, skill=0.0))
+    shown = wrong_cases_markup(group, 99)
+    assert shown.count("✓ right answer") == 12
+    assert shown.count("✗ chosen by made-7b") == 12
+
+
+def test_steps_stand_beside_the_reference(bench, tmp_path):
+    group = load(make_run(tmp_path / "twi", bench, task="twi", skill=0.0, words="The model saw"))
+    shown = wrong_cases_markup(group, 1)
+    for text in ("Step 1: image 1", "Step 1: image 2", "Step 2: summary", "Step 3: differential"):
+        assert text in shown
+    assert shown.count("The model saw") == 4
+    assert "WITHHELD caption 100.1" in shown and "WITHHELD findings 100" in shown
+
+
+def test_a_state_is_shown_with_its_reason(bench, tmp_path):
+    group = load(make_run(tmp_path / "silent", bench, silent=12, words="<b>why</b>"))
+    shown = wrong_cases_markup(group, 1)
+    assert "<b>unparsed</b>: no answer stated: &lt;b&gt;why&lt;/b&gt;" in shown
+    assert "No letter from made-7b." in shown
+
+
+def test_findings_about_another_case_have_no_caption_beside_them(bench, tmp_path):
+    group = load(make_run(tmp_path / "swapped", bench, task="twi", skill=0.0, swap_images=True))
+    shown = wrong_cases_markup(group, 1)
+    first, *_ = re.findall(r"Step 1: image 1 of another case.*?Reference</span>(<p[^>]*>.*?</p>)", shown)
+    assert "WITHHELD" not in first
+
+
+def test_of_several_samples_the_first_wrong_one_is_shown(blind):
+    thrice = next(entry for entry in blind.lettered if entry.name == "thrice")
+    wrong = [one for one in thrice.scores.cases if one.right < 1]
+    assert wrong
+    shown = wrong_cases_markup(load(thrice.path), 99)
+    for one in wrong:
+        assert f"said {', '.join(one.letters)}" in shown
+
+
+def test_thumbnails_are_small_jpegs(blind):
+    image = next(iter(blind.entries[0].material.cases.values())).question.images[0]
+    assert re.match(r'<img src="data:image/jpeg;base64,[\w+/=]+" width="24" height="24" alt="Image 1">', thumbnail(
+        image, "Image 1"
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", ["gone", "<script>alert(1)</script>"])
+def test_an_image_that_cannot_be_shown_says_why(blind, damage):
+    class Store:
+        def read(self, path):
+            return b"GIF89a" if damage != "gone" else b""
+
+    image = next(iter(blind.entries[0].material.cases.values())).question.images[0]
+    shown = thumbnail(msgspec.structs.replace(image, store=Store(), path=damage), "Image 1")
+    assert shown.startswith('<span class="absent"') and "neither JPEG nor PNG" in shown and "<script" not in shown

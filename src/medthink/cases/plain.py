@@ -11,6 +11,7 @@ from medthink.cases.metadata import JPEG_SIGNATURE, Malformed, Piece, is_kept_wh
 MAX_PIXELS = 50_000_000
 
 _SOS, _EOI = 0xDA, 0xD9
+_APPLICATION = frozenset({*range(0xE0, 0xF0), 0xFE})  # where metadata stands, comments among it
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended, progressive: what everybody decodes
 _COMPONENTS = (1, 3)  # grey, colour
 
@@ -47,7 +48,7 @@ def _walk(data: bytes) -> tuple[Size | None, int]:
             sizes.append(_frame_size(data[at:end]))
         elif marker == _SOS:
             scans += 1
-        elif not is_kept_whole(Piece(bytes([marker]), data[at:end])):
+        elif marker in _APPLICATION and not is_kept_whole(Piece(bytes([marker]), data[at:end])):
             return None, at
         at = end
     return (sizes[0] if len(sizes) == 1 and scans else None), at

@@ -25,11 +25,11 @@ COMMANDS = {
     "agree": Command("medthink.cli.agree", "Compare readers and judges: agreement, and what a judge's errors do"),
     "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists"),
     "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for what they add to guessing"),
-    "demo": Command("medthink.cli.demo", "Phantom benchmark, checked and described: no key, no network"),
+    "demo": Command("medthink.cli.demo", "The whole job on phantom data, from data to report: no key, no network"),
     "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing"),
 }
 
-_EXAMPLE = "Example: medthink data synth bench/ --cases 60 && medthink data check bench/ --images"
+_EXAMPLE = "Example: medthink demo"
 
 
 def main() -> None:

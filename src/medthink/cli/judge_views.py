@@ -42,6 +42,8 @@ def show_scores(scores: JudgedScores) -> None:
         _show_discussions(discussions)
     for findings in scores.findings:
         _show_findings(findings)
+    for what, share in scores.disagreement.items():
+        console().print(f"Pairs of judges that differ over a unit of {what}: {percent(share)}")
 
 
 def _show_steps(scores: StepScores) -> None:

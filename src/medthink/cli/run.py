@@ -72,8 +72,8 @@ def _carry_out(order: "Order", transport: "Transport", *, as_json: bool) -> None
     out = console(stderr=True)
     out.print(f"{order.model} · {order.task} · {order.condition.label()} → {order.out}")
     try:
-        with RunProgress(order) as progress:
-            session = carry_out(order, transport=transport, listener=progress.see)
+        with RunProgress() as progress:
+            session = carry_out(order, transport=transport, listener=progress)
     except KeyboardInterrupt:
         out.print(f"Stopped. {order.out} keeps every finished call; run the same command again to continue.")
         raise

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 class RunProgress:
     """A bar with cases, rate, spend and states, on standard error."""
 
-    def __init__(self, order: Order) -> None:
-        self._order = order
+    def __init__(self) -> None:
         self._states: dict[str, int] = {}
         self._cost: float | None = 0.0
         self._task = TaskID(0)
+        screen = console(stderr=True)
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -39,18 +39,21 @@ class RunProgress:
             TextColumn("{task.fields[note]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=console(stderr=True),
+            console=screen,
             transient=True,
+            disable=not screen.is_terminal,
         )
 
     def __enter__(self) -> "RunProgress":
-        total = count_cases(Benchmark.open(self._order.benchmark), self._order.selection)
-        self._task = self._bars.add_task("cases", total=total * self._order.condition.samples, note="")
-        self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
+
+    def begin(self, total: int) -> None:
+        """Show an empty bar."""
+        self._task = self._bars.add_task("cases", total=total, note="")
+        self._bars.start()
 
     def see(self, prediction: Prediction) -> None:
         """Take in one more prediction."""

@@ -9,7 +9,8 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import DataError
 from medthink.judge.judgement import JUDGEMENTS_FILE, Judgement, read_judgements
-from medthink.judge.panel import main_labels, seat_panel
+from medthink.judge.panel import Split, divide, main_labels, seat_panel
+from medthink.judge.rubric import WHATS, What
 from medthink.judge.scores import (
     Discussions,
     Findings,
@@ -23,6 +24,7 @@ from medthink.judge.scores import (
 from medthink.judge.units import UnitKey, UnitSet, read_units
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
+from medthink.stats import Measured, mean_interval
 
 
 class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,11 +37,15 @@ class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
-    """The scores of every seat, the panel of all judges among them where there are several."""
+    """The scores of every seat, the panel of all judges among them where there are several.
+
+    `disagreement` is, by kind, the mean share of pairs of judges that differ over a unit; `split` tells it by unit.
+    """
 
     steps: tuple[StepScores, ...]
     discussions: tuple[Discussions, ...]
     findings: tuple[Findings, ...]
+    disagreement: dict[What, Measured]
 
 
 def load_cases(run: Path, data: Path | None = None) -> dict[int, Case]:
@@ -68,13 +74,30 @@ def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
             score_discussions(group, run.units, slices=slices) for group in by_seat(rows, "discussion").values()
         ),
         findings=tuple(score_findings(group, run.units) for group in by_seat(rows, "findings").values()),
+        disagreement={what: measured for what in WHATS if (measured := _disagreement(run, what)) is not None},
     )
+
+
+def split(run: JudgedRun) -> dict[UnitKey, tuple[Split, ...]]:
+    """How the judges are divided over every unit that two or more have judged, each judge's first word counting."""
+    groups: dict[UnitKey, list[Judgement]] = {}
+    for one in run.judgements:
+        if one.state == "ok" and one.repeat == 0 and not one.seat.is_wiring_check:
+            groups.setdefault(one.key, []).append(one)
+    return {key: divide(group) for key, group in sorted(groups.items()) if len(group) > 1}
+
+
+def _disagreement(run: JudgedRun, what: What) -> Measured | None:
+    divided = [(key[0], one.disagreement) for key, units in split(run).items() if key[2] == what for one in units]
+    if not divided:
+        return None
+    return mean_interval([share for _, share in divided], clusters=[case for case, _ in divided])
 
 
 def _panels(run: JudgedRun) -> list[Judgement]:
     """The panel's judgements of every kind that two judges or more have judged."""
     voters = [one for one in run.judgements if not one.seat.is_wiring_check]
-    seats = {what: {one.seat for one in voters if one.what == what} for what in ("steps", "discussion", "findings")}
+    seats = {what: {one.seat for one in voters if one.what == what} for what in WHATS}
     return seat_panel(one for one in voters if len(seats[one.what]) > 1)
 
 

@@ -11,7 +11,7 @@ from judge_server import JudgeServer, judge_well, read_request, request_text
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
 from medthink.core.errors import DataError, Declined, UsageError
 from medthink.judge.evidence import DEFAULT_SIGHT
-from medthink.judge.judged import load_cases, load_judged, score_judged
+from medthink.judge.judged import load_cases, load_judged, score_judged, split
 from medthink.judge.judgement import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
@@ -77,6 +77,24 @@ def test_several_judges_sit_side_by_side_and_later_ones_join(tmp_path):
     labels = [scores.label for scores in score_judged(load_judged(run, load_cases(run)), {}).steps]
     assert any(label.startswith("panel") for label in labels)
     assert any("wiring check" in label for label in labels)
+
+
+def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):
+    run = make_run(tmp_path)
+
+    def lenient(nonce, data, outside):
+        return judge_well(nonce, data, outside).replace("contradicted", "unsupported")
+
+    with JudgeServer(judge_well) as strict, JudgeServer(lenient) as mild:
+        judge_run(order(run, strict, judges=("server/one",)))
+        judge_run(order(run, mild, judges=("server/two",)))
+    judged = load_judged(run, load_cases(run))
+    for units in split(judged).values():
+        assert [one.disagreement for one in units] == [0.0, 1.0, 0.0]
+    scores = score_judged(judged, {})
+    assert scores.disagreement["steps"].value == pytest.approx(1 / 3)
+    panel = next(one for one in scores.steps if one.label.startswith("panel"))
+    assert panel.coverage.unjudged == {"no_majority": 3}
 
 
 def test_the_same_judge_with_and_without_images_holds_two_seats(tmp_path):

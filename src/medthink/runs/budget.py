@@ -10,8 +10,8 @@ class BudgetReached(Declined):
 class Budget:
     """Counts calls and money; asked before each call, told after.
 
-    Calls under way are counted at their worst-case price, so the limit is not overrun by what is in flight. What
-    earlier sessions of the same run spent counts too.
+    Calls under way are counted at their worst-case price, or at that of the dearest call so far where the estimate was
+    too low, so the limit is not overrun by what is in flight. What earlier sessions of the same run spent counts too.
     """
 
     def __init__(
@@ -20,6 +20,7 @@ class Budget:
         self._max_usd = max_usd
         self._max_calls = max_calls
         self._reserved_usd = 0.0
+        self._dearest_usd = 0.0
         self.spent_usd = spent_usd
         self.calls = calls
 
@@ -32,6 +33,7 @@ class Budget:
                 raise UsageError(
                     "--max-usd needs a price, and this model's is not known", remedy="give one with --prices"
                 )
+            worst_usd = max(worst_usd, self._dearest_usd)
             if self.spent_usd + self._reserved_usd + worst_usd > self._max_usd:
                 raise BudgetReached(
                     f"the next call could pass --max-usd {self._max_usd:g} ({self.spent_usd:.4f} spent)", remedy=_AGAIN
@@ -44,6 +46,7 @@ class Budget:
         """Replace what was set aside by what it cost."""
         self._reserved_usd -= reserved_usd
         self.spent_usd += cost_usd or 0.0
+        self._dearest_usd = max(self._dearest_usd, cost_usd or 0.0)
 
 
 _AGAIN = "run the same command with a higher limit to go on; nothing done is lost"

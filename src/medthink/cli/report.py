@@ -19,7 +19,7 @@ _FIGURES = (".svg", ".pdf", ".png")
 @click.option(
     "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
 )
-@click.option("--probe", "trains", is_flag=True, help="Also train guessers and set every run against them.")
+@click.option("--probe", "trains", is_flag=True, help="Also train guessers and set the runs against them.")
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in Markdown.")
 @click.option("--latex", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in LaTeX (booktabs).")

@@ -9,10 +9,12 @@ from medthink.cases.benchmark import Benchmark
 from medthink.report.entries import Entry, Group
 from medthink.report.markup import Markup, fold, tag
 from medthink.report.tables import Table, table_markup
+from medthink.report.words import name_some
 from medthink.scoring.scores import percent
 from medthink.stats.estimate import Estimate, Measured
 from medthink.validity.audit import Audit, audit_run
-from medthink.validity.guesses import Guesses, gather, guess_by_inputs, guess_longest
+from medthink.validity.guesses import gather, guess_by_inputs, guess_longest
+from medthink.validity.probe import ALPHA, Probe, probe_benchmark
 
 _MEANING = (
     "Diagnostic gain is accuracy minus that of the strongest rival on the same cases, in points. A rival cannot see "
@@ -26,24 +28,32 @@ _UNTRAINED = (
 
 
 class Audited(NamedTuple):
-    """The audits of a group's runs, and whether trained guessers were among the rivals."""
+    """The audits of a group's runs; `probe` is that of the benchmark, None where no guessers were trained."""
 
     audits: tuple[tuple[Entry, Audit], ...]
-    has_trained: bool
+    probe: Probe | None
 
 
 def audit_group(group: Group, data: Path | None = None, *, trains: bool) -> Audited:
-    """Audit every run that answered by letter; `trains` also fits guessers, which takes longer."""
+    """Audit every run that answered by letter; `trains` also fits guessers and probes the benchmark with them."""
+    if not group.lettered:
+        return Audited((), None)
     scored = [entry.scores for entry in group.lettered]
-    guesses = _guess(group, data, trains=trains) if scored else []
-    audits = tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered)
-    return Audited(audits, trains)
+    guesses = [guess_longest([case for case in group.entries[0].material.cases.values() if is_usable(case)])]
+    probe = None
+    if trains:
+        manifest = group.entries[0].manifest
+        benchmark, split = Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split
+        material = gather(benchmark, split)
+        guesses += [guess_by_inputs(material, inputs) for inputs in ("options", "question")]
+        probe = probe_benchmark(benchmark, split)
+    return Audited(tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered), probe)
 
 
 def validity_markup(named: Sequence[tuple[str, Audited]]) -> Iterator[Markup]:
     """The section, group by group: what is meant, a row a run, every rival, what a change of form does."""
     yield tag("p", _MEANING)
-    if not all(audited.has_trained for _, audited in named):
+    if any(audited.probe is None for _, audited in named):
         yield tag("p", _UNTRAINED, class_="soft")
     for title, audited in named:
         yield tag("h3", title)
@@ -51,6 +61,10 @@ def validity_markup(named: Sequence[tuple[str, Audited]]) -> Iterator[Markup]:
 
 
 def _group_markup(audited: Audited) -> Iterator[Markup]:
+    if audited.probe:
+        alarms = [one.name for one in audited.probe.alarms]
+        yield tag("p", f"{_alarm_words(alarms)} (α = {ALPHA:g}, Holm over the guessers that should know nothing).")
+        yield table_markup(_probe_table(audited.probe), name="Guessers on the benchmark")
     yield table_markup(_gain_table(audited.audits), name="Diagnostic gain by run")
     yield fold("Every rival", table_markup(_rival_table(audited.audits), name="Runs against their rivals"))
     consistency = _consistency_table(audited.audits)
@@ -70,14 +84,18 @@ def _signed(share: float) -> str:
     return f"{share * 100:+.1f}".replace("-", "−")
 
 
-def _guess(group: Group, data: Path | None, *, trains: bool) -> list[Guesses]:
-    cases = [case for case in group.entries[0].material.cases.values() if is_usable(case)]
-    guesses = [guess_longest(cases)]
-    if trains:
-        manifest = group.entries[0].manifest
-        material = gather(Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split)
-        guesses += [guess_by_inputs(material, inputs) for inputs in ("options", "question")]
-    return guesses
+def _alarm_words(alarms: list[str]) -> str:
+    if not alarms:
+        return "The benchmark raises no alarm: no guesser beats chance by more than luck allows"
+    return f"The benchmark raises an alarm: {name_some(alarms)} beat{'s' if len(alarms) == 1 else ''} chance"
+
+
+def _probe_table(probe: Probe) -> Table:
+    rows = tuple(
+        (one.name, one.meaning, percent(one.accuracy), "–" if one.p_holm is None else _p_value(one.p_holm), one.verdict)
+        for one in probe.scores
+    )
+    return Table(("Guesser", "What it sees", "Right", "p (Holm)", "Verdict"), rows, frozenset({2, 3}))
 
 
 def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:

@@ -1,16 +1,20 @@
 import re
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from made_runs import make_run
 from medthink.cli.door import enter
 from medthink.cli.report import report
+from medthink.judge.agreeing import Agreements, Pair
+from medthink.judge.agreement_of_run import write_agreement
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.page import report_page
-from medthink.report.validity import audit_group, points
+from medthink.report.validity import audit_group, points, validity_markup
+from medthink.stats import agreement
 from medthink.stats.estimate import Estimate, Undefined
 
 
@@ -75,8 +79,12 @@ def test_a_run_is_set_against_its_own_blind_run(blind):
 
 def test_trained_guessers_join_when_asked_for(runs):
     (group,) = group_entries(load_entries([runs["low"]]))
-    ((_, audit),) = audit_group(group, trains=True).audits
+    audited = audit_group(group, trains=True)
+    ((_, audit),) = audited.audits
     assert [rival.name for rival in audit.rivals] == ["longest option", "guesser:options", "guesser:question"]
+    shown = "".join(validity_markup([("Title", audited)]))
+    assert "majority letter" in shown and "raises" in shown and "--probe" not in shown
+    assert "--probe" in "".join(validity_markup([("Title", audited._replace(probe=None))]))
 
 
 def test_what_judges_say_is_shown_with_what_is_not_judged(bench, tmp_path):
@@ -87,6 +95,17 @@ def test_what_judges_say_is_shown_with_what_is_not_judged(bench, tmp_path):
     shown = "".join(judged_markup(judged))
     assert "12 of 12" in shown and "wiring check" in shown and "Wrong steps" in shown
     assert 'id="judged"' in report_page(groups, [audit_group(groups[0], trains=False)], judged)
+
+
+def test_how_far_a_judge_agrees_with_readers_stands_beside_it(bench, tmp_path):
+    run = make_run(tmp_path / "agreed", bench, task="twi", words="Opacity in the left lung.")
+    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    labels = ["supported", "contradicted"] * 6
+    found = agreement(labels, labels[:-1] + ["supported"], rng=np.random.default_rng(0))
+    pair = Pair(kind="reader–judge", a="reader <1>", b="the judge", aspect="factual", nominal=found, ordered=None)
+    write_agreement(run, Agreements(raters={}, pairs=(pair,), panels=(), biases=(), checks=(), problems={}))
+    shown = "".join(judged_markup(score_judgements(group_entries(load_entries([run]))[0].entries)))
+    assert "agree with readers" in shown and "reader &lt;1&gt;" in shown and "91.7 %" in shown
 
 
 def test_the_command_writes_everything(runs, tmp_path):

@@ -128,13 +128,15 @@ REPLY = (
     b'{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",'
     b'"content":"A"},"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":5,"total_tokens":905}}'
 )
+# How much of a body's start is kept, for a server that wants to see what is asked.
+LOOK_BYTES = 2048
 
 
 class Answering(asyncio.Protocol):
     """Counts body bytes and answers; parses nothing else, so that the server is never what is measured."""
 
     def connection_made(self, transport) -> None:
-        self.transport, self.head, self.left = transport, b"", 0
+        self.transport, self.head, self.left, self.start = transport, b"", 0, b""
 
     def data_received(self, data: bytes) -> None:
         if self.left == 0:
@@ -144,10 +146,16 @@ class Answering(asyncio.Protocol):
                 return
             length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
             self.head, self.left, data = b"", int(length), rest
+            self.start = b""
+        if len(self.start) < LOOK_BYTES:
+            self.start += data[:LOOK_BYTES]
         self.left -= len(data)
         if self.left == 0:
-            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REPLY)
-            self.transport.write(head + REPLY)
+            self.answer()
+
+    def answer(self) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REPLY)
+        self.transport.write(head + REPLY)
 
 
 async def serve() -> None:

@@ -211,7 +211,7 @@ class FaultServer:
 
 def answer_body(fault: str, record: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """An answer in the path's dialect; invented from the schema, and the same for the same request."""
-    usage = (50 + 100 * (0 if fault == "blind" else len(record["images"])), 20)
+    usage = (max(50, text_bytes(body) // 4) + 100 * (0 if fault == "blind" else len(record["images"])), 20)
     text = _invent_text(body)
     if fault == "invalid-json":
         text = text[: len(text) // 2] + " {"
@@ -300,6 +300,16 @@ def find_images(value: Any) -> Iterator[bytes]:
             yield from find_images(part)
     elif isinstance(value, str) and value.startswith("data:image/"):
         yield _decode(value.partition(",")[2])
+
+
+def text_bytes(value: Any, name: str = "") -> int:
+    """How many bytes of text a request body shows the model, whichever dialect it is in."""
+    if isinstance(value, dict):
+        return sum(text_bytes(part, name) for name, part in value.items())
+    if isinstance(value, list):
+        return sum(text_bytes(part, name) for part in value)
+    is_shown = name in ("text", "content", "system", "instructions") and isinstance(value, str)
+    return len(value.encode()) if is_shown else 0
 
 
 def strip_images(value: Any) -> Any:

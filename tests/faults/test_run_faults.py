@@ -20,6 +20,7 @@ from small_benchmark import write_benchmark
 
 KILLS = int(os.environ.get("MEDTHINK_KILLS", "5"))
 CONCURRENCY = 8
+DEAREST_USD = 270 * 100.0 / 1_000_000
 SCHEMA_OF = {"findings": "findings", "summary": "summary", "differential": "answer", "answer": "answer"}
 
 
@@ -141,7 +142,7 @@ def test_a_full_disk_is_a_clean_error_and_what_was_written_stays(tmp_path, start
     bench = write_benchmark(tmp_path / "bench", cases=60)
     server = start_server()
     words = run_words(bench, tmp_path / "run", server.url)
-    code, _, err = finish(medthink(*words, preexec_fn=_allow_only(150_000)))
+    code, _, err = finish(medthink(*words, preexec_fn=_allow_only(400_000)))
     assert code == 2
     assert "ledger cannot be written" in err
     assert "Traceback" not in err
@@ -204,10 +205,34 @@ def test_a_spending_limit_stops_before_it_is_passed_and_exits_1(tmp_path, start_
     server = start_server()
     prices = tmp_path / "prices.toml"
     prices.write_text('date = "2026-01-01"\n[models."server/m"]\ninput = 100.0\noutput = 100.0\n')
-    words = run_words(bench, tmp_path / "run", server.url, "--prices", prices, "--max-usd", "0.5", "--max-tokens", "20")
+    more = ("--max-tokens", "20", "--image-share", "0")
+    words = run_words(bench, tmp_path / "run", server.url, "--prices", prices, "--max-usd", "0.5", *more)
     code, _, err = finish(medthink(*words))
     assert code == 1
     assert "--max-usd" in err
     ((spent,),) = rows(tmp_path / "run", "SELECT sum(cost_usd) FROM calls")
-    assert 0 < spent <= 0.5
+    # The first calls are set aside by estimate; after them the dearest one so far counts.
+    assert 0 < spent <= 0.5 + CONCURRENCY * DEAREST_USD
     assert server.requests < 30
+
+
+def test_a_server_that_counts_no_tokens_for_images_is_pointed_out(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=6)
+    server = start_server("--faults", "blind", "--fault-rate", "1.0")
+    words = run_words(bench, tmp_path / "run", server.url, "--task", "twi")
+    wide = {"COLUMNS": "200"}
+    caution = "24 of 24 replies count too few input tokens for their images: the server may ignore images"
+    for more in (words, words, ["run", "--status", tmp_path / "run"]):
+        code, out, err = finish(medthink(*more, env=wide))
+        assert code == 0, err
+        assert caution in out
+    assert server.requests == 6 * 4
+
+
+def test_a_server_that_counts_its_images_is_not_suspected(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=6)
+    words = run_words(bench, tmp_path / "run", start_server().url, "--task", "twi", "--json")
+    code, out, err = finish(medthink(*words))
+    assert code == 0, err
+    progress = json.loads(out)["progress"]
+    assert (progress["image_replies"], progress["image_doubts"]) == (24, 0)

@@ -140,6 +140,9 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
         ("cost", _money(progress.cost_usd)),
         ("state", "complete" if progress.is_complete else "unfinished: run the same command again"),
     ]
+    if progress.image_doubts:
+        of = f"{progress.image_doubts} of {progress.image_replies} replies"
+        rows.append(("caution", f"{of} count too few input tokens for their images: the server may ignore images"))
     console().print(table(str(run), ("", ""), rows))
 
 

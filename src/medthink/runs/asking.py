@@ -40,6 +40,8 @@ class Desk(Generic[Asked]):
         self.made = 0
         self._ledger = ledger
         self._budget = budget
+        self._places = asyncio.Semaphore(answerer.concurrency)
+        self._stopped_by: ModelError | None = None
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
@@ -52,20 +54,33 @@ class Desk(Generic[Asked]):
         cost: float | None = 0.0
         try:
             await self._ledger.intend(Call(key, asked, case_id, prompt.kind, content))
-            self.made += 1
-            reply = await self.answerer.answer(prompt, request, lambda one: self._ledger.note_attempt(key, one))
-            cost = self.answerer.cost_usd(reply.usage and reply.usage + reply.wasted)
-            call_id = await self._ledger.settle(key, reply, cost_usd=cost)
-        except ModelError as error:
-            # What failed attempts used was paid for too.
-            cost = self.answerer.cost_usd(error.usage) if error.usage else 0.0
-            await self._ledger.fail(key, kind=error.kind, detail=error.detail, cost_usd=cost)
-            if error.kind in _STOPS_THE_RUN:
-                raise
-            raise _unanswered(error) from None
+            # The place is kept until the outcome is on disk: a crash repeats no more calls than may be made at once.
+            async with self._places:
+                try:
+                    reply = await self._answer(prompt, request, key)
+                    cost = self.answerer.cost_usd(reply.usage and reply.usage + reply.wasted)
+                    call_id = await self._ledger.settle(key, reply, cost_usd=cost)
+                except ModelError as error:
+                    # What failed attempts used was paid for too.
+                    cost = self.answerer.cost_usd(error.usage) if error.usage else 0.0
+                    await self._ledger.fail(key, kind=error.kind, detail=error.detail, cost_usd=cost)
+                    raise self._judge(error) from None
         finally:
             self._budget.settle(reserved, cost)
         return reply, _spent(call_id, reply, cost)
+
+    async def _answer(self, prompt: Asked, request: Request, key: str) -> Reply:
+        if self._stopped_by is not None:
+            raise self._stopped_by
+        self.made += 1
+        return await self.answerer.answer(prompt, request, lambda one: self._ledger.note_attempt(key, one))
+
+    def _judge(self, error: ModelError) -> ModelError | Unanswered:
+        """The end of the run, or of this call alone."""
+        if error.kind not in _STOPS_THE_RUN:
+            return _unanswered(error)
+        self._stopped_by = error
+        return error
 
 
 class CaseAsk:

@@ -48,12 +48,17 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run came; everything here can be read off the ledger again."""
+    """How far a run came; everything here can be read off the ledger again.
+
+    Of the `image_replies` to calls with images, `image_doubts` count too few input tokens to have seen them.
+    """
 
     cases: int
     states: dict[str, int]
     calls: dict[str, int]
     attempts: int
+    image_replies: int = 0
+    image_doubts: int = 0
     cost_usd: float | None
     reported_models: tuple[str, ...]
     first_call_at: str | None

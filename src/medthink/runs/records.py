@@ -40,6 +40,21 @@ class FinishedCall(NamedTuple):
     attempts: int
 
 
+class CallWithImages(NamedTuple):
+    """An answered call that sent images: its texts, how many images, and the input tokens its reply counts."""
+
+    texts: list[str]
+    images: int
+    input_tokens: int
+
+
+class _Sent(msgspec.Struct):
+    """The fields of a request that are sent as they are; a part is its kind and its content."""
+
+    system: str
+    parts: list[list[str]]
+
+
 class _Taken(msgspec.Struct):
     """The few fields of a reply that say what it took; the texts are not decoded."""
 
@@ -99,10 +114,29 @@ class Records:
             taken = msgspec.json.decode(reply, type=_Taken)
             yield FinishedCall(taken.usage, cost_usd, taken.latency_s, taken.attempts)
 
+    def calls_with_images(self) -> Iterator[CallWithImages]:
+        """Every answered call that sent images and whose reply counts tokens."""
+        for request, reply in self._reader.execute(
+            """SELECT request, reply FROM calls WHERE state = 'done' AND instr(request, '["image",')"""
+        ):
+            usage = msgspec.json.decode(reply, type=_Taken).usage
+            sent = msgspec.json.decode(request, type=_Sent)
+            texts = [part[1] for part in sent.parts if part[0] == "text"]
+            images = len(sent.parts) - len(texts)
+            if usage is not None and images:
+                yield CallWithImages([sent.system, *texts], images, usage.input)
+
     def predictions(self) -> Iterator[bytes]:
         """The predictions' JSON texts, ordered by case and sample."""
         for (body,) in self._reader.execute("SELECT body FROM predictions ORDER BY case_id, sample"):
             yield body.encode()
+
+    def good_prediction(self, case_id: int, sample: int) -> bytes | None:
+        """The prediction's JSON text, if there is one and its state is ok."""
+        row = self._reader.execute(
+            "SELECT body FROM predictions WHERE case_id = ? AND sample = ? AND state = 'ok'", (case_id, sample)
+        ).fetchone()
+        return None if row is None else row[0].encode()
 
     def prediction_states(self) -> dict[str, int]:
         """How many predictions are in which state."""

@@ -15,6 +15,7 @@ from medthink.core.files import write_atomic
 from medthink.runs.answerers import Answerer, open_answerer
 from medthink.runs.asking import Desk
 from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.doubts import count_image_doubts
 from medthink.runs.engine import Engine, Listener
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
@@ -56,7 +57,7 @@ class Session(msgspec.Struct, frozen=True):
 
 def carry_out(order: Order, *, transport: "Transport | None" = None, listener: Listener | None = None) -> Session:
     """Make or continue the run; works inside a notebook, where a loop is running already."""
-    session = _Worker(order, transport, listener or _ignore)
+    session = _Worker(order, transport, listener or _Nobody())
     return run_to_end(session.work())
 
 
@@ -140,7 +141,8 @@ class _Worker:
 
     async def _work_with(self, answerer: Answerer[Prompt], total: int) -> Session:
         order = self._order
-        manifest = self._settle_manifest()
+        self._listener.begin(total)
+        manifest, is_same_release = self._settle_manifest()
         ledger = Ledger(order.out / LEDGER)
         try:
             totals = ledger.totals()
@@ -158,6 +160,7 @@ class _Worker:
                 ledger=ledger,
                 benchmark=self._benchmark[order.selection.split],
                 listener=self._listener,
+                is_same_release=is_same_release,
             )
             stopped_by = await engine.run(select_cases(self._benchmark, order.selection))
             write_results(order.out, manifest, ledger, total)
@@ -165,7 +168,8 @@ class _Worker:
             ledger.close()
         return Session(Run(order.out), desk.made, stopped_by)
 
-    def _settle_manifest(self) -> Manifest:
+    def _settle_manifest(self) -> tuple[Manifest, bool]:
+        """The run's manifest, and whether all that is there already was made by this release."""
         order = self._order
         fingerprints = self._benchmark[order.selection.split].fingerprints()
         new = Manifest(
@@ -184,9 +188,9 @@ class _Worker:
         if (order.out / "run.json").exists():
             old = read_manifest(order.out)
             refuse_other_run(old, new, order.out)
-            return replace(new, created_at=old.created_at)
+            return replace(new, created_at=old.created_at), old.package == new.package
         write_manifest(order.out, new)
-        return new
+        return new, True
 
 
 def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
@@ -198,12 +202,14 @@ def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> 
 def summarise(ledger: Records, total: int) -> Progress:
     """How far the run came, read off its ledger."""
     totals, span = ledger.totals(), ledger.span()
-    states = ledger.prediction_states()
+    states, doubts = ledger.prediction_states(), count_image_doubts(ledger)
     return Progress(
         cases=total,
         states=states,
         calls={str(state): count for state, count in totals.calls.items()},
         attempts=totals.attempts,
+        image_replies=doubts.replies,
+        image_doubts=doubts.doubtful,
         cost_usd=totals.cost_usd,
         reported_models=ledger.reported_models(),
         first_call_at=span[0],
@@ -223,5 +229,11 @@ def make_folder(out: Path) -> None:
         raise LedgerError(f"{out} is not empty and no run: it holds {strange[0]}", remedy="choose another --out")
 
 
-def _ignore(prediction: Prediction) -> None:
+class _Nobody:
     """Nobody listens."""
+
+    def begin(self, total: int) -> None:
+        """Nothing."""
+
+    def see(self, prediction: Prediction) -> None:
+        """Nothing."""

@@ -1,0 +1,167 @@
+"""What `medthink run` costs beside the calls themselves: CPU, throughput, memory, resuming.
+
+Every figure is of a whole process, from start to end, ledger included, against a server on loopback in a process of
+its own (`loopback.py`). The bare client (`bench_client.py`) reads, encodes and posts the same images by aiohttp alone.
+
+    python bench/bench_run.py [cpu] [throughput] [memory] [resume]        all four when none is named
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from loopback import loopback
+from made_cases import write_cases, write_pictures
+from spending import Spending, spend
+
+BARE = Path(__file__).parent / "bench_client.py"
+IMAGES = 8
+CPU_CASES, CPU_IN_FLIGHT = 200, 32
+LATENCY_S, IN_FLIGHT = 0.05, 64
+MEMORY_IN_FLIGHT = 256
+WHOLE = 720
+
+
+class Line(NamedTuple):
+    """One line of the table; `is_met` is None where there is no target."""
+
+    what: str
+    figure: str
+    target: str = ""
+    is_met: bool | None = None
+
+
+class Bench:
+    """A folder with pictures, benchmarks made when they are first needed, and runs that are thrown away."""
+
+    def __init__(self, root: Path, rounds: int) -> None:
+        self.root = root
+        self.rounds = rounds
+        write_pictures(root / "pictures")
+
+    def benchmark(self, cases: int, images: int = IMAGES) -> Path:
+        path = self.root / f"cases-{cases}x{images}"
+        if not path.exists():
+            write_cases(path, self.root / "pictures", cases=cases, images=images)
+        return path
+
+    def run(self, url: str, *, cases: int, in_flight: int, images: int = IMAGES, task: str = "answer") -> Spending:
+        """`medthink run` from nothing."""
+        shutil.rmtree(self.root / "run", ignore_errors=True)
+        return self.run_again(url, cases=cases, in_flight=in_flight, images=images, task=task)
+
+    def run_again(
+        self, url: str, *, cases: int, in_flight: int, images: int = IMAGES, task: str = "answer"
+    ) -> Spending:
+        """`medthink run` on whatever the last one left."""
+        words = ["run", self.benchmark(cases, images), "--model", "server/m", "--base-url", url, "--task", task]
+        words += ["--concurrency", in_flight, "--out", self.root / "run"]
+        return spend([sys.executable, "-m", "medthink", *words])
+
+    def bare(self, url: str, *, calls: int, in_flight: int, images: int = IMAGES) -> Spending:
+        """The bare client with as many calls."""
+        port = url.rpartition(":")[2].partition("/")[0]
+        words = ["--client", "bare-joined", "--port", port, "--folder", self.root / "pictures", "--calls", calls]
+        return spend([sys.executable, BARE, *words, "--images", images, "--concurrency", in_flight])
+
+
+def measure_cpu(bench: Bench) -> list[Line]:
+    """CPU of 200 calls with 8 images, ours and bare in alternating order; and of one call more."""
+    ours, bare, longer, longer_bare = [], [], [], []
+    with loopback() as url:
+        for turn in range(bench.rounds):
+            steps = [
+                lambda: ours.append(bench.run(url, cases=CPU_CASES, in_flight=CPU_IN_FLIGHT)),
+                lambda: bare.append(bench.bare(url, calls=CPU_CASES, in_flight=CPU_IN_FLIGHT)),
+                lambda: longer.append(bench.run(url, cases=3 * CPU_CASES, in_flight=CPU_IN_FLIGHT)),
+                lambda: longer_bare.append(bench.bare(url, calls=3 * CPU_CASES, in_flight=CPU_IN_FLIGHT)),
+            ]
+            for step in steps if turn % 2 == 0 else reversed(steps):
+                step()
+    cpu, cpu_bare = median_cpu(ours), median_cpu(bare)
+    more = 1000 * (median_cpu(longer) - cpu) / (2 * CPU_CASES)
+    more_bare = 1000 * (median_cpu(longer_bare) - cpu_bare) / (2 * CPU_CASES)
+    return [
+        Line(f"{CPU_CASES} calls × {IMAGES} images, bare aiohttp", f"{cpu_bare:.2f} CPU s"),
+        Line(f"{CPU_CASES} calls × {IMAGES} images, medthink run", f"{cpu:.2f} CPU s"),
+        Line("  of the bare client's", f"{cpu / cpu_bare:.2f} ×", "≤ 2 ×", cpu <= 2 * cpu_bare),
+        Line("  one call more: ours, bare", f"{more:.2f} ms, {more_bare:.2f} ms ({more / more_bare:.2f} ×)"),
+    ]
+
+
+def measure_throughput(bench: Bench) -> list[Line]:
+    """Share of the ideal at 50 ms and 64 in flight: whole process, and steady (what twice as many calls add)."""
+    lines = []
+    for images, calls in ((0, 6400), (IMAGES, 1600)):
+        with loopback(LATENCY_S) as url:
+            once = bench.run(url, cases=calls, images=images, in_flight=IN_FLIGHT).wall_s
+            twice = bench.run(url, cases=2 * calls, images=images, in_flight=IN_FLIGHT).wall_s
+            bare_once = bench.bare(url, calls=calls, images=images, in_flight=IN_FLIGHT).wall_s
+            bare_twice = bench.bare(url, calls=2 * calls, images=images, in_flight=IN_FLIGHT).wall_s
+        ideal = calls * LATENCY_S / IN_FLIGHT
+        what = f"50 ms, {IN_FLIGHT} in flight, {images} images: "
+        steady, steady_bare = ideal / (twice - once), ideal / (bare_twice - bare_once)
+        lines += [
+            Line(f"{what}{2 * calls} calls", f"{2 * ideal / twice:.0%} of ideal"),
+            Line("  steady", f"{steady:.0%} of ideal", "≥ 95 %", steady >= 0.95),
+            Line("  bare aiohttp, steady", f"{steady_bare:.0%} of ideal"),
+        ]
+    return lines
+
+
+def measure_memory(bench: Bench) -> list[Line]:
+    """Peak memory with 256 calls of 8 images in flight, for a benchmark and for one ten times as large."""
+    lines, peaks = [], []
+    with loopback(LATENCY_S) as url:
+        for cases in (WHOLE, 10 * WHOLE):
+            peak = bench.run(url, cases=cases, in_flight=MEMORY_IN_FLIGHT).peak_mb
+            peaks.append(peak)
+            lines.append(Line(f"{cases} cases, {MEMORY_IN_FLIGHT} in flight", f"{peak:.0f} MB", "< 250 MB", peak < 250))
+    growth = peaks[1] / peaks[0]
+    return [*lines, Line("  ten times the cases", f"{growth:.2f} × the memory", "flat", growth < 1.1)]
+
+
+def measure_resume(bench: Bench) -> list[Line]:
+    """Running a finished `twi` run of 720 cases again."""
+    with loopback() as url:
+        job = {"cases": WHOLE, "in_flight": CPU_IN_FLIGHT, "task": "twi"}
+        first = bench.run(url, **job)
+        again = [bench.run_again(url, **job) for _ in range(bench.rounds)]
+    calls = WHOLE * (IMAGES + 2)
+    wall_s = statistics.median(one.wall_s for one in again)
+    return [
+        Line(f"twi, {WHOLE} cases, {calls} calls", f"{first.wall_s:.1f} s, {first.cpu_s:.1f} CPU s"),
+        Line("  the same command again", f"{wall_s:.2f} s, {median_cpu(again):.2f} CPU s", "< 3 s", wall_s < 3),
+    ]
+
+
+PARTS = {"cpu": measure_cpu, "throughput": measure_throughput, "memory": measure_memory, "resume": measure_resume}
+
+
+def median_cpu(rounds: list[Spending]) -> float:
+    return statistics.median(one.cpu_s for one in rounds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="what medthink run costs beside the calls")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} cores, medians of {options.rounds}; images of 50 KB")
+    with tempfile.TemporaryDirectory(prefix="bench-run-") as folder:
+        bench = Bench(Path(folder), options.rounds)
+        for name in options.parts or PARTS:
+            for line in PARTS[name](bench):
+                verdict = {True: "met", False: "MISSED", None: ""}[line.is_met]
+                print(f"{line.what:<52} {line.figure:>34} {line.target:>9}  {verdict}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

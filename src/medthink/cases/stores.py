@@ -144,14 +144,13 @@ class FolderImages:
     def _read_regular(self, real: str, path: str) -> bytes:
         # The path is resolved, so a link found now was put there since; NONBLOCK keeps a pipe from hanging.
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as stream:
+        with open(handle, "rb", buffering=0) as stream:  # noqa: PTH123
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):
                 raise refusal("not a regular file", self.root, path)
             if found.st_size > MAX_IMAGE_BYTES:
                 raise too_large(self.root, path)
-            # Its size and not the limit: Python sets memory aside for all that it is told to read at most.
-            return stream.read(found.st_size)
+            return stream.readall()
 
     def __str__(self) -> str:
         return f"{FOLDER}/"

@@ -51,7 +51,8 @@ class Engine:
         self._desk = desk
         self._ledger = ledger
         self._listener = listener
-        self._is_same_release = is_same_release
+        # What ended well in an earlier session stays, if this release would read the replies in the same way.
+        self._kept = ledger.good_predictions() if is_same_release else frozenset()
         self._showing = Showing(condition, benchmark)
 
     async def run(self, cases: Iterable[Case]) -> BudgetReached | None:
@@ -62,8 +63,8 @@ class Engine:
 
     async def _predict(self, work: tuple[Case, int]) -> None:
         case, sample = work
-        if (kept := self._keep(case, sample)) is not None:
-            self._listener.see(kept)
+        if (case.id, sample) in self._kept:
+            self._listener.see(msgspec.json.decode(self._ledger.prediction(case.id, sample), type=Prediction))
             return
         shown, cues = self._showing.show(case)
         ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample)
@@ -73,11 +74,6 @@ class Engine:
             case.id, sample, state=prediction.state, body=msgspec.json.encode(prediction)
         )
         self._listener.see(prediction)
-
-    def _keep(self, case: Case, sample: int) -> Prediction | None:
-        """What an earlier session made of the case, if it ended well and this release would read the same."""
-        body = self._ledger.good_prediction(case.id, sample) if self._is_same_release else None
-        return None if body is None else msgspec.json.decode(body, type=Prediction)
 
 
 async def work_through(

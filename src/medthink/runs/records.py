@@ -131,12 +131,15 @@ class Records:
         for (body,) in self._reader.execute("SELECT body FROM predictions ORDER BY case_id, sample"):
             yield body.encode()
 
-    def good_prediction(self, case_id: int, sample: int) -> bytes | None:
-        """The prediction's JSON text, if there is one and its state is ok."""
-        row = self._reader.execute(
-            "SELECT body FROM predictions WHERE case_id = ? AND sample = ? AND state = 'ok'", (case_id, sample)
-        ).fetchone()
-        return None if row is None else row[0].encode()
+    def good_predictions(self) -> frozenset[tuple[int, int]]:
+        """Case and sample of every prediction whose state is ok."""
+        return frozenset(self._reader.execute("SELECT case_id, sample FROM predictions WHERE state = 'ok'"))
+
+    def prediction(self, case_id: int, sample: int) -> bytes:
+        """The JSON text of a prediction that is there."""
+        found = "SELECT body FROM predictions WHERE case_id = ? AND sample = ?"
+        body: str = self._reader.execute(found, (case_id, sample)).fetchone()[0]
+        return body.encode()
 
     def prediction_states(self) -> dict[str, int]:
         """How many predictions are in which state."""

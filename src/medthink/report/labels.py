@@ -97,6 +97,8 @@ def _say(field: str, value: Any) -> str:
         return _YES_NO[field][0 if value else 1]
     if field == "image_share":
         return f"{value * 100:g} % images"
+    if field == "option_order":
+        return f"options rotated by {value}" if isinstance(value, int) else f"options {value}"
     if field in ("findings", "summary"):
         return f"{value} {field}"
     shown = f"{value:g}" if isinstance(value, float) else str(value)

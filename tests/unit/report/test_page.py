@@ -101,7 +101,7 @@ def test_how_far_a_judge_agrees_with_readers_stands_beside_it(bench, tmp_path):
     run = make_run(tmp_path / "agreed", bench, task="twi", words="Opacity in the left lung.")
     assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
     labels = ["supported", "contradicted"] * 6
-    found = agreement(labels, labels[:-1] + ["supported"], rng=np.random.default_rng(0))
+    found = agreement(labels, [*labels[:-1], "supported"], rng=np.random.default_rng(0))
     pair = Pair(kind="reader–judge", a="reader <1>", b="the judge", aspect="factual", nominal=found, ordered=None)
     write_agreement(run, Agreements(raters={}, pairs=(pair,), panels=(), biases=(), checks=(), problems={}))
     shown = "".join(judged_markup(score_judgements(group_entries(load_entries([run]))[0].entries)))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from medthink.report.entries import Group, answer_pairs
-from medthink.report.figures.slices import SHOWN
+from medthink.report.figures.slices import one_per_model
 from medthink.report.figures.style import COLOURS, INK, LINE, Drawing
 from medthink.report.markup import one_line
 from medthink.report.tables import Table
@@ -21,7 +21,8 @@ def letters_drawing(group: Group) -> Drawing | None:
     scored = list(answer_pairs(group.entries))
     if not scored:
         return None
-    shown = scored[:SHOWN]
+    chosen = one_per_model(group.lettered)
+    shown = [pair for pair in scored if pair[0] in chosen]
     across = min(_ACROSS, len(shown))
     down = -(-len(shown) // across)
 
@@ -41,7 +42,7 @@ def letters_drawing(group: Group) -> Drawing | None:
     )
     message = "Rows: the right letter; columns: what was given; numbers count predictions."
     if len(scored) > len(shown):
-        message += f" Drawn for the first {len(shown)} runs; the table has all {len(scored)}."
+        message += f" Drawn for {len(shown)} runs; the table has all {len(scored)}."
     table = Table(("Run", "Right letter", *columns), rows, frozenset(range(2, 2 + len(columns))))
     return Drawing("letters", "Letters given for letters due", message, draw, 0.3 + 1.75 * down, table)
 

@@ -1,5 +1,6 @@
 """The overview of a benchmark in one figure: accuracy by model above; share of images, effort and size below."""
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.core.errors import UsageError
@@ -16,6 +17,7 @@ from medthink.report.figures.curves import (
 from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis, wrapped
 from medthink.report.markup import one_line
 from medthink.report.tables import Table
+from medthink.report.words import count_of
 from medthink.scoring.scores import percent
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def overview_drawing(groups: list[Group]) -> Drawing:
                 if len(panel.curves) > 1:
                     axes.legend(fontsize=5.5, handlelength=1.4, loc="lower right")
         if note:
-            figure.supxlabel(note, fontsize=6, color=SOFT, x=0.01, ha="left")
+            figure.supxlabel(fill(note, 150), fontsize=6, color=SOFT, x=0.01, ha="left")
 
     rows = tuple((entry.label, percent(entry.accuracy)) for entry in entries)
     message = f"{group.title}. {note}".strip()
@@ -73,10 +75,13 @@ def _note(groups: list[Group], group: Group, entries: list[Entry], panels: _Pane
     if panels.missing:
         notes.append(f"Left out for want of runs that vary in it: {', '.join(panels.missing)}.")
     if len(entries) < len(group.lettered):
-        notes.append("Panels a, c and d have the runs that saw all of each case.")
+        has_shares = any(panel.key == "share" for panel in panels.present)
+        where = "are in the panel of shares alone" if has_shares else "are not drawn"
+        notes.append(f"Runs that saw less than all of each case {where}.")
     others = sum(len(other.entries) for other in groups) - len(group.lettered)
     if others:
-        notes.append(f"{others} {'run' if others == 1 else 'runs'} of other groups or without letters are not drawn.")
+        verb = "is" if others == 1 else "are"
+        notes.append(f"{count_of(others, 'run')} of other groups or without letters {verb} not drawn.")
     return " ".join(notes)
 
 

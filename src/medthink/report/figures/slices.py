@@ -34,7 +34,7 @@ def slices_drawing(group: Group) -> Drawing | None:
     drawn = [row for row in rows if row.by not in _TABLE_ONLY and row.n >= _FEWEST_DRAWN]
     if not drawn:
         return None
-    shown = _one_per_model(entries)
+    shown = one_per_model(entries)
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
@@ -50,7 +50,7 @@ def slices_drawing(group: Group) -> Drawing | None:
     return Drawing("slices", "Accuracy in slices", message, draw, height, _table(entries, rows))
 
 
-def _one_per_model(entries: Sequence[Entry]) -> list[Entry]:
+def one_per_model(entries: Sequence[Entry]) -> list[Entry]:
     """The best run of each of the best models, then other runs while there is room."""
     first = list({entry.manifest.model: entry for entry in reversed(entries)}.values())
     ordered = [entry for entry in entries if entry in first] + [entry for entry in entries if entry not in first]
@@ -87,7 +87,7 @@ def _draw(axes: "Axes", rows: list[_Row], places: list[int], labels: list[str]) 
     axes.set_yticks(ticks, names)
     axes.set_ylim(height - 0.3, -0.2)
     axes.grid(axis="y", visible=False)
-    axes.set(xlabel="accuracy (%); cases in brackets", xlim=(0, 1.005))
+    axes.set(xlabel="accuracy (%); cases in brackets", xlim=(-0.015, 1.015))
     percent_axis(axes, along="x")
 
 

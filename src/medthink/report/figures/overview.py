@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_MOST_NUMBERED = 24
+
 
 class _Panels(NamedTuple):
     present: tuple[Curves, ...]
@@ -86,19 +88,21 @@ def _note(groups: list[Group], group: Group, entries: list[Entry], panels: _Pane
 
 
 def _draw_models(axes: "Axes", group: Group, entries: list[Entry]) -> None:
+    is_crowded = len(entries) > _MOST_NUMBERED
     for place, entry in enumerate(entries):
         value = value_of(entry.accuracy)
         axes.bar([place], [value or 0], 0.7, color=COLOURS[0], alpha=0.85)
         if ends := ends_of(entry.accuracy):
             axes.plot((place, place), ends, color=INK, linewidth=0.9)
-        if value is not None:
+        if value is not None and not is_crowded:
             top = ends[1] if ends else value
             axes.annotate(
                 f"{value * 100:.1f}", (place, top), (0, 2), textcoords="offset points", ha="center", fontsize=6
             )
     axes.axhline(chance(group), color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
     labels = [wrapped(one_line(entry.label, 40)) for entry in entries]
-    axes.set_xticks(range(len(entries)), labels, rotation=38, ha="right", rotation_mode="anchor", fontsize=6)
+    axes.set_xticks(range(len(entries)), labels, rotation=90 if is_crowded else 38, ha="right", rotation_mode="anchor")
+    axes.tick_params(axis="x", labelsize=5 if is_crowded else 6)
     axes.set(ylabel="accuracy (%)", title=f"a  Accuracy by model, {group.n_cases:,} cases (dashed: chance)")
     axes.set_xlim(-0.6, max(len(entries), 6) - 0.4)
     axes.grid(axis="x", visible=False)

@@ -160,8 +160,9 @@ def _case_number(title: str, place: Place) -> int:
 
 def _texts(row: dict[str, Any], columns: tuple[str, ...], place: Place) -> list[str]:
     values = [row.get(column) for column in columns]
-    if all([type(value) is str for value in values]):
-        return values
+    texts = [value for value in values if type(value) is str]
+    if len(texts) == len(values):
+        return texts
     return [_text(row, column, place) for column in columns]
 
 

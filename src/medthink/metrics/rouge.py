@@ -52,7 +52,7 @@ class Rouge:
         if self.kinds != ("rougeLsum",):
             scores.update(self._score_whole(self._words(reference), self._words(candidate)))
         if "rougeLsum" in self.kinds:
-            scores["rougeLsum"] = _summary_overlap(self._lines(reference), self._lines(candidate))
+            scores["rougeLsum"] = self._score_lines(reference, candidate, scores.get("rougeL"))
         return scores
 
     def score_all(self, references: Iterable[str], candidates: Iterable[str]) -> list[dict[RougeKind, Overlap]]:
@@ -68,6 +68,12 @@ class Rouge:
         if "rougeL" in self.kinds:
             scores["rougeL"] = _overlap(lcs_length(ref, cand), len(ref), len(cand))
         return scores
+
+    def _score_lines(self, reference: str, candidate: str, whole: Overlap | None) -> Overlap:
+        """ROUGE-Lsum; of two texts of one line each it is ROUGE-L."""
+        if whole is not None and "\n" not in reference and "\n" not in candidate:
+            return whole
+        return _summary_overlap(self._lines(reference), self._lines(candidate))
 
     def _words(self, text: str) -> list[int]:
         return list(map(self._number, text.lower().encode("ascii", "replace").translate(_SPACED).split()))

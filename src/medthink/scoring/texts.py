@@ -25,6 +25,7 @@ from medthink.stats.estimate import Measured, Undefined
 
 LEVEL = 0.95
 RESAMPLES = 10_000
+GROUP_RESAMPLES = 2_000
 
 
 def score_texts(
@@ -32,7 +33,8 @@ def score_texts(
 ) -> TextScores:
     """Every text metric over the pairs that are ok, and how many are not."""
     listed = list(pairs)
-    usable = [pair for pair in listed if pair.state == "ok"]
+    # In one order, whatever that of the lines: sums of floats depend on it in their last digits.
+    usable = sorted(pair for pair in listed if pair.state == "ok")
     columns = text_columns([pair.reference for pair in usable], [pair.candidate for pair in usable])
     composites, reason = radcliq_columns(usable, radcliq)
     columns |= composites
@@ -97,20 +99,24 @@ def _score_group(
 ) -> tuple[MetricScore, ...]:
     rows = [place for place, pair in enumerate(usable) if pair.group == group]
     part: Columns = {name: [values[row] for row in rows] for name, values in columns.items()}
-    return _mean_scores(part, [usable[row].case for row in rows], rng=rng)
+    return _mean_scores(part, [usable[row].case for row in rows], rng=rng, resamples=GROUP_RESAMPLES)
 
 
-def _mean_scores(columns: Columns, cases: Sequence[int], *, rng: np.random.Generator) -> tuple[MetricScore, ...]:
+def _mean_scores(
+    columns: Columns, cases: Sequence[int], *, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> tuple[MetricScore, ...]:
     """The mean over cases of every metric, all from the same resampled cases."""
-    means = case_means(columns, cases)
-    order = sorted(set(cases))
-    sums = np.zeros((len(order), 2 * len(means)))
-    place = {case: row for row, case in enumerate(order)}
-    for column, by_case in enumerate(means.values()):
-        for case, value in by_case.items():
-            sums[place[case], 2 * column : 2 * column + 2] = value, 1.0
-    drawn = resample_totals(sums, resamples=RESAMPLES, rng=rng) if len(order) > 1 else None
-    return tuple(_score(name, sums[:, 2 * i], sums[:, 2 * i + 1], _columns(drawn, i)) for i, name in enumerate(means))
+    order, rows = np.unique(np.asarray(cases, dtype=np.int64), return_inverse=True)
+    sums = np.zeros((len(order), 2 * len(columns)))
+    for place, values in enumerate(columns.values()):
+        array = np.array(values, dtype=np.float64)  # None becomes NaN
+        known = ~np.isnan(array)
+        counts = np.bincount(rows[known], minlength=len(order))
+        totals = np.bincount(rows[known], weights=array[known], minlength=len(order))
+        sums[:, 2 * place] = np.divide(totals, counts, out=np.zeros(len(order)), where=counts > 0)
+        sums[:, 2 * place + 1] = counts > 0
+    drawn = resample_totals(sums, resamples=resamples, rng=rng) if len(order) > 1 else None
+    return tuple(_score(name, sums[:, 2 * i], sums[:, 2 * i + 1], _columns(drawn, i)) for i, name in enumerate(columns))
 
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

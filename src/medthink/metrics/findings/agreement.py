@@ -59,7 +59,6 @@ class Agreement(msgspec.Struct, frozen=True):
 
 def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> Agreement:
     """Extract the statements of both texts and compare them."""
-    lexicon = lexicon or read_lexicon()
     return compare_statements(extract_statements(reference, lexicon), extract_statements(candidate, lexicon), lexicon)
 
 

@@ -1,6 +1,7 @@
 """Statements from text, by rules over the lexicon's mentions."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import cast
 
 from medthink.metrics.findings.attach import nearest
@@ -22,11 +23,21 @@ _DOUBTS = tuple(f"doubts_{way}" for way in _WAYS)
 _UNLIKELY = tuple(f"unlikely_{way}" for way in _WAYS)
 _RESOLVES = tuple(f"resolves_{way}" for way in _WAYS)
 _CHANGES = ("stable", "increased", "decreased", "new")
+_REMEMBERED = 16_384
 
 
 def extract_statements(text: str, lexicon: Lexicon | None = None) -> tuple[Statement, ...]:
     """What a text states, each statement once, in reading order."""
-    lexicon = lexicon or read_lexicon()
+    return _extract_known(text) if lexicon is None else _extract(text, lexicon)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _extract_known(text: str) -> tuple[Statement, ...]:
+    """References come again with every run that is scored against them."""
+    return _extract(text, read_lexicon())
+
+
+def _extract(text: str, lexicon: Lexicon) -> tuple[Statement, ...]:
     stated = (s for clause in read_clauses(text, lexicon) for s in _read_clause(clause, lexicon))
     return _merge(stated)
 

@@ -58,16 +58,18 @@ def main() -> None:
         runs = make_runs(Path(place), benchmark)
         start = time.perf_counter()
         load_entries(runs)
-        scored = time.perf_counter()
+        scored, worked = time.perf_counter(), time.process_time()
         groups = group_entries(load_entries(runs))
         audited = [audit_group(group, trains=False) for group in groups]
         judged = score_judgements([entry for group in groups for entry in group.entries])
         page = report_page(groups, audited, judged).encode()
-        end = time.perf_counter()
+        end, worked = time.perf_counter(), time.process_time() - worked
     images = sum(len(case.question.images) for case in groups[0].entries[0].material.cases.values())
     print(f"{RUNS} runs, {CASES} cases, {images:,} images")
     print(f"{'scoring, once':<24}{scored - start:>8.1f} s")
-    print(f"{'report, runs scored':<24}{end - scored:>8.1f} s   (aim: under 10 s)")
+    print(
+        f"{'report, runs scored':<24}{end - scored:>8.1f} s   (aim: under 10 s; {worked:.1f} s of them on a processor)"
+    )
     print(f"{'size':<24}{len(page) / 1e6:>8.1f} MB  (aim: under 15 MB)")
 
 

@@ -1,5 +1,6 @@
 """What `medthink run` shows: progress while it works, how far a run is, an estimate, the prompts."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ class RunProgress:
     def __init__(self) -> None:
         self._states: dict[str, int] = {}
         self._cost: float | None = 0.0
+        self._calls = 0
+        self._began = time.monotonic()
         self._task = TaskID(0)
         screen = console(stderr=True)
         self._bars = Bars(
@@ -59,7 +62,10 @@ class RunProgress:
         """Take in one more prediction."""
         self._states[prediction.state] = self._states.get(prediction.state, 0) + 1
         self._cost = None if self._cost is None or prediction.cost_usd is None else self._cost + prediction.cost_usd
-        self._bars.update(self._task, advance=1, note=f"{_states(self._states)} · {_money(self._cost)}")
+        self._calls += len(prediction.calls)
+        rate = self._calls / max(0.1, time.monotonic() - self._began)
+        note = f"{_states(self._states)} · {rate:.1f} calls/s · {_money(self._cost)}"
+        self._bars.update(self._task, advance=1, note=note)
 
 
 def show_status(run: Path, *, as_json: bool) -> None:

@@ -36,7 +36,7 @@ def score(material: Material, *, usage: UsageSummary | None = None, radcliq: Rad
         steps=_score_steps(material, radcliq),
         slices=score_slices(material.cases, cases),
         usage=usage,
-        notes=_notes(material),
+        notes=_notes(material, radcliq),
         cases=cases,
     )
 
@@ -64,7 +64,7 @@ def _wrote(material: Material, step: str) -> bool:
     return getattr(condition, step) == "self" and not condition.swap_images
 
 
-def _notes(material: Material) -> tuple[str, ...]:
+def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...]:
     notes = []
     if not material.has_options:
         notes.append("The options were hidden: free-text diagnoses have no letter and are not scored here.")
@@ -72,6 +72,8 @@ def _notes(material: Material) -> tuple[str, ...]:
         notes.append("The images were another case's: findings and summary are not scored against this case's.")
     if material.manifest is not None and not material.manifest.condition.is_blind:
         notes.append("Expert cues were shown: not to be ranked with blind runs.")
+    if radcliq is not None:
+        notes.append("RadCliQ was fitted on chest radiographs: elsewhere its value is out of domain; read it by modality.")
     return tuple(notes)
 
 

@@ -73,7 +73,7 @@ def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...
     if material.manifest is not None and not material.manifest.condition.is_blind:
         notes.append("Expert cues were shown: not to be ranked with blind runs.")
     if radcliq is not None:
-        notes.append("RadCliQ was fitted on chest radiographs: elsewhere its value is out of domain; read it by modality.")
+        notes.append("RadCliQ was fitted on chest radiographs: elsewhere it is out of domain; read it by modality.")
     return tuple(notes)
 
 

@@ -53,7 +53,7 @@ def _steps(out: Path) -> list[list[str]]:
         ["probe", bench, shares[-1], shares[0]],
         ["judge", shares[-1], "--judge", "baseline/rules"],
         ["judge", discussion, "--judge", "baseline/rules"],
-        ["report", *readers, *shares, discussion, "-o", str(out / "report.html")],
+        ["report", *readers, *shares, discussion, "--probe", "-o", str(out / "report.html")],
     ]
 
 

@@ -3,10 +3,7 @@
 The folder is made beside its place and moved there when it is whole. The copy has the fingerprint of the original.
 """
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +12,7 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image
 from medthink.cases.rows import COLUMNS, EMBEDDED_COLUMNS, SLOT_COLUMNS, row_from_case
-from medthink.core.errors import DataError
+from medthink.core.files import new_folder
 from medthink.core.jsonio import write_jsonl
 
 if TYPE_CHECKING:
@@ -72,7 +69,7 @@ def export_benchmark(
 ) -> Exported:
     """Write the benchmark into the folder `out`, which must not exist or be empty; `progress` is called per case."""
     tally = _Tally(progress)
-    with _made_whole(out) as folder:
+    with new_folder(out) as folder:
         for split in benchmark.splits:
             part = benchmark.split(split)
             if format == "parquet":
@@ -142,29 +139,3 @@ def _copy_image(image: Image, folder: Path) -> None:
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(image.read())
-
-
-@contextmanager
-def _made_whole(out: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `out` at the end or vanishes."""
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise DataError("there is something already", file=out, remedy="name a folder that does not exist or is empty")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        shelter = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
-    except OSError as error:
-        raise _cannot_write(out, error) from None
-    try:
-        # Inside the shelter, which is private, stands the folder with ordinary permissions.
-        folder = shelter / "whole"
-        folder.mkdir()
-        yield folder
-        folder.replace(out)
-    except OSError as error:
-        raise _cannot_write(out, error) from None
-    finally:
-        shutil.rmtree(shelter, ignore_errors=True)
-
-
-def _cannot_write(out: Path, error: OSError) -> DataError:
-    return DataError(f"cannot be written: {error.strerror}", file=out, remedy="check the folder and the free space")

@@ -1,8 +1,10 @@
 """Files read with a clear error and written whole or not at all."""
 
 import os
+import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,12 +40,35 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
         part.chmod(0o666 & ~_umask())
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise _cannot_write(path, error) from None
-    except BaseException:
+    finally:
         part.unlink(missing_ok=True)
-        raise
     _sync_folder(path.parent)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to write into that takes the name `path` when all is written, and is gone if anything fails.
+
+    `path` must not exist, or be an empty folder.
+    """
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise DataError("there is something already", file=path, remedy="name a folder that does not exist or is empty")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shelter = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    try:
+        # Inside the shelter, which is private, stands the folder with ordinary permissions.
+        folder = shelter / "whole"
+        folder.mkdir()
+        yield folder
+        folder.replace(path)
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    finally:
+        shutil.rmtree(shelter, ignore_errors=True)
 
 
 def _cannot_write(path: Path, error: OSError) -> DataError:

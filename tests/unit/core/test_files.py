@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from medthink.core.errors import DataError
-from medthink.core.files import open_for_reading, write_atomic
+from medthink.core.files import new_folder, open_for_reading, write_atomic
 
 
 def test_a_file_is_written_with_its_folders(tmp_path: Path) -> None:
@@ -67,3 +67,24 @@ def test_reading_errors_are_data_errors(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(DataError, match="Not a directory"):
         open_for_reading(tmp_path / "file/below")
+
+
+def test_a_new_folder_takes_its_name_when_all_is_written(tmp_path):
+    with new_folder(tmp_path / "made" / "out") as folder:
+        (folder / "a").write_text("1")
+        assert not (tmp_path / "made" / "out").exists()
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["out"]
+    assert (tmp_path / "made" / "out" / "a").read_text() == "1"
+
+
+def test_a_new_folder_is_gone_when_anything_fails(tmp_path):
+    with pytest.raises(ZeroDivisionError), new_folder(tmp_path / "out") as folder:
+        (folder / "a").write_text("1")
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_folder_never_takes_the_place_of_something(tmp_path):
+    (tmp_path / "a").write_text("precious")
+    with pytest.raises(DataError, match="something already"), new_folder(tmp_path):
+        pass

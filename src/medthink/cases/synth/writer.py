@@ -1,12 +1,10 @@
 """A phantom benchmark on disk: planned, painted and written whole or not at all."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import cache, partial
 from math import log
 from multiprocessing import get_context
@@ -24,6 +22,7 @@ from medthink.cases.synth.reports import write_caption, write_discussion, write_
 from medthink.cases.synth.shortcuts import plant_shortcuts
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError, UsageError
+from medthink.core.files import new_folder
 from medthink.core.jsonio import encode_json
 
 TEST_CASES = 720
@@ -55,8 +54,8 @@ def write_benchmark(
 ) -> Counts:  # fmt: skip
     """Write a phantom benchmark into a new folder; `progress` is told how many cases are done."""
     out = out.resolve()
-    _refuse(out, cases, FEWEST_CASES if defects else 2)
-    with _new_folder(out) as part:
+    _refuse(cases, FEWEST_CASES if defects else 2)
+    with new_folder(out) as part:
         counts = _write(part, cases, seed, (shortcut, processes), progress)
         if defects:
             plant_defects(part)
@@ -109,33 +108,9 @@ def make_row(seed: int, number: int, shortcut: bool) -> dict[str, Any]:
     return plant_shortcuts(row, chance) if shortcut else row
 
 
-def _refuse(out: Path, cases: int, fewest: int) -> None:
+def _refuse(cases: int, fewest: int) -> None:
     if not fewest <= cases <= MAX_CASES:
         raise UsageError(f"cannot make {cases} such cases", remedy=f"ask for {fewest} to {MAX_CASES:,}")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise DataError("there is something here already", file=out, remedy="name a new or empty folder")
-
-
-@contextmanager
-def _new_folder(out: Path) -> Iterator[Path]:
-    """A folder to write into that takes its place at the end, and goes if anything fails."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
-    except OSError as error:
-        raise _cannot_write(out, error) from None
-    try:
-        yield part
-        part.chmod(0o755)
-        part.replace(out)
-    except OSError as error:
-        raise _cannot_write(out, error) from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def _cannot_write(out: Path, error: OSError) -> DataError:
-    return DataError(f"cannot be written: {error.strerror}", file=out, remedy="check the folder and the free space")
 
 
 def _write(

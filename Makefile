@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 
-.PHONY: demo test check unit bench docs clean lock
+.PHONY: demo test check unit bench bench-peers docs clean lock
 
 demo: .venv/.ready
 	$(BIN)/medthink demo
@@ -22,6 +22,10 @@ unit: .venv/.ready-dev
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench
 
+# The same job by other harnesses, which are installed apart in .venv-peers.
+bench-peers: .venv/.ready-dev
+	$(BIN)/python bench/peers.py
+
 docs: .venv/.ready-dev
 	$(BIN)/python docs/build_commands.py
 
@@ -30,7 +34,7 @@ lock: .venv/.ready-dev
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv .venv-peers demo
 
 .venv/.ready: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

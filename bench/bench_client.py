@@ -50,11 +50,9 @@ async def bare_joined(url: str, folder: Path, options: argparse.Namespace) -> No
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def call_once(number: int) -> None:
-            pieces = [head]
-            for data in read_images(folder, number, options.images):
-                pieces += (before, base64.b64encode(data), after)
-            body = b"".join([*pieces, b"]}]}"])
-            del pieces, data
+            images = [base64.b64encode(data) for data in read_images(folder, number, options.images)]
+            body = b"".join([head, *(piece for image in images for piece in (before, image, after)), b"]}]}"])
+            del images
             headers = {"Content-Type": "application/json"}
             async with session.post(url + "/chat/completions", data=body, headers=headers) as response:
                 reply = orjson.loads(await response.read())

@@ -25,6 +25,7 @@ MISSING = "no such image"
 _MAX_PATH_CHARS = 1024
 _MAX_NAME_BYTES = 255
 _RATIO_IS_HARMLESS_BELOW = 1024 * 1024
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\\]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LEAVES = "the path leaves the benchmark's folder"
 
@@ -35,7 +36,7 @@ def path_problem(path: str) -> str:
         return "the path is empty"
     if len(path) > _MAX_PATH_CHARS or any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
         return "the path is too long"
-    if any(ord(letter) < 32 or letter == "\\" for letter in path):
+    if _UNPRINTABLE.search(path):
         return "the path holds a backslash or a control character"
     if _SCHEME.match(path):
         return "the path is an address, not a file of the benchmark"

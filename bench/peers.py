@@ -1,9 +1,9 @@
 """The job of `bench_run.py cpu` by other harnesses: 200 calls × 8 images of 50 KB, against the same server.
 
-They are installed apart, in `.venv-peers`, because each brings a hundred packages. Whoever is not there is said to be
-missing. All take turns in one run, whole processes, import included, and none re-encodes an image.
+Each is installed apart, in `.venv-peers`, because they bring a hundred packages or more (lmms-eval: torch, some GB).
+Whoever cannot be installed is said to be missing. All take turns in one run, whole processes, import included.
 
-    python bench/peers.py [--rounds 3] [--no-install]
+    python bench/peers.py [--rounds 3] [--only inspect_ai] [--no-install]
 """
 
 import argparse
@@ -16,50 +16,65 @@ import tempfile
 import venv
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from bench_run import CPU_CASES, CPU_IN_FLIGHT, IMAGES, Bench
 from loopback import loopback
 from spending import Spending, spend
 
 HERE = Path(__file__).parent
-VENV = HERE.parent / ".venv-peers"
-PYTHON = VENV / "bin" / "python"
-# What is measured, by the name it is installed under; what has a target has it as a multiple of our own CPU.
-PEERS = {"inspect_ai": HERE / "peer_inspect.py"}
-TARGETS = {"inspect_ai": 8.0}
-# Named in the target, but they bring torch and a gigabyte each and read no dataset but their own: never installed here.
-NOT_DRIVEN = ("lmms_eval", "vlmeval")
+VENVS = HERE.parent / ".venv-peers"
 
 
-def install() -> None:
-    """Make `.venv-peers` once."""
-    if not PYTHON.exists():
-        venv.create(VENV, with_pip=True)
-    if any(version(name) is None for name in PEERS):
-        packages = [*PEERS, "openai"]
-        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", *packages], check=True)
+class Peer(NamedTuple):
+    """A harness: what to install, the script that does the job with it, and how many times our CPU it should take."""
+
+    name: str
+    packages: tuple[str, ...]
+    script: str
+    target: float
+
+    @property
+    def python(self) -> Path:
+        return VENVS / self.name / "bin" / "python"
+
+    def version(self) -> str | None:
+        """The installed version, or None."""
+        if not self.python.exists():
+            return None
+        code = f"from importlib.metadata import version; print(version({self.name!r}))"
+        found = subprocess.run([self.python, "-c", code], capture_output=True, text=True, check=False)
+        return found.stdout.strip() or None
+
+    def install(self) -> None:
+        """Make its environment once; a failure leaves it without the package."""
+        if not self.python.exists():
+            venv.create(VENVS / self.name, with_pip=True)
+        print(f"installing {self.name} …", flush=True)
+        subprocess.run([self.python, "-m", "pip", "install", "--quiet", *self.packages], check=False)
 
 
-def version(name: str) -> str | None:
-    """The installed version, or None."""
-    code = f"from importlib.metadata import version; print(version({name!r}))"
-    found = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or None
+PEERS = (
+    Peer("inspect_ai", ("inspect_ai", "openai"), "peer_inspect.py", 8.0),
+    Peer("lmms_eval", ("lmms_eval",), "peer_lmms.py", 12.0),
+)
 
 
-def measure(bench: Bench, url: str, names: list[str]) -> dict[str, list[Spending]]:
+def measure(bench: Bench, url: str, peers: list[Peer]) -> dict[str, list[Spending]]:
     """Everybody in turn, forwards and backwards."""
     table = bench.benchmark(CPU_CASES) / "test.jsonl"
 
-    def peer(name: str) -> Callable[[], Spending]:
-        logs = bench.root / "logs"
-        shutil.rmtree(logs, ignore_errors=True)
-        return lambda: spend([PYTHON, PEERS[name], url, table, CPU_IN_FLIGHT, logs])
+    def turn_of(peer: Peer) -> Callable[[], Spending]:
+        def take_turn() -> Spending:
+            shutil.rmtree(bench.root / "logs", ignore_errors=True)
+            return spend([peer.python, HERE / peer.script, url, table, CPU_IN_FLIGHT, bench.root / "logs"])
+
+        return take_turn
 
     turns: dict[str, Callable[[], Spending]] = {
         "bare aiohttp": lambda: bench.bare(url, calls=CPU_CASES, in_flight=CPU_IN_FLIGHT),
         "medthink": lambda: bench.run(url, cases=CPU_CASES, in_flight=CPU_IN_FLIGHT),
-    } | {name: peer(name) for name in names}
+    } | {peer.name: turn_of(peer) for peer in peers}
     results: dict[str, list[Spending]] = {name: [] for name in turns}
     for number in range(bench.rounds):
         for name in turns if number % 2 == 0 else reversed(turns):
@@ -67,31 +82,38 @@ def measure(bench: Bench, url: str, names: list[str]) -> dict[str, list[Spending
     return results
 
 
-def show(results: dict[str, list[Spending]]) -> None:
+def show(results: dict[str, list[Spending]], peers: list[Peer]) -> None:
     """One line each, with the multiple of our own CPU."""
     middle = {name: Spending(*map(statistics.median, zip(*rounds, strict=True))) for name, rounds in results.items()}
     ours = middle["medthink"].cpu_s
-    print(f"{'':<22}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}{'× ours':>8}  target")
+    known = {peer.name: peer for peer in peers}
+    print(f"{'':<24}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}{'× ours':>8}  target")
     for name, one in middle.items():
-        label = f"{name} {version(name) or ''}" if name in PEERS else name
-        target = f"≥ {TARGETS[name]:g}: {'met' if one.cpu_s >= TARGETS[name] * ours else 'MISSED'}" * (name in TARGETS)
-        print(f"{label:<22}{one.cpu_s:>8.2f}{one.wall_s:>8.2f}{one.peak_mb:>9.0f}{one.cpu_s / ours:>8.1f}  {target}")
+        label, target = name, ""
+        if peer := known.get(name):
+            label = f"{name} {peer.version()}"
+            target = f"≥ {peer.target:g} ×: {'met' if one.cpu_s >= peer.target * ours else 'MISSED'}"
+        print(f"{label:<24}{one.cpu_s:>8.2f}{one.wall_s:>8.2f}{one.peak_mb:>9.0f}{one.cpu_s / ours:>8.1f}  {target}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="the same job by other harnesses")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=[peer.name for peer in PEERS], help="one of them")
     parser.add_argument("--no-install", action="store_true", help="measure what is in .venv-peers already")
     options = parser.parse_args()
-    if not options.no_install:
-        install()
-    names = [name for name in PEERS if PYTHON.exists() and version(name)]
-    for name in (*set(PEERS).difference(names), *NOT_DRIVEN):
-        print(f"{name}: not measured, since it is not installed")
+    wanted = [peer for peer in PEERS if options.only in (None, peer.name)]
+    for peer in wanted:
+        if not options.no_install and peer.version() is None:
+            peer.install()
+    present = [peer for peer in wanted if peer.version()]
+    for peer in wanted:
+        if peer not in present:
+            print(f"{peer.name}: not measured, since it is not installed")
     print(f"{CPU_CASES} calls × {IMAGES} images of 50 KB, {CPU_IN_FLIGHT} in flight, medians of {options.rounds}, "
           f"Python {sys.version.split()[0]}, {os.cpu_count()} cores")  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder, loopback() as url:
-        show(measure(Bench(Path(folder), options.rounds), url, names))
+        show(measure(Bench(Path(folder), options.rounds), url, present), present)
 
 
 if __name__ == "__main__":

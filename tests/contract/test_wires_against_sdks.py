@@ -53,9 +53,7 @@ def openai_responses_call(url, model, asked):
     if asked.effort:
         extra["reasoning"] = {"effort": asked.effort}
     if asked.schema:
-        extra["text"] = {
-            "format": {"type": "json_schema", "name": "reading", "schema": DEFINITION, "strict": True}
-        }
+        extra["text"] = {"format": {"type": "json_schema", "name": "reading", "schema": DEFINITION, "strict": True}}
     content = [
         {"type": "input_image", "detail": "high", "image_url": part[1]}
         if part[0] == "image"

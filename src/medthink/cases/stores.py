@@ -80,6 +80,7 @@ class FolderImages:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._real_root = os.path.realpath(root)
+        self._inside = os.path.join(self._real_root, "")  # noqa: PTH118
         self._last_folder = ("", "")
 
     def read(self, path: str) -> bytes:
@@ -128,11 +129,16 @@ class FolderImages:
         # Strings and not pathlib: this runs once per image, and is ten times faster.
         folder, _, name = path.rpartition("/")
         real = f"{self._resolve_folder(folder)}/{name}"
-        if os.path.islink(real):  # noqa: PTH114
-            real = os.path.realpath(real)
-        if not real.startswith(os.path.join(self._real_root, "")):  # noqa: PTH118
+        try:
+            mode = os.lstat(real).st_mode
+            if stat.S_ISLNK(mode):
+                real = os.path.realpath(real)
+                mode = os.lstat(real).st_mode
+        except (OSError, ValueError):
+            mode = 0
+        if not real.startswith(self._inside):
             return "", _LEAVES
-        return real, "" if os.path.isfile(real) else MISSING  # noqa: PTH113
+        return real, "" if stat.S_ISREG(mode) else MISSING
 
     def _resolve_folder(self, folder: str) -> str:
         """The folder's real place; the images of a case are asked for one after the other, so the last is kept."""
@@ -145,13 +151,18 @@ class FolderImages:
     def _read_regular(self, real: str, path: str) -> bytes:
         # The path is resolved, so a link found now was put there since; NONBLOCK keeps a pipe from hanging.
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb", buffering=0) as stream:  # noqa: PTH123
+        try:
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):
                 raise refusal("not a regular file", self.root, path)
             if found.st_size > MAX_IMAGE_BYTES:
                 raise too_large(self.root, path)
-            return stream.readall()
+            data = os.read(handle, found.st_size)
+        finally:
+            os.close(handle)
+        if len(data) != found.st_size:
+            raise refusal("cut short while it was read", self.root, path)
+        return data
 
     def __str__(self) -> str:
         return f"{FOLDER}/"

@@ -13,7 +13,7 @@ from medthink.report.figures.curves import curve_panels, curves_drawing
 from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.slices import slices_drawing
 from medthink.report.figures.steps import steps_drawing
-from medthink.report.figures.style import Drawing, draw_markup
+from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged import Judged, judged_markup
 from medthink.report.markup import Markup, fold, joined, tag
 from medthink.report.provenance import provenance_markup
@@ -101,7 +101,7 @@ def _results(group: Group, prefix: str) -> Iterator[Markup]:
         yield table_markup(steps, name=f"{heading}: scores")
         if METRIC_NAMES["radcliq_v1"] in steps.columns:
             yield tag("p", _RADCLIQ, class_="soft")
-    figures = [_figure(drawing, prefix) for drawing in _drawings(group)]
+    figures = [figure_markup(drawing, prefix=prefix) for drawing in _drawings(group)]
     if figures:
         yield tag("h3", "Figures")
         yield tag("div", *figures, class_="figures")
@@ -112,11 +112,6 @@ def _drawings(group: Group) -> Iterator[Drawing]:
     curves = [curves_drawing(panel) for panel in curve_panels(group)]
     found = (accuracy_drawing(group), *curves, cost_drawing(group), steps_drawing(group), slices_drawing(group))
     yield from (drawing for drawing in (*found, letters_drawing(group)) if drawing is not None)
-
-
-def _figure(drawing: Drawing, prefix: str) -> Markup:
-    numbers = fold("Numbers", table_markup(drawing.table, name=f"{drawing.title}: numbers"))
-    return tag("div", draw_markup(drawing, prefix=prefix), numbers, class_="figure")
 
 
 def _wrong(groups: Sequence[Group]) -> Iterator[Markup]:

@@ -23,11 +23,12 @@ _NO_VALUE = {"–", _NOT_COMPUTED}
 
 
 class Table(NamedTuple):
-    """Column names and rows of text; columns whose index is in `numeric` are aligned as numbers."""
+    """Column names and rows of text; `numeric` columns are aligned as numbers, `wordy` ones break into lines."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[int] = frozenset()
+    wordy: frozenset[int] = frozenset()
 
 
 def table_markup(table: Table, *, name: str) -> Markup:
@@ -100,6 +101,7 @@ def without_columns(table: Table, idle: set[int]) -> Table:
         columns=tuple(table.columns[i] for i in kept),
         rows=tuple(tuple(row[i] for i in kept) for row in table.rows),
         numeric=frozenset(place for place, i in enumerate(kept) if i in table.numeric),
+        wordy=frozenset(place for place, i in enumerate(kept) if i in table.wordy),
     )
 
 
@@ -160,4 +162,4 @@ def _metric_text(metric: MetricScore | None) -> str:
 
 
 def _align(table: Table, index: int) -> str | None:
-    return "number" if index in table.numeric else None
+    return "number" if index in table.numeric else "words" if index in table.wordy else None

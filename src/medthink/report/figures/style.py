@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.core.files import write_atomic
-from medthink.report.markup import Markup, joined, tag
-from medthink.report.tables import Table
+from medthink.report.markup import Markup, fold, joined, tag
+from medthink.report.tables import Table, table_markup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,6 +87,12 @@ def draw_markup(drawing: Drawing, *, prefix: str) -> Markup:
     name = f"{prefix}-{drawing.key}"
     svg = _inline(_render(drawing, ".svg").decode(), name, drawing)
     return tag("figure", tag("h4", drawing.title), svg, tag("figcaption", drawing.message), id=name)
+
+
+def figure_markup(drawing: Drawing, *, prefix: str) -> Markup:
+    """The drawing in its frame, with the numbers it was drawn from behind a line that opens them."""
+    numbers = fold("Numbers", table_markup(drawing.table, name=f"{drawing.title}: numbers"))
+    return tag("div", draw_markup(drawing, prefix=prefix), numbers, class_="figure")
 
 
 def save_drawing(drawing: Drawing, path: Path) -> None:

@@ -1,0 +1,87 @@
+"""One judge's scores of one run, and how far readers bear that judge out."""
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+from medthink.judge.agreeing import Agreements, Pair
+from medthink.judge.panel import PANEL
+from medthink.judge.raters import READERS
+from medthink.judge.scores import Discussions, Findings, StepScores
+from medthink.report.markup import one_line
+from medthink.stats.estimate import Estimate, Measured
+
+NO_READER = "not measured: no reader has judged this run"
+NO_PANEL = "not measured: readers are compared with single judges"
+NO_SHARED = "not measured: no reader has judged what this judge has"
+_LONGEST_NAME = 30
+
+Scored = TypeVar("Scored", StepScores, Discussions, Findings)
+
+
+class Seated(msgspec.Struct, Generic[Scored], frozen=True):
+    """The scores that one judge gives one run; `judge` is its name among the judges of that run."""
+
+    run: str
+    judge: str
+    scores: Scored
+    agreements: Agreements | None
+
+    @property
+    def title(self) -> str:
+        """The run and its judge."""
+        return f"{self.run}, judged by {self.judge}"
+
+    def agreement(self, *aspects: str) -> str:
+        """How far the judge agrees with readers on these aspects, over all cases, or why that is not known."""
+        if self.agreements is None:
+            return NO_READER
+        if self.scores.seat.judge == PANEL:
+            return NO_PANEL
+        found = {aspect: self._pairs(aspect, "", "") for aspect in aspects}
+        if not any(found.values()):
+            return NO_SHARED
+        return "; ".join(f"{aspect}: {_pairs_text(pairs)}" for aspect, pairs in found.items())
+
+    def slice_agreement(self, aspect: str, slicing: str, value: str) -> str:
+        """The same within one slice; where it was not measured there, that of all cases, and said to be so."""
+        pairs = self._pairs(aspect, slicing, value)
+        if pairs:
+            return f"{aspect}: {_pairs_text(pairs)}"
+        whole = self.agreement(aspect)
+        return whole if whole in (NO_READER, NO_PANEL, NO_SHARED) else f"all cases, {whole}"
+
+    def _pairs(self, aspect: str, slicing: str, value: str) -> list[Pair]:
+        """With the readers' majority where there is one, else with each reader."""
+        wanted = ("reader–judge", self.judge, aspect, slicing, value)
+        pairs = self.agreements.pairs if self.agreements else ()
+        own = [one for one in pairs if (one.kind, one.b, one.aspect, one.slicing, one.value) == wanted]
+        return [one for one in own if one.a == READERS] or own
+
+
+def share(measured: Measured) -> str:
+    """`57.2 % (53.6–60.8)`; why there is no interval would make a column too wide."""
+    if isinstance(measured, Estimate):
+        return f"{measured.value * 100:.1f} % ({measured.low * 100:.1f}–{measured.high * 100:.1f})"
+    return "–" if measured.value is None else f"{measured.value * 100:.1f} % (no interval)"
+
+
+def mean(measured: Measured, digits: int) -> str:
+    """`1.17 (1.09–1.25)` with so many digits."""
+    if isinstance(measured, Estimate):
+        return f"{measured.value:.{digits}f} ({measured.low:.{digits}f}–{measured.high:.{digits}f})".replace("-", "−")
+    return "–" if measured.value is None else f"{measured.value:.{digits}f} (no interval)".replace("-", "−")
+
+
+def _pairs_text(pairs: Sequence[Pair]) -> str:
+    return ", ".join(map(_pair_text, pairs)) or "not measured"
+
+
+def _pair_text(pair: Pair) -> str:
+    """κ with its interval, weighted where the labels are an order; what it rests on, and whether it misleads."""
+    name, measured = ("weighted κ", pair.ordered.kappa_quadratic) if pair.ordered else ("κ", pair.nominal.kappa)
+    kappa = f"{name} {mean(measured, 2)}" if measured.value is not None else f"{name} undefined ({measured.reason})"
+    caution = f", AC1 {mean(pair.nominal.ac1, 2)} as labels are uneven" if pair.nominal.caution else ""
+    whom = "most readers" if pair.a == READERS else one_line(pair.a, _LONGEST_NAME)
+    return f"{kappa}{caution}, n {pair.nominal.n:,}, with {whom}"

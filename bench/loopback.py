@@ -1,15 +1,19 @@
 """A server on loopback that answers every prompt of ours in its form, at once or after a latency.
 
-python bench/loopback.py [--latency 0.05]        prints its port; ends when its standard input closes
+`python bench/loopback.py --latency 0.05` prints its port and ends when its standard input closes; then it prints how
+many calls a second it answered in the middle eight tenths of all calls.
 """
 
 import argparse
 import asyncio
 import contextlib
+import math
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import orjson
 
@@ -28,6 +32,7 @@ class Latent(Answering):
     """Answers in the form that is asked for, `latency_s` after the request is complete."""
 
     latency_s = 0.0
+    answered_at: ClassVar[list[float]] = []
 
     def answer(self) -> None:
         # The schema stands before the messages in what we send, so the start of a body tells which one it is.
@@ -39,6 +44,7 @@ class Latent(Answering):
 
     def _write(self, reply: bytes) -> None:
         if not self.transport.is_closing():
+            self.answered_at.append(time.perf_counter())
             self.transport.write(reply)
 
 
@@ -55,13 +61,23 @@ REPLIES = {name: http_reply(orjson.dumps(content).decode()) for name, content in
 PLAIN = http_reply("ANSWER: A")
 
 
+class Loopback:
+    """A server in a process of its own; its rate is known when it has ended."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.calls_a_second = math.nan
+
+
 @contextlib.contextmanager
-def loopback(latency_s: float = 0.0) -> Iterator[str]:
-    """The base URL of a server in a process of its own, which ends with the block, or with us."""
+def loopback(latency_s: float = 0.0) -> Iterator[Loopback]:
+    """A server that ends with the block, or with us."""
     command = [sys.executable, str(Path(__file__)), "--latency", str(latency_s)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        server.stdin.close()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        server = Loopback(f"http://127.0.0.1:{int(process.stdout.readline())}/v1")
+        yield server
+        process.stdin.close()
+        server.calls_a_second = float(process.stdout.readline())
 
 
 async def serve(latency_s: float) -> None:
@@ -72,6 +88,8 @@ async def serve(latency_s: float) -> None:
     closed = asyncio.Event()
     loop.add_reader(sys.stdin, lambda: sys.stdin.read(1) or closed.set())
     await closed.wait()
+    middle = Latent.answered_at[len(Latent.answered_at) // 10 : len(Latent.answered_at) * 9 // 10]
+    print((len(middle) - 1) / (middle[-1] - middle[0]) if len(middle) > 1 else math.nan)
 
 
 def main() -> None:

@@ -112,8 +112,8 @@ def main() -> None:
             print(f"{peer.name}: not measured, since it is not installed")
     print(f"{CPU_CASES} calls × {IMAGES} images of 50 KB, {CPU_IN_FLIGHT} in flight, medians of {options.rounds}, "
           f"Python {sys.version.split()[0]}, {os.cpu_count()} cores")  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder, loopback() as url:
-        show(measure(Bench(Path(folder), options.rounds), url, present), present)
+    with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder, loopback() as server:
+        show(measure(Bench(Path(folder), options.rounds), server.url, present), present)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,11 @@ from medthink.scoring.scores import number, percent
 from medthink.scoring.slices import slice_values
 
 _WIRING = "A seat marked “wiring check” is the embedded judge: it shows that the path works and judges nobody."
+_AGREEMENT = (
+    "A number is worth as much as its judge. Beside each stands κ (of 0–2 scores, weighted by squares) of the judge "
+    "with what most readers say, or with the reader named, its interval, and the number of units that both judged. "
+    "Where one label prevails κ misleads, and AC1 is given too."
+)
 _SOUND = (
     "An answer may be right for the wrong reasons. A rationale is sound when no step is wrong; an answer without a "
     "rationale is not sound, and what is unjudged is left out."
@@ -64,6 +69,7 @@ def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
     )
     if any(seated.scores.is_wiring_check for kind in seats for seated in kind):
         yield tag("p", _WIRING, class_="soft")
+    yield tag("p", _AGREEMENT, class_="soft")
     if seats.steps:
         yield from _steps_markup(seats.steps)
     if seats.discussions:

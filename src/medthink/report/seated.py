@@ -35,22 +35,26 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
 
     def agreement(self, *aspects: str) -> str:
         """How far the judge agrees with readers on these aspects, over all cases, or why that is not known."""
-        if self.agreements is None:
+        if not self._is_read():
             return NO_READER
         if self.scores.seat.judge == PANEL:
             return NO_PANEL
         found = {aspect: self._pairs(aspect, "", "") for aspect in aspects}
         if not any(found.values()):
             return NO_SHARED
-        return "; ".join(f"{aspect}: {_pairs_text(pairs)}" for aspect, pairs in found.items())
+        texts = {aspect: _pairs_text(pairs) for aspect, pairs in found.items()}
+        return "; ".join(f"{aspect}: {text}" if len(texts) > 1 else text for aspect, text in texts.items())
 
     def slice_agreement(self, aspect: str, slicing: str, value: str) -> str:
         """The same within one slice; where it was not measured there, that of all cases, and said to be so."""
         pairs = self._pairs(aspect, slicing, value)
         if pairs:
-            return f"{aspect}: {_pairs_text(pairs)}"
+            return _pairs_text(pairs)
         whole = self.agreement(aspect)
-        return whole if whole in (NO_READER, NO_PANEL, NO_SHARED) else f"all cases, {whole}"
+        return f"all cases: {whole}" if self._pairs(aspect, "", "") else whole
+
+    def _is_read(self) -> bool:
+        return self.agreements is not None and any(pair.kind == "reader–judge" for pair in self.agreements.pairs)
 
     def _pairs(self, aspect: str, slicing: str, value: str) -> list[Pair]:
         """With the readers' majority where there is one, else with each reader."""
@@ -83,5 +87,5 @@ def _pair_text(pair: Pair) -> str:
     name, measured = ("weighted κ", pair.ordered.kappa_quadratic) if pair.ordered else ("κ", pair.nominal.kappa)
     kappa = f"{name} {mean(measured, 2)}" if measured.value is not None else f"{name} undefined ({measured.reason})"
     caution = f", AC1 {mean(pair.nominal.ac1, 2)} as labels are uneven" if pair.nominal.caution else ""
-    whom = "most readers" if pair.a == READERS else one_line(pair.a, _LONGEST_NAME)
-    return f"{kappa}{caution}, n {pair.nominal.n:,}, with {whom}"
+    whom = "" if pair.a == READERS else f" with {one_line(pair.a, _LONGEST_NAME)}"
+    return f"{kappa}{caution}, n = {pair.nominal.n:,}{whom}".replace("n = ", "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")

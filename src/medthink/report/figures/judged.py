@@ -72,6 +72,7 @@ def discussion_drawing(one: Seated[Discussions], number: int) -> Drawing:
         above, below = figure.subplots(2, 1, height_ratios=(len(DIMENSIONS), 1.6 * len(SECTIONS)))
         _draw_series(above, values, [_words(name) for name in DIMENSIONS], most=_FULL_SCORE)
         above.set(title="Education value by dimension", xlabel="mean score (0–2)", xlim=(-0.03, _FULL_SCORE + 0.03))
+        above.set_xticks((0, 0.5, 1, 1.5, _FULL_SCORE))
         _draw_series(below, labels, [_words(name) for name in SECTIONS], most=1)
         below.set(title="Sentences by section", xlabel="share of sentences (%)", xlim=(-0.015, 1.03))
         percent_axis(below, along="x")

@@ -74,7 +74,8 @@ def test_a_reply_cut_off_is_truncated_and_never_an_answer(bench, url, tmp_path):
     assert all(one["prediction"] is None and one["tokens"]["output"] == 8 for one in predictions)
 
 
-def test_images_that_the_server_cannot_take_are_its_own_error_and_no_answer(bench, url, tmp_path):
-    _, predictions = run(bench, url, tmp_path / "run", "--max-tokens", "50")
+def test_images_that_the_server_cannot_take_are_an_error_that_is_not_tried_again(bench, url, tmp_path):
+    manifest, predictions = run(bench, url, tmp_path / "run", "--max-tokens", "50")
     assert [one["state"] for one in predictions] == ["failed"] * CASES
-    assert all("image" in one["detail"] for one in predictions)
+    assert all(one["detail"].startswith("unsupported: image") for one in predictions)
+    assert manifest["progress"]["attempts"] == CASES

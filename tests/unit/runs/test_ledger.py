@@ -7,6 +7,7 @@ import pytest
 
 from medthink.core.errors import LedgerError
 from medthink.models.request import Attempt, Reply, Usage
+from medthink.runs.doubts import count_image_doubts
 from medthink.runs.ledger import Call, Ledger
 
 REPLY = Reply(text="B", json={"answer": "B"}, usage=Usage(10, 2, 5, 1), model="m-1", latency_s=0.5)
@@ -135,3 +136,20 @@ def test_predictions_come_back_in_order(ledger):
 
     asyncio.run(scene())
     assert list(ledger.predictions()) == [b"[2,0]", b"[2,1]", b"[9,0]"]
+
+
+@pytest.mark.parametrize(
+    ("input_tokens", "images", "doubts"),
+    # 400 bytes of text are about 100 tokens; an image has at least 64.
+    [(100 + 2 * 64, 2, (1, 0)), (100 + 2 * 64 - 1, 2, (1, 1)), (100, 1, (1, 1)), (5, 0, (0, 0)), (None, 2, (0, 0))],
+)
+def test_replies_that_count_too_few_tokens_for_their_images_are_doubted(ledger, input_tokens, images, doubts):
+    request = {"system": "s" * 200, "parts": [["text", "t" * 200], *[["image", "image/jpeg", "d1"]] * images]}
+    usage = None if input_tokens is None else Usage(input=input_tokens)
+
+    async def scene():
+        await ledger.intend(call("k1")._replace(request=request))
+        await ledger.settle("k1", Reply(text="B", usage=usage), cost_usd=None)
+
+    asyncio.run(scene())
+    assert count_image_doubts(ledger) == doubts

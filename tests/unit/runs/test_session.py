@@ -189,3 +189,23 @@ def test_blind_runs_leave_nothing_withheld_in_the_ledgers_requests(benchmark, tm
         ledger.close()
         assert "WITHHELD" not in requests
         assert "case00" not in requests
+
+
+def _rewrite_predictions(run, old: str, new: str) -> None:
+    ledger = sqlite3.connect(run / "ledger.sqlite")
+    with ledger:
+        ledger.execute("UPDATE predictions SET body = replace(body, ?, ?)", (old, new))
+    ledger.close()
+
+
+def test_a_case_that_ended_well_is_read_again_only_by_another_release(benchmark, tmp_path):
+    out = tmp_path / "run"
+    carry_out(order(benchmark, out))
+    made = (out / "predictions.jsonl").read_bytes()
+    _rewrite_predictions(out, '"split":"test"', '"split":"kept"')
+    assert carry_out(order(benchmark, out)).calls_made == 0
+    assert (out / "predictions.jsonl").read_bytes() == made.replace(b'"test"', b'"kept"')
+    manifest = json.loads((out / "run.json").read_bytes())
+    (out / "run.json").write_text(json.dumps(manifest | {"package": "0.0.1"}))
+    assert carry_out(order(benchmark, out)).calls_made == 0
+    assert (out / "predictions.jsonl").read_bytes() == made

@@ -76,6 +76,8 @@ _NOT_TAKEN = re.compile(
     r"too (many|large)|at most|exceed",
     re.IGNORECASE,
 )
+# llama.cpp says so with status 500, which would else be tried again.
+_NO_IMAGES = re.compile(r"(image|multimodal)\S* (input |data )?(is|are) not supported", re.IGNORECASE)
 
 
 class Complaint(NamedTuple):
@@ -96,6 +98,8 @@ def failure_of(reply: HttpReply) -> ModelError:
         kind = named
     elif reply.status == 200:
         kind = _kind_of_status(complaint.code) if complaint.code else "server"
+    elif kind == "server" and _NO_IMAGES.search(complaint.message):
+        kind = "unsupported"
     return explain(kind, complaint, reply)
 
 

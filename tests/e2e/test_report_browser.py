@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from made_runs import make_run
+from medthink.cli.door import enter
 from medthink.core.jsonio import write_jsonl
 from medthink.report.entries import group_entries, load_entries
+from medthink.report.judged import score_judgements
 from medthink.report.markup import clean
 from medthink.report.page import report_page
 from medthink.report.validity import audit_group
@@ -168,9 +170,12 @@ def report_file(bench: Path) -> Path:
         make_run(bench.parent / name, bench, words=lambda case: for_case(case.id), **options)
         for name, options in zip(names, made, strict=True)
     ]
+    assert enter(["judge", str(runs[0]), "--judge", "baseline/rules"]) == 0
     groups = group_entries(load_entries(runs))
+    judged = score_judgements([entry for group in groups for entry in group.entries])
     page = bench.parent / "report.html"
-    page.write_text(report_page(groups, [audit_group(group, trains=False) for group in groups], []), encoding="utf-8")
+    audited = [audit_group(group, trains=False) for group in groups]
+    page.write_text(report_page(groups, audited, judged), encoding="utf-8")
     return page
 
 

@@ -73,7 +73,7 @@ def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
         discussions=tuple(
             score_discussions(group, run.units, slices=slices) for group in by_seat(rows, "discussion").values()
         ),
-        findings=tuple(score_findings(group, run.units) for group in by_seat(rows, "findings").values()),
+        findings=tuple(score_findings(group, run.units, slices=slices) for group in by_seat(rows, "findings").values()),
         disagreement={what: measured for what in WHATS if (measured := _disagreement(run, what)) is not None},
     )
 

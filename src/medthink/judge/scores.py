@@ -4,7 +4,8 @@ What is unjudged is left out of every rate and counted beside it; below 99 % jud
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -71,15 +72,16 @@ class Soundness(msgspec.Struct, frozen=True, kw_only=True):
     critical_steps: Measured
 
 
-class StepSlice(msgspec.Struct, frozen=True, kw_only=True):
-    """The steps of the cases in one slice."""
+Scored = TypeVar("Scored")
+
+
+class Slice(msgspec.Struct, Generic[Scored], frozen=True, kw_only=True):
+    """The scores of the cases in one slice: the same as those of all cases, but for slices of their own."""
 
     slicing: str
     value: str
     cases: int
-    steps: int
-    errors: Measured
-    sound_if_right: Measured
+    scores: Scored
 
 
 class StepScores(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +101,7 @@ class StepScores(msgspec.Struct, frozen=True, kw_only=True):
     sound_if_right: Soundness
     sound_if_wrong: Soundness
     first_errors: FirstErrors
-    slices: tuple[StepSlice, ...]
+    slices: tuple[Slice["StepScores"], ...]
 
 
 class Discussions(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,17 +118,7 @@ class Discussions(msgspec.Struct, frozen=True, kw_only=True):
     education: dict[Dimension, Measured]
     levels: dict[Dimension, dict[int, int]]
     total: Measured
-    slices: tuple["DiscussionSlice", ...]
-
-
-class DiscussionSlice(msgspec.Struct, frozen=True, kw_only=True):
-    """The discussions of the cases in one slice."""
-
-    slicing: str
-    value: str
-    cases: int
-    correct: Measured
-    total: Measured
+    slices: tuple[Slice["Discussions"], ...]
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +131,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     statements: int
     images: dict[str, Measured]
     summary: dict[str, Measured]
+    slices: tuple[Slice["Findings"], ...]
 
 
 def by_seat(judgements: Iterable[Judgement], what: What) -> dict[Seat, list[Judgement]]:
@@ -192,7 +185,7 @@ def score_steps(rows: Sequence[Judgement], units: Units, *, rights: Rights, slic
         sound_if_right=_soundness(rows, rights, wanted=True),
         sound_if_wrong=_soundness(rows, rights, wanted=False),
         first_errors=_first_errors(judged),
-        slices=tuple(_slice_steps(rows, rights, slices)),
+        slices=_cut(rows, units, slices, lambda part, own: score_steps(part, own, rights=rights, slices={})),
     )
 
 
@@ -216,11 +209,11 @@ def score_discussions(rows: Sequence[Judgement], units: Units, *, slices: Slices
         education={name: _mean((case, score) for case, one, score in scores if one == name) for name in DIMENSIONS},
         levels={name: _count_levels(score for _, one, score in scores if one == name) for name in DIMENSIONS},
         total=_mean((row.case, _total(row)) for row in judged),
-        slices=tuple(_slice_discussions(judged, slices)),
+        slices=_cut(rows, units, slices, lambda part, own: score_discussions(part, own, slices={})),
     )
 
 
-def score_findings(rows: Sequence[Judgement], units: Units) -> Findings:
+def score_findings(rows: Sequence[Judgement], units: Units, *, slices: Slices) -> Findings:
     """Statement support of one seat's judgements, for single images and for the summary."""
     seat = rows[0].seat
     parts = {unit.id: unit.part for one in units.values() for unit in one.units}
@@ -233,6 +226,7 @@ def score_findings(rows: Sequence[Judgement], units: Units) -> Findings:
         statements=len(found),
         images={word: _rate((c, s == word) for c, part, s in found if part != "summary") for word in SUPPORTS},
         summary={word: _rate((c, s == word) for c, part, s in found if part == "summary") for word in SUPPORTS},
+        slices=_cut(rows, units, slices, lambda part, own: score_findings(part, own, slices={})),
     )
 
 
@@ -303,34 +297,18 @@ def _total(row: Judgement) -> int:
     return sum(one.score for one in row.education)
 
 
-def _members(rows: Sequence[Judgement], slices: Slices) -> list[tuple[str, str, list[Judgement]]]:
+def _cut(
+    rows: Sequence[Judgement], units: Units, slices: Slices, score: Callable[[Sequence[Judgement], Units], Scored]
+) -> tuple[Slice[Scored], ...]:
+    """The scores of every slice, made by the function that scores all cases."""
     groups: dict[tuple[str, str], list[Judgement]] = {}
     for row in rows:
         for slicing, values in slices.get(row.case, {}).items():
             for value in values:
                 groups.setdefault((slicing, value), []).append(row)
-    return [(slicing, value, group) for (slicing, value), group in sorted(groups.items())]
-
-
-def _slice_steps(rows: Sequence[Judgement], rights: Rights, slices: Slices) -> Iterable[StepSlice]:
-    for slicing, value, group in _members(rows, slices):
-        pairs = [(row.case, step) for row in group if row.state == "ok" for step in row.steps]
-        yield StepSlice(
-            slicing=slicing,
-            value=value,
-            cases=len({row.case for row in group}),
-            steps=len(pairs),
-            errors=_rate((case, step.is_error) for case, step in pairs),
-            sound_if_right=_soundness(group, rights, wanted=True).every_step,
-        )
-
-
-def _slice_discussions(judged: Sequence[Judgement], slices: Slices) -> Iterable[DiscussionSlice]:
-    for slicing, value, group in _members(judged, slices):
-        yield DiscussionSlice(
-            slicing=slicing,
-            value=value,
-            cases=len({row.case for row in group}),
-            correct=_rate((row.case, one.label == "correct") for row in group for one in row.sentences),
-            total=_mean((row.case, _total(row)) for row in group),
-        )
+    found = []
+    for (slicing, value), group in sorted(groups.items()):
+        cases = {row.case for row in group}
+        own = {key: one for key, one in units.items() if one.case in cases}
+        found.append(Slice(slicing=slicing, value=value, cases=len(cases), scores=score(group, own)))
+    return tuple(found)

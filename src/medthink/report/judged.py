@@ -16,6 +16,7 @@ from medthink.report.judged_tables import (
     coverage_table,
     discussion_slices_table,
     discussions_table,
+    finding_slices_table,
     findings_table,
     first_errors_table,
     soundness_table,
@@ -76,6 +77,7 @@ def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
         yield from _discussions_markup(seats.discussions)
     if seats.findings:
         yield from _headed("Findings and summaries", findings_table(seats.findings))
+        yield from _folds((one.title, finding_slices_table(one)) for one in seats.findings)
     yield from _headed("Judged and unjudged", _coverage(seats))
     yield from _headed("Judges among themselves", _disagreement_table(judged))
     yield from _headed("How far the judges agree with readers", _agreement_table(judged))

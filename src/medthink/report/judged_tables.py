@@ -2,13 +2,24 @@
 
 from collections.abc import Iterable, Sequence
 
-from medthink.judge.scores import COMPLETE_SHARE, Coverage, Discussions, Findings, Soundness, StepScores
+from medthink.judge.scores import (
+    COMPLETE_SHARE,
+    Coverage,
+    Discussions,
+    ErrorCell,
+    Findings,
+    Slice,
+    Soundness,
+    StepScores,
+)
 from medthink.report.seated import Seated, mean, share
 from medthink.report.tables import Table
 from medthink.scoring.slices import SMALL
 
 AGREEMENT = "Agreement with readers"
 _WHO = ("Run", "Judge", AGREEMENT)
+_SLICE = ("Slice", "Cases", "Judged")
+_FINDINGS = ("Images: supported", "Images: contradicted", "Summary: supported", "Summary: contradicted")
 _LAST_STEP = 5
 
 StepSeats = Sequence[Seated[StepScores]]
@@ -82,8 +93,7 @@ def findings_table(seats: FindingSeats) -> Table:
         )
         for one in seats
     )
-    columns = ("Images: supported", "Images: contradicted", "Summary: supported", "Summary: contradicted")
-    return _table(("Judged", "Statements", *columns), rows)
+    return _table(("Judged", "Statements", *_FINDINGS), rows)
 
 
 def coverage_table(seats: Iterable[tuple[str, Seated[StepScores] | Seated[Discussions] | Seated[Findings]]]) -> Table:
@@ -106,38 +116,88 @@ def coverage_table(seats: Iterable[tuple[str, Seated[StepScores] | Seated[Discus
 
 
 def step_slices_table(one: Seated[StepScores]) -> Table:
-    """The steps of one seat, slice by slice."""
+    """The steps of one seat, slice by slice: what is wrong, which types of error, and how sound the reasons are."""
     rows = tuple(
         (
-            f"{part.slicing}: {part.value}",
-            _cases(part.cases),
-            f"{part.steps:,}",
-            share(part.errors),
-            share(part.sound_if_right),
+            *_slice(part),
+            *_step_cells(part.scores),
             one.slice_agreement("factual", part.slicing, part.value),
         )
         for part in one.scores.slices
     )
-    columns = ("Slice", "Cases", "Steps", "Wrong steps", "Right answers, every step sound", AGREEMENT)
-    return Table(columns, rows, frozenset(range(1, 5)), frozenset({5}))
+    types = [
+        f"{cell.error_type.replace('_', ' ')} ({'critical' if cell.critical else 'other'})"
+        for cell in one.scores.profile
+    ]
+    sound = (
+        "Right answers, every step sound",
+        "Wrong answers, every step sound",
+        "First error at (share of the steps)",
+    )
+    columns = (*_SLICE, "Steps", "Wrong steps", "Wrong critical steps", *types, *sound, AGREEMENT)
+    return Table(columns, rows, frozenset(range(1, len(columns) - 1)), frozenset({len(columns) - 1}))
 
 
 def discussion_slices_table(one: Seated[Discussions]) -> Table:
-    """The discussions of one seat, slice by slice."""
+    """The discussions of one seat, slice by slice: sentences by label and section, education by dimension."""
     rows = tuple(
         (
-            f"{part.slicing}: {part.value}",
-            _cases(part.cases),
-            share(part.correct),
-            mean(part.total, 1),
+            *_slice(part),
+            *_discussion_cells(part.scores),
             one.slice_agreement("sentence", part.slicing, part.value),
             one.slice_agreement("education", part.slicing, part.value),
         )
         for part in one.scores.slices
     )
-    columns = ("Slice", "Cases", "Correct sentences", "Education value (0–10)")
-    agreements = (f"{AGREEMENT}: sentences", f"{AGREEMENT}: education")
-    return Table((*columns, *agreements), rows, frozenset(range(1, 4)), frozenset({4, 5}))
+    sections = [f"Correct: {name.replace('_', ' ')}" for name in one.scores.by_section]
+    dimensions = [f"{name.replace('_', ' ')} (0–2)" for name in one.scores.education]
+    numbers = ("Correct", "Incorrect", *sections, *dimensions, "Education value (0–10)")
+    columns = (*_SLICE, *numbers, f"{AGREEMENT}: sentences", f"{AGREEMENT}: education")
+    return Table(columns, rows, frozenset(range(1, len(columns) - 2)), frozenset({len(columns) - 2, len(columns) - 1}))
+
+
+def finding_slices_table(one: Seated[Findings]) -> Table:
+    """The findings and summaries of one seat, slice by slice."""
+    rows = tuple(
+        (
+            *_slice(part),
+            *(share(part.scores.images[word]) for word in ("supported", "contradicted")),
+            *(share(part.scores.summary[word]) for word in ("supported", "contradicted")),
+            one.slice_agreement("statement", part.slicing, part.value),
+        )
+        for part in one.scores.slices
+    )
+    columns = (*_SLICE, *_FINDINGS, AGREEMENT)
+    return Table(columns, rows, frozenset(range(1, len(columns) - 1)), frozenset({len(columns) - 1}))
+
+
+def _slice(part: Slice[StepScores] | Slice[Discussions] | Slice[Findings]) -> tuple[str, str, str]:
+    return (f"{part.slicing}: {part.value}", _cases(part.cases), _judged(part.scores.coverage))
+
+
+def _error_heading(cell: ErrorCell) -> str:
+    return f"{cell.error_type.replace('_', ' ').capitalize()}, of {'critical' if cell.critical else 'other'} steps"
+
+
+def _step_cells(scores: StepScores) -> tuple[str, ...]:
+    return (
+        f"{scores.steps:,}",
+        share(scores.errors),
+        share(scores.critical_errors),
+        *(share(cell.of_steps) for cell in scores.profile),
+        share(scores.sound_if_right.every_step),
+        share(scores.sound_if_wrong.every_step),
+        share(scores.first_errors.place),
+    )
+
+
+def _discussion_cells(scores: Discussions) -> tuple[str, ...]:
+    return (
+        *(share(scores.labels[label]) for label in ("correct", "incorrect")),
+        *(share(section["correct"]) for section in scores.by_section.values()),
+        *(mean(score, 2) for score in scores.education.values()),
+        mean(scores.total, 1),
+    )
 
 
 def _who(one: Seated[StepScores] | Seated[Discussions] | Seated[Findings], *aspects: str) -> tuple[str, str, str]:

@@ -84,8 +84,15 @@ def test_first_errors(scores):
 
 
 def test_slices_hold_their_cases_and_a_case_may_be_in_two(scores):
-    found = {one.value: (one.cases, one.steps, one.errors.value) for one in scores.slices}
+    found = {one.value: (one.cases, one.scores.steps, one.scores.errors.value) for one in scores.slices}
     assert found == {"CT": (2, 5, pytest.approx(2 / 5)), "MRI": (2, 5, pytest.approx(4 / 5))}
+
+
+def test_a_slice_is_scored_as_its_cases_alone_would_be(scores):
+    (ct,) = (one for one in scores.slices if one.value == "CT")
+    alone = score_steps([row for row in ROWS if row.case in (1, 2)], units(1, 2), rights=RIGHTS, slices={})
+    assert ct.scores == alone
+    assert ct.scores.profile and ct.scores.first_errors == alone.first_errors
 
 
 def test_below_99_percent_judged_is_incomplete():

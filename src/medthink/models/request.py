@@ -5,10 +5,10 @@ A refusal, a truncation or a filtered answer is an *outcome*: it was paid for an
 back is not an answer.
 """
 
-import base64
 from typing import Any, Literal, Protocol
 
 import msgspec
+import pybase64
 
 from medthink.core.digest import digest_bytes, digest_value
 
@@ -37,7 +37,7 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image"):
         cls, data: bytes, media_type: MediaType, *, width: int | None = None, height: int | None = None
     ) -> "ImagePart":
         """Encode and digest the image's file as it is."""
-        return cls(media_type, digest_bytes(data), base64.b64encode(data), width, height)
+        return cls(media_type, digest_bytes(data), pybase64.b64encode(data), width, height)
 
     @property
     def size_bytes(self) -> int:

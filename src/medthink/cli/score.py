@@ -101,7 +101,23 @@ def _show_headlines(scored: "list[Scores]") -> None:
         )
     columns = ("run", "n", "accuracy (95 %)", "of answered", "states", "cost")
     console().print(table("Scores", columns, rows, right=(1,)))
+    for one in scored:
+        _show_repeats(one)
     console().print()
+
+
+def _show_repeats(one: "Scores") -> None:
+    """Several answers to a case: how far they agree, and what their majority says."""
+    from medthink.scoring.scores import percent
+
+    answers = one.answers
+    if answers is None or answers.repeats is None:
+        return
+    agreeing = "–" if answers.consistency is None else f"{answers.consistency:.1%}"
+    console().print(
+        f"{one.origin.name}: {answers.n_predictions} answers to {answers.n_cases} cases; "
+        f"two answers to a case agree in {agreeing}; majority vote {percent(answers.majority)}"
+    )
 
 
 def _show_steps(scored: "list[Scores]") -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from medthink.cases.benchmark import Benchmark
+from medthink.cli.door import enter
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
@@ -237,3 +238,11 @@ def test_plain_scores_are_rounded(make_run):
         for part in text.replace(",", " ").replace("}", " ").split()
         if "." in part and part[0].isdigit()
     )
+
+
+def test_the_command_shows_what_repeated_answers_say(make_run, capsys):
+    run = make_run("run", condition=Condition(samples=3))
+    assert enter(["score", str(run)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "120 answers to 40 cases" in shown
+    assert "majority vote" in shown

@@ -1,6 +1,6 @@
 """The job of `bench_run.py cpu` by other harnesses: 200 calls × 8 images of 50 KB, against the same server.
 
-Each is installed apart, in `.venv-peers`, because they bring a hundred packages or more (lmms-eval: torch, some GB).
+Each is installed apart, in `.venv-peers`, because they bring a hundred packages or more (two of them torch, some GB).
 Whoever cannot be installed is said to be missing. All take turns in one run, whole processes, import included.
 
     python bench/peers.py [--rounds 3] [--only inspect_ai] [--no-install]
@@ -27,7 +27,7 @@ VENVS = HERE.parent / ".venv-peers"
 
 
 class Peer(NamedTuple):
-    """A harness: what to install, the script that does the job with it, and how many times our CPU it should take."""
+    """A harness: what to install, itself first; the script that does the job; how many times our CPU it should take."""
 
     name: str
     packages: tuple[str, ...]
@@ -42,7 +42,7 @@ class Peer(NamedTuple):
         """The installed version, or None."""
         if not self.python.exists():
             return None
-        code = f"from importlib.metadata import version; print(version({self.name!r}))"
+        code = f"from importlib.metadata import version; print(version({self.packages[0]!r}))"
         found = subprocess.run([self.python, "-c", code], capture_output=True, text=True, check=False)
         return found.stdout.strip() or None
 
@@ -57,6 +57,8 @@ class Peer(NamedTuple):
 PEERS = (
     Peer("inspect_ai", ("inspect_ai", "openai"), "peer_inspect.py", 8.0),
     Peer("lmms_eval", ("lmms_eval",), "peer_lmms.py", 12.0),
+    # VLMEvalKit as it is published for pip; the torch named here also exists without CUDA, some GB smaller.
+    Peer("vlmeval", ("ms-vlmeval", "torch==2.13.0"), "peer_vlmeval.py", 12.0),
 )
 
 

@@ -103,24 +103,28 @@ class FolderImages:
 
     def paths(self) -> Iterator[str]:
         """Every regular file below `images/`, sorted within its folder; links are left out, so that all are inside."""
-        if not (self.root / FOLDER).is_symlink():
-            yield from self._files_below(FOLDER)
+        waiting = [] if (self.root / FOLDER).is_symlink() else [FOLDER]
+        while waiting:
+            folder = waiting.pop()
+            files, folders = self._list(folder)
+            yield from [f"{folder}/{name}" for name in sorted(files)]
+            waiting += [f"{folder}/{name}" for name in sorted(folders, reverse=True)]
 
-    def _files_below(self, folder: str) -> Iterator[str]:
+    def _list(self, folder: str) -> tuple[list[str], list[str]]:
+        """The names of the files and of the folders in a folder, hidden ones left out."""
         files, folders = [], []
         try:
             with os.scandir(f"{self._real_root}/{folder}") as entries:
                 for entry in entries:
+                    if entry.name[0] == ".":
+                        continue
                     if entry.is_file(follow_symlinks=False):
                         files.append(entry.name)
                     elif entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
         except OSError:
-            return  # a folder that cannot be listed: each image in it has its own problem
-        yield from [f"{folder}/{name}" for name in sorted(files) if name[0] != "."]
-        for name in sorted(folders):
-            if name[0] != ".":
-                yield from self._files_below(f"{folder}/{name}")
+            pass  # a folder that cannot be listed: each image in it has its own problem
+        return files, folders
 
     def _locate(self, path: str) -> tuple[str, str]:
         """The real place of an image and why it may not be read."""

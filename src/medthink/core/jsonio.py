@@ -22,7 +22,7 @@ MAX_DEPTH = 64
 _BOM = b"\xef\xbb\xbf"
 # Every string of a valid JSON text, left to right; the group tells keys (":" follows) from values.
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"\s*+(:?)', re.DOTALL)
-_QUOTE_AND_SPACE = re.compile(rb'"[ \t\n\r]')
+_KEY_ENDS = re.compile(rb'"[ \t\n\r]*+:')
 
 
 class Line(NamedTuple):
@@ -53,7 +53,7 @@ def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any
         raise DataError(
             f"nested more than {MAX_DEPTH} deep", file=file, row=row, remedy="is this the right file?"
         ) from None
-    if _may_hold_more_keys(data, kept) and _count_keys_written(data) != kept:
+    if _may_hold_more_keys(data, value, kept) and _count_keys_written(data) != kept:
         field = _find_duplicate_key(data)
         raise DataError(
             "the same key stands twice in one object", file=file, row=row, field=field, remedy="keep one of them"
@@ -154,13 +154,13 @@ class _TooDeep(Exception):
     """Nesting that no benchmark needs and that would exhaust the stack."""
 
 
-def _may_hold_more_keys(data: bytes, kept: int) -> bool:
+def _may_hold_more_keys(data: bytes, value: Any, kept: int) -> bool:
     """Whether the text could name more keys than were kept; a quick "no" for nearly every line.
 
-    A key's closing quote is followed by its colon, at once or after white space. Where the text has no more places of
-    the first kind than keys were kept, and no quote before white space at all, no key can have been lost.
+    A text that is what the value encodes to holds nothing else, and encoding is six times faster than searching.
+    In another one, no more places can be keys than have a colon behind a quote.
     """
-    return data.count(b'":') != kept or _QUOTE_AND_SPACE.search(data) is not None
+    return not data.startswith(orjson.dumps(value)) and len(_KEY_ENDS.findall(data)) != kept
 
 
 def _count_keys_kept(value: Any, depth: int = 0) -> int:

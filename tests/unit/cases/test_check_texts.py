@@ -4,8 +4,9 @@ import random
 
 import pytest
 
+from medthink.cases.check.grams import GRAM
 from medthink.cases.check.shortcuts import binomial_tail
-from medthink.cases.check.texts import GRAM, Match, NearlyIdentical, contains_phrase, words_of
+from medthink.cases.check.texts import Match, NearlyIdentical, contains_phrase, spell
 
 
 def grams(words: list[str]) -> set[tuple[str, ...]]:
@@ -40,7 +41,7 @@ def test_near_identity_is_exact(seed: int) -> None:
         texts.append((rng.choice(["train", "validation", "test"]), words))
     finder = NearlyIdentical()
     for split, words in texts:
-        finder.add(split, words)
+        finder.add(split, " ".join(words).encode())
     assert list(finder.matches()) == by_definition(texts)
 
 
@@ -48,7 +49,7 @@ def test_one_split_has_no_match_and_no_text_no_problem() -> None:
     finder = NearlyIdentical()
     assert list(finder.matches()) == []
     for _ in range(3):
-        finder.add("train", ["the", "same", "five", "words", "here"])
+        finder.add("train", b"the same five words here")
     assert list(finder.matches()) == []
 
 
@@ -58,7 +59,7 @@ def test_many_equal_texts_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(NearlyIdentical, "_compare", lambda *pair: compared.append(pair) or compare(*pair))
     finder = NearlyIdentical()
     for number in range(600):
-        finder.add("train" if number < 300 else "test", ["not", "available"])
+        finder.add("train" if number < 300 else "test", b"not available")
     matches = list(finder.matches())
     assert [(match.first, match.second) for match in matches] == [(0, number) for number in range(300, 600)]
     assert len(compared) < 3 * 600
@@ -66,8 +67,8 @@ def test_many_equal_texts_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPa
 
 def test_empty_texts_are_never_alike() -> None:
     finder = NearlyIdentical()
-    finder.add("train", [])
-    finder.add("test", [])
+    finder.add("train", b"")
+    finder.add("test", b"  ")
     assert list(finder.matches()) == []
 
 
@@ -85,7 +86,7 @@ def test_empty_texts_are_never_alike() -> None:
     ],
 )
 def test_a_phrase_is_found_by_whole_words(history: str, phrase: str, expected: bool) -> None:
-    assert contains_phrase(words_of(history), phrase) is expected
+    assert contains_phrase(spell(history), phrase) is expected
 
 
 def test_binomial_tail_against_scipy() -> None:

@@ -226,7 +226,7 @@ def test_any_row_can_be_read_again_by_its_position(tiny_folder: Path, monkeypatc
 def test_a_file_without_permission_is_one_error(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / name).write_bytes(b"{}")
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     # Not chmod, which does not stop root.

@@ -20,11 +20,11 @@ _ICD_CODES = {
 }
 
 
-def check_case(case: Case, history_words: list[str]) -> list[Finding]:
-    """Every broken invariant that the case's own row shows."""
+def check_case(case: Case, history: bytes) -> list[Finding]:
+    """Every broken invariant that the case's own row shows; `history` is its history as `spell` gives it."""
     # Each check takes the list instead of yielding: most cases have nothing to report, and 8,000 wait.
     found: list[Finding] = []
-    _check_texts(case, history_words, found)
+    _check_texts(case, history, found)
     _check_slots(case, found)
     _check_images(case, found)
     _check_options(case, found)
@@ -34,15 +34,15 @@ def check_case(case: Case, history_words: list[str]) -> list[Finding]:
     return found
 
 
-def _check_texts(case: Case, history_words: list[str], found: list[Finding]) -> None:
+def _check_texts(case: Case, history: bytes, found: list[Finding]) -> None:
     reference = case.reference
-    if not history_words:
+    if not history or history.isspace():
         found.append(Finding("history-empty", "CLINICAL_HISTORY", "no word in it"))
     if _is_blank(reference.findings):
         found.append(Finding("reference-empty", "IMAGING_FINDINGS", "empty"))
     if _is_blank(reference.discussion):
         found.append(Finding("reference-empty", "discussion", "empty"))
-    if contains_phrase(history_words, reference.answer_text):
+    if contains_phrase(history, reference.answer_text):
         found.append(Finding("answer-in-history", "CLINICAL_HISTORY", f'contains "{reference.answer_text[:80]}"'))
 
 
@@ -60,15 +60,22 @@ def _check_slots(case: Case, found: list[Finding]) -> None:
 
 
 def _check_images(case: Case, found: list[Finding]) -> None:
+    images, withheld = case.question.images, case.reference.images
     prefix = f"images/case{case.id:05d}/"
+    for image in [image for image in images if not image.path.startswith(f"{prefix}{image.id}.")]:
+        found.extend(_check_path(case, image))
+    has_labels = _MODALITIES.issuperset([each.modality for each in withheld])
+    if not has_labels or not all([each.caption.strip() for each in withheld]):
+        found.extend(_explain_labels(case))
+
+
+def _explain_labels(case: Case) -> Iterator[Finding]:
+    """Which images have an unknown modality, and which no caption."""
     for image, withheld in zip(case.question.images, case.reference.images, strict=True):
-        if not image.path.startswith(f"{prefix}{image.id}."):
-            found.extend(_check_path(case, image))
         if withheld.modality not in _MODALITIES:
-            field = f"image_{image.slot:02d}_modality"
-            found.append(Finding("modality-unknown", field, f'"{withheld.modality[:60]}"'))
+            yield Finding("modality-unknown", f"image_{image.slot:02d}_modality", f'"{withheld.modality[:60]}"')
         if _is_blank(withheld.caption):
-            found.append(Finding("reference-empty", f"image_{image.slot:02d}_caption", "empty"))
+            yield Finding("reference-empty", f"image_{image.slot:02d}_caption", "empty")
 
 
 def _check_path(case: Case, image: Image) -> Iterator[Finding]:

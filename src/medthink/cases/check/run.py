@@ -1,5 +1,6 @@
 """One pass over the cases, then one over the image files if asked for."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from medthink.cases.check.one_case import check_case
 from medthink.cases.check.pixels import Slot, check_pixels, slots_of
 from medthink.cases.check.report import CheckReport, Finding, Problem, place, sort_problems
 from medthink.cases.check.shortcuts import ShortcutTally
-from medthink.cases.check.texts import NearlyIdentical, words_of
+from medthink.cases.check.texts import NearlyIdentical, spell
 from medthink.core.errors import DataError
 
 Progress = Callable[[str, int], None]
@@ -31,7 +32,7 @@ class _Pass:
         self._files = FileLedger(benchmark.images)
         self._first_split: dict[int, str] = {}
         self._histories = NearlyIdentical()
-        self._tallies: dict[str, ShortcutTally] = {}
+        self._tallies: defaultdict[str, ShortcutTally] = defaultdict(ShortcutTally)
 
     def take_error(self, error: DataError) -> None:
         """A row that is no case."""
@@ -42,14 +43,14 @@ class _Pass:
 
     def take(self, case: Case, *, with_slots: bool) -> None:
         """One case: what is wrong with it alone, and what it adds to the view across cases."""
-        words = words_of(case.question.history)
+        history = spell(case.question.history)
         file_findings = self._files.check(case)
-        for finding in (*check_case(case, words), *file_findings, *self._check_id(case)):
+        for finding in (*check_case(case, history), *file_findings, *self._check_id(case)):
             self.problems.append(place(finding, split=case.split, case=case.id))
         self.cases.append((case.split, case.id))
         self.images += len(case.question.images)
-        self._histories.add(case.split, words)
-        self._tallies.setdefault(case.split, ShortcutTally()).add(case)
+        self._histories.add(case.split, history)
+        self._tallies[case.split].add(case)
         if with_slots:
             absent = {finding.field for finding in file_findings if finding.code in _NOT_LOOKED_AT}
             self.slots.extend(slot for slot in slots_of(case) if slot.field not in absent)

@@ -27,7 +27,7 @@ class ShortcutTally:
             return
         self.cases += 1
         self.letters[answer] += 1
-        lengths = [len(text) for text in options.values()]
+        lengths = [*map(len, options.values())]
         length = len(options[answer])
         if length == max(lengths):
             self.longest += 1

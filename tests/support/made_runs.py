@@ -108,7 +108,7 @@ def _keep(
 
     async def record(ledger: Ledger, one: Prediction) -> None:
         key = digest_value([one.case, one.sample])
-        await ledger.intend(Call(key, key, one.case, manifest.task, {}))
+        await ledger.intend(Call(key, key, one.case, manifest.task, b"{}"))
         await ledger.settle(key, Reply(text="…", usage=usage, model=manifest.model, latency_s=0.5), cost_usd=usd)
         await ledger.save_prediction(one.case, one.sample, state=one.state, body=msgspec.json.encode(one))
 

@@ -63,6 +63,8 @@ class RunProgress:
         self._states[prediction.state] = self._states.get(prediction.state, 0) + 1
         self._cost = None if self._cost is None or prediction.cost_usd is None else self._cost + prediction.cost_usd
         self._calls += len(prediction.calls)
+        if self._bars.disable:
+            return
         rate = self._calls / max(0.1, time.monotonic() - self._began)
         note = f"{_states(self._states)} · {rate:.1f} calls/s · {_money(self._cost)}"
         self._bars.update(self._task, advance=1, note=note)

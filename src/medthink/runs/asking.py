@@ -6,7 +6,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from medthink.cases.case import Image
 from medthink.cases.plain import plain_jpeg_size
-from medthink.core.digest import digest_value
+from medthink.core.digest import digest_bytes, digest_value
+from medthink.core.jsonio import canonical_json
 from medthink.models.errors import ErrorKind, ModelError
 from medthink.models.request import ImagePart, MediaType, Reply, Request, TextPart, Usage
 from medthink.runs.answerers import Answerer, Kinded
@@ -45,8 +46,8 @@ class Desk(Generic[Asked]):
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
-        content = request.content()
-        asked = digest_value(content)
+        content = canonical_json(request.content())
+        asked = digest_bytes(content)
         key = digest_value([self.answerer.spec, case_id, asked])
         if (found := self._ledger.finished(key)) is not None:
             return found.reply, _spent(found.id, found.reply, found.cost_usd)

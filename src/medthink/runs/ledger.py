@@ -11,7 +11,7 @@ import queue
 import sqlite3
 import threading
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -55,8 +55,34 @@ CREATE TABLE IF NOT EXISTS predictions (
 ) STRICT;
 """
 
-# A call that failed in an earlier session was paid for too; one unknown price makes the sum unknown.
-_ADD_COST = "cost_usd = cost_usd + ?"
+# How each kind of record is written: one statement takes all rows of its kind that wait, as one JSON array.
+_Kind = Literal["intent", "attempt", "reply", "failure", "prediction"]
+_STATEMENTS: dict[_Kind, str] = {
+    "intent": (
+        "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at)"
+        " SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 'open', value ->> 5"
+        " FROM json_each(?) WHERE true"
+        " ON CONFLICT (key) DO UPDATE SET state = 'open', started_at = excluded.started_at,"
+        " error_kind = NULL, error_detail = NULL"
+    ),
+    "attempt": (
+        "INSERT INTO attempts SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5"
+        " FROM json_each(?)"
+    ),
+    # A call that failed in an earlier session was paid for too; one unknown price makes the sum unknown.
+    "reply": (
+        "UPDATE calls SET state = 'done', reply = row ->> 1, cost_usd = cost_usd + (row ->> 2), ended_at = row ->> 3"
+        " FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id"
+    ),
+    "failure": (
+        "UPDATE calls SET state = 'failed', error_kind = row ->> 1, error_detail = row ->> 2,"
+        " cost_usd = cost_usd + (row ->> 3), ended_at = row ->> 4"
+        " FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0"
+    ),
+    "prediction": (
+        "INSERT OR REPLACE INTO predictions SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"
+    ),
+}
 
 
 class Call(NamedTuple):
@@ -66,18 +92,18 @@ class Call(NamedTuple):
     asked: str
     case_id: int
     kind: str
-    request: dict[str, Any]
+    request: bytes
 
 
-_Statement = tuple[str, tuple[Any, ...]]
-_Row = tuple[Any, ...] | None
+_Ids = dict[str, int]
 
 
 class _Order(NamedTuple):
-    """A statement to commit, and the future to resolve then with the row it returns, if anybody waits for it."""
+    """A record to commit, as JSON, and the future to resolve then, if anybody waits for it."""
 
-    statement: _Statement
-    done: "asyncio.Future[_Row] | None" = None
+    kind: _Kind
+    row: bytes
+    done: "asyncio.Future[_Ids] | None" = None
 
 
 class Ledger(Records):
@@ -91,53 +117,32 @@ class Ledger(Records):
             self._close_open_calls()
         except sqlite3.Error as error:
             raise _unusable(path, error) from None
-        self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
+        self._gathered: list[_Order] = []
+        self._orders: queue.SimpleQueue[list[_Order] | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write_orders, name="ledger", daemon=True)
         self._writer.start()
 
     async def intend(self, call: Call) -> None:
         """Commit that this call is about to be made; a call that failed before is opened again."""
-        await self._commit(
-            (
-                "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at)"
-                " VALUES (?, ?, ?, ?, ?, 'open', ?)"
-                " ON CONFLICT (key) DO UPDATE SET state = 'open', started_at = excluded.started_at,"
-                " error_kind = NULL, error_detail = NULL",
-                (call.key, call.asked, call.case_id, call.kind, encode_json(call.request).decode(), now_utc()),
-            )
-        )
+        await self._commit("intent", call.key, call.asked, call.case_id, call.kind, call.request.decode(), now_utc())
 
     def note_attempt(self, key: str, attempt: Attempt) -> None:
         """Record one try at sending; it is committed before anything that is awaited after it."""
-        values = (key, attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
-        self._orders.put(_Order(("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)", values)))
+        row = (key, attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
+        self._gather(_Order("attempt", encode_json(row)))
 
     async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> int:
         """Commit the reply; returns the call's id."""
-        row = await self._commit(
-            (
-                f"UPDATE calls SET state = 'done', reply = ?, {_ADD_COST}, ended_at = ? WHERE key = ? RETURNING id",
-                (msgspec.json.encode(reply).decode(), cost_usd, now_utc(), key),
-            )
-        )
-        assert row is not None, "a call is intended before it is settled"
-        return int(row[0])
+        ids = await self._commit("reply", key, msgspec.json.encode(reply).decode(), cost_usd, now_utc())
+        return ids[key]
 
     async def fail(self, key: str, *, kind: str, detail: str, cost_usd: float | None) -> None:
         """Commit that the call failed for good in this session; the next one tries again."""
-        await self._commit(
-            (
-                f"UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, {_ADD_COST}, ended_at = ?"
-                " WHERE key = ?",
-                (kind, detail, cost_usd, now_utc(), key),
-            )
-        )
+        await self._commit("failure", key, kind, detail.replace("\0", "\N{REPLACEMENT CHARACTER}"), cost_usd, now_utc())
 
     async def save_prediction(self, case_id: int, sample: int, *, state: str, body: bytes) -> None:
         """Commit what came out for a case."""
-        await self._commit(
-            ("INSERT OR REPLACE INTO predictions VALUES (?, ?, ?, ?)", (case_id, sample, state, body.decode()))
-        )
+        await self._commit("prediction", case_id, sample, state, body.decode())
 
     def take_in(self, other: Path) -> None:
         """Copy another ledger's records into this one; its calls get new ids, here and in its predictions."""
@@ -158,32 +163,44 @@ class Ledger(Records):
 
     def close(self) -> None:
         """Write what is waiting, and close."""
+        self._hand_over()
         self._orders.put(None)
         self._writer.join()
         super().close()
 
-    async def _commit(self, statement: _Statement) -> _Row:
-        done: asyncio.Future[_Row] = asyncio.get_running_loop().create_future()
-        self._orders.put(_Order(statement, done))
-        # A cancelled task must not take its record with it: the writer commits the order in any case.
-        return await asyncio.shield(done)
+    async def _commit(self, kind: _Kind, *row: Any) -> _Ids:
+        # A cancelled task does not take its record with it: the writer commits the order in any case.
+        done: asyncio.Future[_Ids] = asyncio.get_running_loop().create_future()
+        self._gather(_Order(kind, encode_json(row), done))
+        return await done
+
+    def _gather(self, order: _Order) -> None:
+        """Keep the order until the loop's turn ends: what one turn brings goes to the writer at once."""
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self._hand_over)
+        self._gathered.append(order)
+
+    def _hand_over(self) -> None:
+        if self._gathered:
+            self._orders.put(self._gathered)
+            self._gathered = []
 
     def _write_orders(self) -> None:
         connection = _connect(self.path)
         is_last = False
         while not is_last and (first := self._orders.get()) is not None:
             orders, is_last = self._take_waiting(first)
-            _report(orders, _write_together(connection, [order.statement for order in orders]))
+            _report(orders, _write_together(connection, orders))
         connection.close()
 
-    def _take_waiting(self, first: _Order) -> tuple[list[_Order], bool]:
+    def _take_waiting(self, first: list[_Order]) -> tuple[list[_Order], bool]:
         """Everything that waits right now, and whether the end of the queue was reached."""
-        orders = [first]
+        orders = first
         while not self._orders.empty():
-            order = self._orders.get()
-            if order is None:
+            more = self._orders.get()
+            if more is None:
                 return orders, True
-            orders.append(order)
+            orders += more
         return orders, False
 
     def _close_open_calls(self) -> None:
@@ -205,38 +222,46 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _write_together(connection: sqlite3.Connection, statements: list[_Statement]) -> list[_Row] | sqlite3.Error:
+def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Ids | sqlite3.Error:
+    """Commit the orders in one transaction; returns the ids of the calls that were settled."""
+    rows: dict[_Kind, list[bytes]] = {}
+    for order in orders:
+        rows.setdefault(order.kind, []).append(order.row)
     try:
         with connection:
-            return [connection.execute(statement, values).fetchone() for statement, values in statements]
+            # Kind by kind: an attempt and how its call ended may wait together, but their order does not matter.
+            written = {kind: _write_rows(connection, kind, rows[kind]) for kind in rows}
     except sqlite3.Error as error:
         return error
+    return dict(written.get("reply", []))
 
 
-def _report(orders: list[_Order], written: list[_Row] | sqlite3.Error) -> None:
-    error = written if isinstance(written, sqlite3.Error) else None
-    rows = [None] * len(orders) if isinstance(written, sqlite3.Error) else written
-    told: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[_Row], _Row]]] = {}
-    for order, row in zip(orders, rows, strict=True):
+def _write_rows(connection: sqlite3.Connection, kind: _Kind, rows: list[bytes]) -> list[tuple[str, int]]:
+    return connection.execute(_STATEMENTS[kind], (f"[{b','.join(rows).decode()}]",)).fetchall()
+
+
+def _report(orders: list[_Order], written: _Ids | sqlite3.Error) -> None:
+    told: dict[asyncio.AbstractEventLoop, list[asyncio.Future[_Ids]]] = {}
+    for order in orders:
         if order.done is not None:
-            told.setdefault(order.done.get_loop(), []).append((order.done, row))
+            told.setdefault(order.done.get_loop(), []).append(order.done)
     for loop, waiting in told.items():
         # Once for the whole group, because waking a loop costs a system call. Whoever waited may be gone, and the
         # loop too; the record is on disk all the same.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_tell, waiting, error)
+            loop.call_soon_threadsafe(_tell, waiting, written)
 
 
-def _tell(waiting: "list[tuple[asyncio.Future[_Row], _Row]]", error: sqlite3.Error | None) -> None:
-    for done, row in waiting:
+def _tell(waiting: "list[asyncio.Future[_Ids]]", written: _Ids | sqlite3.Error) -> None:
+    for done in waiting:
         if done.done():
             continue
-        if error is None:
-            done.set_result(row)
-        else:
+        if isinstance(written, sqlite3.Error):
             done.set_exception(
-                LedgerError(f"the ledger cannot be written: {error}", remedy="check the disk, then run again")
+                LedgerError(f"the ledger cannot be written: {written}", remedy="check the disk, then run again")
             )
+        else:
+            done.set_result(written)
 
 
 def _unusable(path: Path, error: sqlite3.Error) -> LedgerError:

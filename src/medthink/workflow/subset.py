@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from math import ceil
 
@@ -10,6 +11,7 @@ from medthink.core.errors import UsageError
 from medthink.workflow.condition import ImageChoice
 
 
+@cache
 def count_shown(total: int, share: float) -> int:
     """How many of `total` images a share is: rounded up, so that any share above 0 shows at least one."""
     # The share is read as the decimal it was written as: in binary floats, 7 % of 100 images would come to 8.

@@ -52,7 +52,7 @@ def apply(condition: Condition, question: Question, donor: Question | None = Non
 
 
 def _place_images(condition: Condition, question: Question, total: int) -> tuple[int, ...]:
-    key = _key("choice", question, condition.seed)
+    key = _key("choice", question, condition.seed) if condition.image_choice == "seeded" else 0
     chosen = choose(total, share=condition.image_share, choice=condition.image_choice, key=key)
     match condition.image_order:
         case "as_is":

@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 
 from medthink.core.errors import LedgerError
+from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply, Usage
 from medthink.runs.doubts import count_image_doubts
 from medthink.runs.ledger import Call, Ledger
@@ -14,7 +15,7 @@ REPLY = Reply(text="B", json={"answer": "B"}, usage=Usage(10, 2, 5, 1), model="m
 
 
 def call(key: str = "k1", case_id: int = 7) -> Call:
-    return Call(key=key, asked=f"asked-{key}", case_id=case_id, kind="answer", request={"system": "…"})
+    return Call(key=key, asked=f"asked-{key}", case_id=case_id, kind="answer", request='{"system":"…"}'.encode())
 
 
 def attempt(number: int = 1, outcome: str = "ok") -> Attempt:
@@ -148,7 +149,7 @@ def test_replies_that_count_too_few_tokens_for_their_images_are_doubted(ledger, 
     usage = None if input_tokens is None else Usage(input=input_tokens)
 
     async def scene():
-        await ledger.intend(call("k1")._replace(request=request))
+        await ledger.intend(call("k1")._replace(request=encode_json(request)))
         await ledger.settle("k1", Reply(text="B", usage=usage), cost_usd=None)
 
     asyncio.run(scene())

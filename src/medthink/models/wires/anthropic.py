@@ -8,7 +8,7 @@ from medthink.models.errors import ModelError
 from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import finish, read_answer, stop_of
-from medthink.models.wires.bodies import drop_absent, image_mark, join_images
+from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
 
 _STOPS: dict[str, Stop] = {
     "end_turn": "end",
@@ -54,7 +54,6 @@ def encode(request: Request, model: str) -> Encoded:
     for name in ("temperature", "seed"):
         if getattr(request, name) is not None:
             raise ModelError("unsupported", f"Anthropic takes no {name}", remedy=f"leave out --{name}")
-    mark = image_mark(request)
     thinking, effort = _encode_effort(request, model)
     config = drop_absent({"effort": effort, "format": _encode_format(request)})
     body = drop_absent(
@@ -64,10 +63,10 @@ def encode(request: Request, model: str) -> Encoded:
             "system": request.system or None,
             "thinking": thinking,
             "output_config": config or None,
-            "messages": [{"role": "user", "content": [_encode_part(part, mark) for part in request.parts]}],
+            "messages": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
         }
     )
-    return Encoded("/v1/messages", {"anthropic-version": "2026-10-21"}, join_images(body, request, mark))
+    return Encoded("/v1/messages", {"anthropic-version": "2026-10-21"}, join_images(body, request))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
@@ -89,12 +88,12 @@ def sign(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def _encode_part(part: TextPart | ImagePart, mark: str) -> dict[str, Any]:
+def _encode_part(part: TextPart | ImagePart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     return {
         "type": "image",
-        "source": {"type": "base64", "media_type": part.media_type, "data": mark},
+        "source": {"type": "base64", "media_type": part.media_type, "data": IMAGE_MARK},
         "transformations": {"oversized_image": "error"},
     }
 

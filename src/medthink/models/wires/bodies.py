@@ -4,21 +4,20 @@ A wire builds its body as plain data with a mark where an image's base64 belongs
 the marks, and the images' bytes are put in between as they are.
 """
 
+import secrets
 from typing import Any
 
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Request
 
-
-def image_mark(request: Request) -> str:
-    """A mark that cannot stand in the request's own text, because it is the digest of that text."""
-    return request.key()
+# Drawn anew by every process: no text, whoever wrote it, can hold it.
+IMAGE_MARK = secrets.token_hex(16)
 
 
-def join_images(body: dict[str, Any], request: Request, mark: str) -> list[bytes]:
+def join_images(body: dict[str, Any], request: Request) -> list[bytes]:
     """Encode the body and put each image where its mark stands."""
     images = request.images
-    pieces = encode_json(body).split(mark.encode())
+    pieces = encode_json(body).split(IMAGE_MARK.encode())
     chunks = [pieces[0]]
     for image, piece in zip(images, pieces[1:], strict=True):
         chunks.append(image.base64)

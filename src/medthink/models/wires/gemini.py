@@ -10,7 +10,7 @@ from medthink.models.errors import ModelError
 from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import finish, not_an_answer, read_answer, stop_of
-from medthink.models.wires.bodies import drop_absent, image_mark, join_images
+from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
 
 _STOPS: dict[str, Stop] = {
     "STOP": "end",
@@ -66,7 +66,6 @@ def encode(request: Request, model: str) -> Encoded:
     """Encode the request."""
     if request.seed is not None and not -_MAX_SEED <= request.seed <= _MAX_SEED:
         raise ModelError("unsupported", "Gemini's seed is a 32-bit number", remedy="give a smaller --seed")
-    mark = image_mark(request)
     config = drop_absent(
         {
             "temperature": request.temperature,
@@ -81,11 +80,11 @@ def encode(request: Request, model: str) -> Encoded:
         {
             "systemInstruction": {"parts": [{"text": request.system}], "role": "user"} if request.system else None,
             "generationConfig": config or None,
-            "contents": [{"role": "user", "parts": [_encode_part(part, mark) for part in request.parts]}],
+            "contents": [{"role": "user", "parts": [_encode_part(part) for part in request.parts]}],
         }
     )
     path = f"/v1/models/{quote(model, safe='')}:generateContent"
-    return Encoded(path, {}, join_images(body, request, mark))
+    return Encoded(path, {}, join_images(body, request))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
@@ -114,10 +113,10 @@ def sign(key: str) -> dict[str, str]:
     return {"x-goog-api-key": key}
 
 
-def _encode_part(part: TextPart | ImagePart, mark: str) -> dict[str, Any]:
+def _encode_part(part: TextPart | ImagePart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"text": part.text}
-    return {"inlineData": {"mimeType": part.media_type, "data": mark}}
+    return {"inlineData": {"mimeType": part.media_type, "data": IMAGE_MARK}}
 
 
 def _encode_effort(request: Request, model: str) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ import msgspec
 from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import finish, not_an_answer, read_answer, stop_of
-from medthink.models.wires.bodies import drop_absent, image_mark, join_images
+from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
 from medthink.models.wires.openai_responses import refuse_temperature, sign
 
 __all__ = ["decode", "encode", "encode_chat", "sign"]
@@ -62,8 +62,7 @@ def encode(request: Request, model: str) -> Encoded:
 
 def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | None) -> Encoded:
     """Encode the request; servers differ in the name of the token limit and in knowing image detail."""
-    mark = image_mark(request)
-    content = [_encode_part(part, mark, detail) for part in request.parts]
+    content = [_encode_part(part, detail) for part in request.parts]
     system = [{"role": "system", "content": request.system}] if request.system else []
     body = drop_absent(
         {
@@ -76,7 +75,7 @@ def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | 
             "messages": [*system, {"role": "user", "content": content}],
         }
     )
-    return Encoded("/chat/completions", {}, join_images(body, request, mark))
+    return Encoded("/chat/completions", {}, join_images(body, request))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
@@ -97,10 +96,10 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     )
 
 
-def _encode_part(part: TextPart | ImagePart, mark: str, detail: str | None) -> dict[str, Any]:
+def _encode_part(part: TextPart | ImagePart, detail: str | None) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
-    url = {"url": f"data:{part.media_type};base64,{mark}", "detail": detail}
+    url = {"url": f"data:{part.media_type};base64,{IMAGE_MARK}", "detail": detail}
     return {"type": "image_url", "image_url": drop_absent(url)}
 
 

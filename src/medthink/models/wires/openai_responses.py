@@ -9,7 +9,7 @@ from medthink.models.errors import ModelError
 from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import finish, not_an_answer, read_answer, stop_of
-from medthink.models.wires.bodies import drop_absent, image_mark, join_images
+from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
 
 _STOPS: dict[str, Stop] = {"max_output_tokens": "truncated", "content_filter": "filtered"}
 # Families that reason and then take no temperature, unless reasoning is switched off.
@@ -64,7 +64,6 @@ def encode(request: Request, model: str) -> Encoded:
             remedy="leave out --seed, or use openai-chat/NAME",
         )
     refuse_temperature(request, model)
-    mark = image_mark(request)
     body = drop_absent(
         {
             "model": model,
@@ -74,10 +73,10 @@ def encode(request: Request, model: str) -> Encoded:
             "temperature": request.temperature,
             "reasoning": {"effort": request.effort} if request.effort else None,
             "text": _encode_format(request),
-            "input": [{"role": "user", "content": [_encode_part(part, mark) for part in request.parts]}],
+            "input": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
         }
     )
-    return Encoded("/responses", {}, join_images(body, request, mark))
+    return Encoded("/responses", {}, join_images(body, request))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
@@ -117,10 +116,10 @@ def refuse_temperature(request: Request, model: str) -> None:
         )
 
 
-def _encode_part(part: TextPart | ImagePart, mark: str) -> dict[str, Any]:
+def _encode_part(part: TextPart | ImagePart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
-    return {"type": "input_image", "detail": "high", "image_url": f"data:{part.media_type};base64,{mark}"}
+    return {"type": "input_image", "detail": "high", "image_url": f"data:{part.media_type};base64,{IMAGE_MARK}"}
 
 
 def _encode_format(request: Request) -> dict[str, Any] | None:

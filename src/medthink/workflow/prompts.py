@@ -128,7 +128,9 @@ class PromptSet(msgspec.Struct, frozen=True):
 
     def _fill(self, block: str, **values: object) -> str:
         """A block's words with its values put in, once: a value that looks like a placeholder stays as it is."""
-        return _PLACE.sub(lambda place: str(values[place[1]]).strip(), self.files[f"blocks/{block}.md"])
+        pieces = _pieces(self.files[f"blocks/{block}.md"])[:]
+        pieces[1::2] = [str(values[name]).strip() for name in pieces[1::2]]
+        return "".join(pieces)
 
 
 @cache
@@ -143,6 +145,12 @@ def load_prompts(name: str) -> PromptSet:
     for kind in _KINDS:
         _refuse_unknown_blocks(prompts, kind)
     return prompts
+
+
+@cache
+def _pieces(text: str) -> list[str]:
+    """A block's words, and between them the names of its places."""
+    return _PLACE.split(text)
 
 
 def _files_of(kind: PromptKind) -> list[str]:

@@ -3,13 +3,19 @@
 import io
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+from small_benchmark import make_row as small_row
+
 DISTINCT = 64
 HISTORY = "A 54-year-old patient with chest pain. " * 20
+FINDINGS, DISCUSSION = "Findings. " * 20, "Discussion. " * 100
+CAPTION = "Axial image with a lesion in the right lobe. " * 3
 
 
 def write_pictures(folder: Path) -> None:
@@ -32,35 +38,12 @@ def write_cases(root: Path, pictures: Path, *, cases: int, images: int) -> Path:
             folder.mkdir(parents=True)
             for slot in range(images):
                 picture = pictures / f"{(number * images + slot) % DISTINCT}.jpg"
-                os.link(picture, folder / f"i{slot + 1}.jpg")
+                os.link(picture, folder / f"i{number + 1}x{slot + 1}.jpg")
     return root
 
 
 def make_row(number: int, images: int) -> dict:
-    """One row in the released form."""
-    row = {
-        "title": f"Case number {number}",
-        "CLINICAL_HISTORY": f"{HISTORY}Number {number}.",
-        "IMAGING_FINDINGS": "Findings. " * 20,
-        "discussion": "Discussion. " * 100,
-        "options": {letter: f"Disease {letter}{number}" for letter in "ABCDE"},
-        "correct_answer": "ABCDE"[number % 5],
-        "correct_answer_text": f"Disease {'ABCDE'[number % 5]}{number}",
-        "ICD Chapter": "Chapter II - Neoplasms",
-        "ICD Block": "C15-C26 - Malignant neoplasms of digestive organs",
-        "ICD Category": "C18 - Malignant neoplasm of colon",
-        "is_longitudinal": False,
-        "timepoint_count": 1,
-        "interval_text": "",
-        "image_count": images,
-    }
-    for slot in range(1, images + 1):
-        name = f"image_{slot:02d}"
-        row |= {
-            f"{name}_id": f"i{slot}",
-            f"{name}_path": f"images/case{number:05d}/i{slot}.jpg",
-            f"{name}_caption": "Axial image with a lesion in the right lobe. " * 3,
-            f"{name}_modality": "CT",
-            f"{name}_sub_modality": "CT - Abdomen",
-        }
-    return row
+    """One row in the released form, its texts about as long as the released ones."""
+    captions = {f"image_{slot:02d}_caption": CAPTION for slot in range(1, images + 1)}
+    texts = {"CLINICAL_HISTORY": f"{HISTORY}Number {number}.", "IMAGING_FINDINGS": FINDINGS, "discussion": DISCUSSION}
+    return small_row(number, images) | texts | captions

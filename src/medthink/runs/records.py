@@ -115,9 +115,10 @@ class Records:
             yield FinishedCall(taken.usage, cost_usd, taken.latency_s, taken.attempts)
 
     def calls_with_images(self) -> Iterator[CallWithImages]:
-        """Every answered call that sent images and whose reply counts tokens."""
+        """Every answered call that sent images to a server and whose reply counts tokens."""
         for request, reply in self._reader.execute(
             """SELECT request, reply FROM calls WHERE state = 'done' AND instr(request, '["image",')"""
+            " AND key IN (SELECT call_key FROM attempts WHERE is_sent)"
         ):
             usage = msgspec.json.decode(reply, type=_Taken).usage
             sent = msgspec.json.decode(request, type=_Sent)

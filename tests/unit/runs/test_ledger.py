@@ -150,7 +150,19 @@ def test_replies_that_count_too_few_tokens_for_their_images_are_doubted(ledger, 
 
     async def scene():
         await ledger.intend(call("k1")._replace(request=encode_json(request)))
+        ledger.note_attempt("k1", attempt())
         await ledger.settle("k1", Reply(text="B", usage=usage), cost_usd=None)
 
     asyncio.run(scene())
     assert count_image_doubts(ledger) == doubts
+
+
+def test_an_embedded_reader_is_not_suspected_of_ignoring_images(ledger):
+    request = {"system": "", "parts": [["image", "image/jpeg", "d1"]]}
+
+    async def scene():
+        await ledger.intend(call("k1")._replace(request=encode_json(request)))
+        await ledger.settle("k1", Reply(text="B", usage=Usage()), cost_usd=0.0)
+
+    asyncio.run(scene())
+    assert count_image_doubts(ledger) == (0, 0)

@@ -30,6 +30,8 @@ TRANSIENT = (
 )  # fmt: skip
 FINAL = ("400", "401", "404", "refusal", "length", "filter", "blind", "quota", "unsupported", "redirect", "echo-key")
 FAULTS = (*TRANSIENT, *FINAL)
+# A judge asked to cut a rationale finds it as JSON inside the JSON of the request.
+RATIONALE = re.compile(r'\{\\"rationale\\": \\"([^"\\]*)')
 
 
 class FaultServer:
@@ -342,8 +344,12 @@ def _invent_text(body: dict[str, Any]) -> str:
     schema = _find_schema(body)
     if schema is None:
         return "Answer: A"
-    chance = random.Random(json.dumps(strip_images(body), sort_keys=True))
-    return json.dumps(_invent(schema, chance))
+    text = json.dumps(strip_images(body), sort_keys=True)
+    made = _invent(schema, random.Random(text))
+    rationale = RATIONALE.search(text)
+    if rationale is not None:
+        made["steps"] = re.findall(r"[^.]+\.", rationale[1])
+    return json.dumps(made)
 
 
 def _find_schema(body: dict[str, Any]) -> dict[str, Any] | None:
@@ -369,12 +375,21 @@ def _invent(schema: dict[str, Any], chance: random.Random) -> Any:
         return _invent(schema["anyOf"][0], chance)
     kind = schema.get("type")
     if kind == "object":
-        return {name: _invent(part, chance) for name, part in schema.get("properties", {}).items()}
+        return _consistent({name: _invent(part, chance) for name, part in schema.get("properties", {}).items()})
     if kind == "array":
+        ids = schema.get("items", {}).get("properties", {}).get("id", {}).get("enum")
+        if ids is not None:
+            # One verdict for each thing that is to be judged.
+            return [_invent(schema["items"], chance) | {"id": one} for one in ids]
         count = max(1, schema.get("minItems", 1))
         return [_invent(schema.get("items", {"type": "string"}), chance) for _ in range(count)]
     simple = {"integer": chance.randint(1, 5), "number": chance.random(), "boolean": True, "null": None}
     return simple.get(kind, f"text {chance.randint(0, 999)}")
+
+
+def _consistent(made: dict[str, Any]) -> dict[str, Any]:
+    """What is supported holds no error."""
+    return made | {"error_types": []} if made.get("factual") == "supported" else made
 
 
 def http_bytes(status: int, body: bytes, headers: dict[str, str] | None = None) -> bytes:

@@ -1,6 +1,16 @@
-"""A judge that misbehaves never yields a wrong verdict: it is asked again, and in the end the units are unjudged."""
+"""A judge that misbehaves never yields a wrong verdict: it is asked again, and in the end the units are unjudged.
+
+`MEDTHINK_KILLS=100 pytest tests/faults/test_judge_faults.py -k kill` runs the long form of the kill test.
+"""
 
 import json
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +22,12 @@ from medthink.judge.session import JudgeOrder, judge_run
 from medthink.models.limits import Pace
 from medthink.models.retries import Backoff
 from medthink.models.transport import Transport
+from processes import finish, medthink
+
+KILLS = int(os.environ.get("MEDTHINK_KILLS", "5"))
+CONCURRENCY = 4
+JUDGES = ("server/a", "server/b")
+NONCE = re.compile(r"BEGIN DATA ([0-9a-f]{32})")
 
 
 def form(nonce, verdicts) -> str:
@@ -177,3 +193,62 @@ def test_a_bad_score_of_education_leaves_the_whole_discussion_unjudged(change, t
         judge(run, server)
     (row,) = read_judgements(run)
     assert (row.state, row.sentences, row.education) == ("unjudged", (), ())
+
+
+def finished_calls(run: Path) -> set[tuple[str, str]]:
+    """The model and the nonce of every call that the ledger of judging has an answer to."""
+    ledger = sqlite3.connect(run / "judge.sqlite")
+    try:
+        assert ledger.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        rows = ledger.execute("SELECT request, reply FROM calls WHERE state = 'done'").fetchall()
+    finally:
+        ledger.close()
+    return {(json.loads(reply)["model"], NONCE.search(request)[1]) for request, reply in rows}
+
+
+def asked_of_server(record: dict) -> tuple[str, str] | None:
+    """The same of a request that the server saw; one that a kill cut off has no body, and keeps its place."""
+    if "body" not in record:
+        return None
+    return record["body"]["model"] + "-2026-01-01", NONCE.search(json.dumps(record["body"]))[1]
+
+
+def verdicts(run: Path) -> dict[tuple, tuple]:
+    return {(row.case, row.judge, row.state): row.steps for row in read_judgements(run)}
+
+
+def test_kill_9_loses_no_finished_judgement_and_asks_for_none_again(tmp_path, start_server):
+    cases = 6 + KILLS * 3
+    run = make_run(tmp_path, cases=cases)
+    never_killed = shutil.copytree(run, tmp_path / "never-killed")
+    server = start_server("--latency", "0.03")
+    flags = ["--base-url", f"{server.url}/v1", "--concurrency", CONCURRENCY]
+    flags += [word for judge in JUDGES for word in ("--judge", judge)]
+    chance = random.Random(5)
+    marks: list[tuple[int, set]] = []
+    for _ in range(KILLS):
+        process = medthink("judge", run, *flags)
+        server.wait_for(server.requests + chance.randint(1, 10))
+        process.send_signal(signal.SIGKILL)
+        finish(process)
+        finished = finished_calls(run)
+        if marks:
+            assert marks[-1][1] <= finished, "a finished call was lost"
+        marks.append((server.requests, finished))
+    code, _, err = finish(medthink("judge", run, *flags))
+    assert code == 0, err
+    asked = [asked_of_server(record) for record in server.ask("/_records")]
+    begun, repeated = 0, []
+    for seen, finished in marks:
+        assert not finished & set(asked[seen:]), "a finished call was asked again"
+        under_way = set(asked[begun:seen]) - finished - {None}
+        repeated.append(len(under_way & set(asked[seen:])))
+        assert len(under_way) <= CONCURRENCY, "more calls were under way than may be"
+        begun = seen
+    print(f"{KILLS} kills: {len(asked)} requests, {sum(repeated)} repeated, at most {max(repeated)} after one kill")
+    # One call cuts each rationale, and each judge needs one more.
+    assert len(finished_calls(run)) == cases * 3
+    code, _, err = finish(medthink("judge", never_killed, *flags))
+    assert code == 0, err
+    assert verdicts(run) == verdicts(never_killed)
+    assert set(verdicts(run)) == {(case, judge, "ok") for case in range(100, 100 + cases) for judge in JUDGES}

@@ -136,7 +136,7 @@ class _Worker:
         return self._order.judges
 
     def _open_hearings(self, ledger: Ledger) -> dict[str, Hearing]:
-        """A desk for every judge and for the splitter, all on one ledger and one budget."""
+        """A desk for every judge and for the splitter, on one ledger, one budget and one share of calls in flight."""
         order, manifest = self._order, self._run.manifest
         totals = ledger.totals()
         budget = Budget(
@@ -148,10 +148,11 @@ class _Worker:
         reported = manifest.progress.reported_models if manifest.progress else ()
         barred = frozenset() if order.allow_self else frozenset(reported)
         splitters = [order.splitter] if order.splitter not in (None, SENTENCES, RULES) else []
-        specs = dict.fromkeys([*order.judges, *splitters])
+        answerers = {spec: self._open(spec) for spec in dict.fromkeys([*order.judges, *splitters])}
+        places = asyncio.Semaphore(max(one.concurrency for one in answerers.values()))
         return {
-            spec: Hearing(Desk(self._open(spec), ledger, budget), order.setting, manifest.condition, barred - {""})
-            for spec in specs
+            spec: Hearing(Desk(one, ledger, budget, places), order.setting, manifest.condition, barred - {""})
+            for spec, one in answerers.items()
         }
 
     def _open(self, spec: str) -> Answerer[JudgePrompt]:

@@ -34,14 +34,19 @@ Asked = TypeVar("Asked", bound=Kinded)
 
 
 class Desk(Generic[Asked]):
-    """Where calls are made: answered from the ledger where they were made before, else asked and recorded."""
+    """Where calls are made: answered from the ledger where they were made before, else asked and recorded.
 
-    def __init__(self, answerer: Answerer[Asked], ledger: Ledger, budget: Budget) -> None:
+    `places` bounds the calls in flight; desks that share them are bounded together.
+    """
+
+    def __init__(
+        self, answerer: Answerer[Asked], ledger: Ledger, budget: Budget, places: asyncio.Semaphore | None = None
+    ) -> None:
         self.answerer = answerer
         self.made = 0
         self._ledger = ledger
         self._budget = budget
-        self._places = asyncio.Semaphore(answerer.concurrency)
+        self._places = places or asyncio.Semaphore(answerer.concurrency)
         self._stopped_by: ModelError | None = None
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
@@ -60,7 +65,7 @@ class Desk(Generic[Asked]):
                 try:
                     reply = await self._answer(prompt, request, key)
                     cost = self.answerer.cost_usd(reply.usage and reply.usage + reply.wasted)
-                    call_id = await self._ledger.settle(key, reply, cost_usd=cost)
+                    settled = await self._ledger.settle(key, reply, cost_usd=cost)
                 except ModelError as error:
                     # What failed attempts used was paid for too.
                     cost = self.answerer.cost_usd(error.usage) if error.usage else 0.0
@@ -68,7 +73,7 @@ class Desk(Generic[Asked]):
                     raise self._judge(error) from None
         finally:
             self._budget.settle(reserved, cost)
-        return reply, _spent(call_id, reply, cost)
+        return reply, _spent(settled.id, reply, settled.cost_usd)
 
     async def _answer(self, prompt: Asked, request: Request, key: str) -> Reply:
         if self._stopped_by is not None:
@@ -106,19 +111,17 @@ class CaseAsk:
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
         """Ask several things side by side, seeing all to their end before one that failed is reported."""
-        outcomes = await asyncio.gather(*(self._try(prompt) for prompt in prompts))
+        outcomes = await asyncio.gather(*map(self, prompts), return_exceptions=True)
         replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-        if len(replies) == len(outcomes):
+        stops = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if not stops:
             return replies
-        first = next(outcome for outcome in outcomes if isinstance(outcome, Unanswered))
+        # What ends the whole run goes before what ends a call.
+        first = next((stop for stop in stops if not isinstance(stop, Unanswered)), stops[0])
+        if not isinstance(first, Unanswered):
+            raise first
         kept = [outcome if isinstance(outcome, Reply) else None for outcome in outcomes]
         raise Unanswered(first.state, first.detail, kept)
-
-    async def _try(self, prompt: Prompt) -> Reply | Unanswered:
-        try:
-            return await self(prompt)
-        except Unanswered as stop:
-            return stop
 
     async def _request(self, prompt: Prompt) -> Request:
         images = [part for part in prompt.parts if isinstance(part, Image)]

@@ -10,6 +10,7 @@ import contextlib
 import queue
 import sqlite3
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -72,7 +73,7 @@ _STATEMENTS: dict[_Kind, str] = {
     # A call that failed in an earlier session was paid for too; one unknown price makes the sum unknown.
     "reply": (
         "UPDATE calls SET state = 'done', reply = row ->> 1, cost_usd = cost_usd + (row ->> 2), ended_at = row ->> 3"
-        " FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id"
+        " FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id, cost_usd"
     ),
     "failure": (
         "UPDATE calls SET state = 'failed', error_kind = row ->> 1, error_detail = row ->> 2,"
@@ -83,6 +84,10 @@ _STATEMENTS: dict[_Kind, str] = {
         "INSERT OR REPLACE INTO predictions SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"
     ),
 }
+_INTERRUPT = (
+    "UPDATE calls SET state = 'failed', error_kind = 'interrupted',"
+    " error_detail = 'the process ended while the call was under way' WHERE state = 'open'"
+)
 
 
 class Call(NamedTuple):
@@ -95,7 +100,16 @@ class Call(NamedTuple):
     request: bytes
 
 
-_Ids = dict[str, int]
+class Settled(NamedTuple):
+    """The id of a call that was answered, and what it cost in all sessions together."""
+
+    id: int
+    cost_usd: float | None
+
+
+_Written = dict[str, Settled]
+# SQLite takes no text of more than a gigabyte; a reply of the largest size allowed has eight times as much at most.
+_MOST_BYTES = 64 * 1024 * 1024
 
 
 class _Order(NamedTuple):
@@ -103,7 +117,7 @@ class _Order(NamedTuple):
 
     kind: _Kind
     row: bytes
-    done: "asyncio.Future[_Ids] | None" = None
+    done: "asyncio.Future[_Written] | None" = None
 
 
 class Ledger(Records):
@@ -115,8 +129,10 @@ class Ledger(Records):
             super().__init__(_connect(path))
             self._reader.executescript(_SCHEMA)
             self._close_open_calls()
+            self._connection = _connect(path)
         except sqlite3.Error as error:
             raise _unusable(path, error) from None
+        self._failure: sqlite3.Error | None = None
         self._gathered: list[_Order] = []
         self._orders: queue.SimpleQueue[list[_Order] | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write_orders, name="ledger", daemon=True)
@@ -131,10 +147,10 @@ class Ledger(Records):
         row = (key, attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
         self._gather(_Order("attempt", encode_json(row)))
 
-    async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> int:
-        """Commit the reply; returns the call's id."""
-        ids = await self._commit("reply", key, msgspec.json.encode(reply).decode(), cost_usd, now_utc())
-        return ids[key]
+    async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> Settled:
+        """Commit the reply and what it cost."""
+        written = await self._commit("reply", key, msgspec.json.encode(reply).decode(), cost_usd, now_utc())
+        return written[key]
 
     async def fail(self, key: str, *, kind: str, detail: str, cost_usd: float | None) -> None:
         """Commit that the call failed for good in this session; the next one tries again."""
@@ -162,15 +178,20 @@ class Ledger(Records):
         self._reader.execute("DETACH other")
 
     def close(self) -> None:
-        """Write what is waiting, and close."""
+        """Write what is waiting, and close; a call still open was stopped, and its attempts are all on record."""
         self._hand_over()
         self._orders.put(None)
         self._writer.join()
+        # Where the disk took no more, they stay open: the next session counts an attempt that nobody knows the end of.
+        if self._failure is None:
+            with contextlib.suppress(sqlite3.Error), self._connection:
+                self._connection.execute(_INTERRUPT)
+        self._connection.close()
         super().close()
 
-    async def _commit(self, kind: _Kind, *row: Any) -> _Ids:
+    async def _commit(self, kind: _Kind, *row: Any) -> _Written:
         # A cancelled task does not take its record with it: the writer commits the order in any case.
-        done: asyncio.Future[_Ids] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[_Written] = asyncio.get_running_loop().create_future()
         self._gather(_Order(kind, encode_json(row), done))
         return await done
 
@@ -186,12 +207,13 @@ class Ledger(Records):
             self._gathered = []
 
     def _write_orders(self) -> None:
-        connection = _connect(self.path)
         is_last = False
         while not is_last and (first := self._orders.get()) is not None:
             orders, is_last = self._take_waiting(first)
-            _report(orders, _write_together(connection, orders))
-        connection.close()
+            # What comes after a record that is missing is not written either: the counts would no longer be true.
+            written = self._failure or _write_together(self._connection, orders)
+            self._failure = written if isinstance(written, sqlite3.Error) else None
+            _report(orders, written)
 
     def _take_waiting(self, first: list[_Order]) -> tuple[list[_Order], bool]:
         """Everything that waits right now, and whether the end of the queue was reached."""
@@ -209,10 +231,7 @@ class Ledger(Records):
             self._reader.execute(
                 "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0 FROM calls WHERE state = 'open'"
             )
-            self._reader.execute(
-                "UPDATE calls SET state = 'failed', error_kind = 'interrupted',"
-                " error_detail = 'the process ended while the call was under way' WHERE state = 'open'"
-            )
+            self._reader.execute(_INTERRUPT)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -222,8 +241,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Ids | sqlite3.Error:
-    """Commit the orders in one transaction; returns the ids of the calls that were settled."""
+def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Written | sqlite3.Error:
+    """Commit the orders in one transaction; returns the calls that were settled."""
     rows: dict[_Kind, list[bytes]] = {}
     for order in orders:
         rows.setdefault(order.kind, []).append(order.row)
@@ -233,15 +252,29 @@ def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Id
             written = {kind: _write_rows(connection, kind, rows[kind]) for kind in rows}
     except sqlite3.Error as error:
         return error
-    return dict(written.get("reply", []))
+    return {key: Settled(call_id, cost_usd) for key, call_id, cost_usd in written.get("reply", [])}
 
 
-def _write_rows(connection: sqlite3.Connection, kind: _Kind, rows: list[bytes]) -> list[tuple[str, int]]:
-    return connection.execute(_STATEMENTS[kind], (f"[{b','.join(rows).decode()}]",)).fetchall()
+def _write_rows(connection: sqlite3.Connection, kind: _Kind, rows: list[bytes]) -> list[tuple[Any, ...]]:
+    arrays = (f"[{b','.join(portion).decode()}]" for portion in _portions(rows))
+    return [row for array in arrays for row in connection.execute(_STATEMENTS[kind], (array,))]
 
 
-def _report(orders: list[_Order], written: _Ids | sqlite3.Error) -> None:
-    told: dict[asyncio.AbstractEventLoop, list[asyncio.Future[_Ids]]] = {}
+def _portions(rows: list[bytes]) -> Iterator[list[bytes]]:
+    """The rows in as few portions as the longest text that a statement takes allows."""
+    portion: list[bytes] = []
+    size = 0
+    for row in rows:
+        if portion and size + len(row) > _MOST_BYTES:
+            yield portion
+            portion, size = [], 0
+        portion.append(row)
+        size += len(row)
+    yield portion
+
+
+def _report(orders: list[_Order], written: _Written | sqlite3.Error) -> None:
+    told: dict[asyncio.AbstractEventLoop, list[asyncio.Future[_Written]]] = {}
     for order in orders:
         if order.done is not None:
             told.setdefault(order.done.get_loop(), []).append(order.done)
@@ -252,7 +285,7 @@ def _report(orders: list[_Order], written: _Ids | sqlite3.Error) -> None:
             loop.call_soon_threadsafe(_tell, waiting, written)
 
 
-def _tell(waiting: "list[asyncio.Future[_Ids]]", written: _Ids | sqlite3.Error) -> None:
+def _tell(waiting: "list[asyncio.Future[_Written]]", written: _Written | sqlite3.Error) -> None:
     for done in waiting:
         if done.done():
             continue

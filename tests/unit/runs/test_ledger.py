@@ -3,13 +3,14 @@
 import asyncio
 import sqlite3
 
+import msgspec
 import pytest
 
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply, Usage
 from medthink.runs.doubts import count_image_doubts
-from medthink.runs.ledger import Call, Ledger
+from medthink.runs.ledger import Call, Ledger, Settled
 
 REPLY = Reply(text="B", json={"answer": "B"}, usage=Usage(10, 2, 5, 1), model="m-1", latency_s=0.5)
 
@@ -29,17 +30,17 @@ def ledger(tmp_path):
     opened.close()
 
 
-async def finish(ledger: Ledger, key: str) -> int:
+async def finish(ledger: Ledger, key: str) -> Settled:
     await ledger.intend(call(key))
     ledger.note_attempt(key, attempt())
     return await ledger.settle(key, REPLY, cost_usd=0.25)
 
 
 def test_a_settled_call_answers_with_the_same_reply(ledger):
-    call_id = asyncio.run(finish(ledger, "k1"))
+    settled = asyncio.run(finish(ledger, "k1"))
     found = ledger.finished("k1")
     assert found is not None
-    assert (found.id, found.reply, found.cost_usd) == (call_id, REPLY, 0.25)
+    assert (found.id, found.reply, found.cost_usd) == (settled.id, REPLY, 0.25)
     assert ledger.finished("k2") is None
 
 
@@ -77,12 +78,97 @@ def test_many_at_once_are_all_kept(ledger):
 def test_a_call_left_open_by_a_dead_process_is_written_down_as_unknown(tmp_path):
     first = Ledger(tmp_path / "ledger.sqlite")
     asyncio.run(first.intend(call("k1")))
+    # The first one is not closed, as if its process had been killed.
+    second = Ledger(tmp_path / "ledger.sqlite")
+    totals = second.totals()
+    second.close()
+    first.close()
+    assert totals.unknown_attempts == 1
+    assert totals.calls == {"failed": 1}
+
+
+def test_a_call_that_was_stopped_counts_the_attempts_it_made_and_no_more(tmp_path):
+    async def scene(ledger):
+        await asyncio.gather(ledger.intend(call("sent")), ledger.intend(call("waiting")))
+        ledger.note_attempt("sent", attempt(1, "cancelled"))
+
+    first = Ledger(tmp_path / "ledger.sqlite")
+    asyncio.run(scene(first))
     first.close()
     second = Ledger(tmp_path / "ledger.sqlite")
     totals = second.totals()
     second.close()
-    assert totals.unknown_attempts == 1
-    assert totals.calls == {"failed": 1}
+    assert (totals.attempts, totals.unknown_attempts) == (1, 0)
+    assert totals.calls == {"failed": 2}
+
+
+def test_a_call_opened_again_keeps_its_id_and_costs_what_all_its_tries_cost(ledger):
+    async def scene():
+        await finish(ledger, "other")
+        await ledger.intend(call("k1"))
+        await ledger.fail("k1", kind="invalid_json", detail="{", cost_usd=0.5)
+        await finish(ledger, "another")
+        await ledger.intend(call("k1"))
+        return await ledger.settle("k1", REPLY, cost_usd=0.25)
+
+    settled = asyncio.run(scene())
+    assert settled == (2, 0.75)
+    assert (ledger.finished("k1").id, ledger.finished("k1").cost_usd) == settled
+
+
+TEXTS = [
+    "\u2028\u2029",
+    "\"'\\",
+    "\0",
+    "\ufffe\U0010ffff😀",
+    "\x1f\x7f\x85\r\n\t",
+    "]},[{",
+    "$[0]",
+    "e\u0301\u202e",
+    "",
+    "é" * 90_000,
+]
+
+
+@pytest.mark.parametrize("most_bytes", [64 * 1024 * 1024, 1000])
+def test_every_value_is_kept_exactly_whatever_waits_with_it(ledger, monkeypatch, most_bytes):
+    monkeypatch.setattr("medthink.runs.ledger._MOST_BYTES", most_bytes)
+    replies = [Reply(text=text, json={text: [text]}, reasoning=text, latency_s=0.1 + 0.2) for text in TEXTS]
+    cost_usd = (3 * 0.15 + 7 * 0.0251) / 1_000_000
+
+    async def keep(number, reply):
+        request = encode_json({"parts": [["text", reply.text]]})
+        await ledger.intend(call(f"k{number}")._replace(request=request))
+        ledger.note_attempt(f"k{number}", attempt())
+        await ledger.settle(f"k{number}", reply, cost_usd=cost_usd)
+        await ledger.save_prediction(number, 0, state="ok", body=request)
+
+    async def scene():
+        await asyncio.gather(*(keep(number, reply) for number, reply in enumerate(replies)))
+
+    asyncio.run(scene())
+    for number, reply in enumerate(replies):
+        found = ledger.finished(f"k{number}")
+        assert (found.reply, found.cost_usd) == (reply, cost_usd)
+    bodies = [encode_json({"parts": [["text", text]]}) for text in TEXTS]
+    assert list(ledger.predictions()) == bodies
+    rows = sqlite3.connect(ledger.path).execute("SELECT request FROM calls ORDER BY case_id, key").fetchall()
+    assert sorted(request for (request,) in rows) == sorted(body.decode() for body in bodies)
+    assert ledger.totals().attempts == len(TEXTS)
+
+
+def test_after_a_record_that_could_not_be_written_no_other_is(ledger):
+    async def scene():
+        await ledger.intend(call("k1"))
+        # No column takes a null here, so this record fails; nobody waits for it.
+        ledger.note_attempt("k1", msgspec.structs.replace(attempt(), outcome=None))
+        await asyncio.sleep(0.1)
+        await ledger.settle("k1", REPLY, cost_usd=0.0)
+
+    with pytest.raises(LedgerError, match="NOT NULL"):
+        asyncio.run(scene())
+    ledger.close()
+    assert sqlite3.connect(ledger.path).execute("SELECT state FROM calls").fetchall() == [("open",)]
 
 
 def test_a_cancelled_task_does_not_take_its_record_with_it(ledger):

@@ -66,6 +66,12 @@ def test_the_budget_stops_the_run_and_a_higher_one_continues_it(benchmark, tmp_p
     assert finished.run.manifest.progress.is_complete
 
 
+def test_a_budget_reached_among_the_images_of_a_case_still_sees_the_calls_it_allowed_to_their_end(benchmark, tmp_path):
+    stopped = carry_out(order(benchmark, tmp_path / "run", task="twi", condition=TWI, max_calls=1))
+    assert stopped.calls_made == 1
+    assert stopped.run.manifest.progress.calls == {"done": 1}
+
+
 def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):
     session = carry_out(order(benchmark, tmp_path / "run", condition=Condition(samples=3)))
     predictions = list(session.run.predictions())

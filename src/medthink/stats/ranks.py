@@ -1,6 +1,7 @@
 """Ranks of many runs on the same cases, as ranges, with ties said to be ties."""
 
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import msgspec
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 from medthink.stats.bootstrap import replicate_interval, resample_totals
 from medthink.stats.clusters import Floats, Ints, as_floats
 from medthink.stats.estimate import Measured, check_level
+from medthink.stats.intervals import student_quantile
 
 Bools = npt.NDArray[np.bool_]
 
@@ -56,6 +58,9 @@ def rank_runs(
     better) … R − (number worse) then holds the true rank with at least that probability, ties included
     (Mogstad, Romano, Shaikh and Wilhelm 2024). Rival: percentiles of the resampled ranks (`spread`), what
     most boards print; they describe the jitter of the table, but miss the true rank when runs are close.
+
+    For few cases the quantile is widened as Student's is, and two runs are told apart only if they differ on
+    so many cases that an exact test could tell them apart too (six at 95 %).
 
     Samples are averaged per case first. The result does not depend on the order of cases.
     """
@@ -123,11 +128,19 @@ def _tell_apart(means: Floats, replicates: Floats, level: float) -> tuple[Bools,
     for i in range(len(means)):
         scale = np.where(errors[i] > 0, errors[i], np.inf)[:, None]
         largest = np.abs((deviations - deviations[i]) / scale).max(axis=0)
-        # Where two runs differ by the same amount on every case there is no spread: any gap is certain.
-        margin = np.maximum(np.quantile(largest, level) * errors[i], 1e-9)
-        better[:, i] = centre - centre[i] > margin
-        worse[:, i] = centre[i] - centre > margin
+        # Where two runs differ by the same amount on every case there is no spread: any gap is beyond it.
+        margin = np.maximum(_widened(float(np.quantile(largest, level)), means.shape[1]) * errors[i], 1e-9)
+        # With every difference on one side, k cases give an exact sign test a p-value of 2^(1 − k) and no less.
+        enough = 0.5 ** ((means != means[i]).sum(axis=1) - 1) <= 1 - level
+        better[:, i] = enough & (centre - centre[i] > margin)
+        worse[:, i] = enough & (centre[i] - centre > margin)
     return better, worse
+
+
+def _widened(quantile: float, cases: int) -> float:
+    """The bootstrap's quantile of studentised deviations as Student's distribution has it for so few cases."""
+    tail = NormalDist().cdf(-quantile * (cases / (cases - 1)) ** 0.5)
+    return student_quantile(1 - 2 * tail, cases - 1) if 0 < tail < 0.5 else quantile
 
 
 def _groups(order: Ints, worse: Bools) -> dict[int, int]:

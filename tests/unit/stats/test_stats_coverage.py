@@ -271,6 +271,18 @@ def test_rank_ranges_hold_the_true_rank_ties_included(gap):
     assert gap > 0 or spread.mean() < 0.7
 
 
+@pytest.mark.parametrize("cases", [2, 5, 10, 20])
+def test_rank_ranges_hold_the_true_rank_on_a_handful_of_cases(cases):
+    rng = np.random.default_rng(20)
+    inside = np.zeros((250, 8), dtype=bool)
+    for k in range(250):
+        scores = (rng.random((8, cases)) < 0.5).astype(float)
+        for row in rank_runs(scores, cases=range(cases), rng=rng, resamples=300).runs:
+            inside[k, row.run] = (row.rank, row.worst) == (1, 8)
+    # Resampling alone held it 60 % of the time at 2 and 5 cases, 83 % at 10, 89 % at 20.
+    assert inside.mean() > 0.92
+
+
 def test_what_cannot_be_covered_is_not_claimed():
     rng = np.random.default_rng(19)
     assert isinstance(bootstrap_mean([0.4], rng=rng), Undefined)

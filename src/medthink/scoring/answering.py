@@ -60,24 +60,23 @@ def score_cases(material: Material) -> tuple[CaseScore, ...]:
 
 
 def score_slices(cases: dict[int, Case], scored: tuple[CaseScore, ...]) -> tuple[SliceScore, ...]:
-    """Accuracy in every slice; a case with several samples counts by its share of right ones."""
-    members: dict[tuple[str, str], list[float]] = {}
+    """Accuracy in every slice, the samples of a case being one cluster as in the headline."""
+    members: dict[tuple[str, str], list[CaseScore]] = {}
     for one in scored:
         for by, values in slice_values(cases[one.case]).items():
             for value in values:
-                members.setdefault((by, value), []).append(one.right)
+                members.setdefault((by, value), []).append(one)
     order = list(dict.fromkeys(by for by, _ in members))
     return tuple(
-        SliceScore(by=by, value=value, n=len(rights), accuracy=_rate(rights), is_small=len(rights) < SMALL)
-        for (by, value), rights in sorted(members.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+        SliceScore(by=by, value=value, n=len(part), accuracy=_rate(part), is_small=len(part) < SMALL)
+        for (by, value), part in sorted(members.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
     )
 
 
-def _rate(rights: list[float]) -> Measured:
-    """Wilson for plain right and wrong; a mean over cases where several samples make shares of them."""
-    if all(right in (0.0, 1.0) for right in rights):
-        return wilson(int(sum(rights)), len(rights))
-    return repeated_mean(rights, cases=range(len(rights))).mean
+def _rate(part: list[CaseScore]) -> Measured:
+    # Only an answer that is ok has a letter.
+    rows = [(one.case, letter == one.gold) for one in part for letter in one.letters]
+    return rate_interval([hit for _, hit in rows], clusters=[case for case, _ in rows])
 
 
 def _with_repeats(
@@ -88,11 +87,10 @@ def _with_repeats(
 
     summary = summarise_repeats({str(case_id): listed for case_id, listed in grouped.items()})
     votes = [majority(listed) == listed[0].gold for listed in grouped.values()]
-    repeats = repeated_mean(hits, cases=clusters)
     return replace(
         scores,
-        accuracy=repeats.mean,
-        repeats=repeats,
+        # Student's interval, which `repeated_mean` gives, leaves 0 to 100 % where cases are few.
+        repeats=replace(repeated_mean(hits, cases=clusters), mean=scores.accuracy),
         consistency=summary.consistency,
         majority=wilson(sum(votes), len(votes)),
     )

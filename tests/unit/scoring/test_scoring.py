@@ -52,6 +52,22 @@ def test_several_samples_are_one_case_each(bench):
     assert scores.majority == wilson(5, 10)
 
 
+@pytest.mark.parametrize("cases", [2, 3, 8])
+def test_accuracy_over_samples_stays_between_0_and_100_percent(bench, cases):
+    made = material(bench, [answer(100 + n, right=n > 0 or s > 0, sample=s) for n in range(cases) for s in range(3)])
+    answers, scored = score_answers(made), score_cases(made)
+    rates = [answers.accuracy, answers.repeats.mean, *(one.accuracy for one in score_slices(made.cases, scored))]
+    estimates = [rate for rate in rates if isinstance(rate, Estimate)]
+    assert answers.accuracy in estimates
+    assert all(0 <= rate.low < rate.value <= rate.high <= 1 for rate in estimates)
+
+
+def test_samples_that_are_all_right_have_an_interval_too(bench):
+    scores = score_answers(material(bench, [answer(100 + n, sample=s) for n in range(10) for s in range(3)]))
+    assert scores.accuracy.value == 1
+    assert scores.accuracy.low == pytest.approx(wilson(10, 10).low, abs=0.07)
+
+
 def test_slices_cover_all_cases_and_mark_small_ones(bench):
     predictions = [answer(100 + n, right=n < 20) for n in range(40)]
     made = material(bench, predictions)

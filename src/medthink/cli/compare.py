@@ -77,9 +77,13 @@ def _show_pair(pair: "PairOfRuns") -> None:
 
     out = console()
     if isinstance(pair.resolution, Resolution):
-        smallest = pair.resolution.difference * 100
-        out.print(f"{pair.a} − {pair.b}: {pair.resolution.n} cases show a difference of {smallest:.1f} points or more "
-                  f"with {pair.resolution.power:.0%} power.")  # fmt: skip
+        seen = (
+            f"{pair.resolution.n} cases show a difference of {pair.resolution.difference * 100:.1f} points or more "
+            f"with {pair.resolution.power:.0%} power."
+        )
+    else:
+        seen = f"no difference could have been shown: {pair.resolution.reason}."
+    out.print(f"{pair.a} − {pair.b}: {seen}")
     out.print(f"  won: {_case_list(pair.won)}\n  lost: {_case_list(pair.lost)}")
     found = [one for one in pair.slices if one.p_holm < 0.05]
     rows = [(one.by, one.value, one.n, points(one.difference), f"{one.p_holm:.3g}") for one in found]

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from medthink.report.entries import Group, answer_pairs
 from medthink.report.figures.accuracy import chance
 from medthink.report.tables import money, rank_range
+from medthink.scoring.compare import resolve
 from medthink.scoring.scores import percent
 from medthink.stats.estimate import Undefined
-from medthink.stats.power import minimum_detectable_difference
 
 _MOST_NAMES = 4
 
@@ -74,19 +76,19 @@ def _told_apart(group: Group) -> str:
 
 
 def _resolution(group: Group) -> str:
-    """What difference these cases can show, at the disagreement that the leader and the others have."""
+    """What difference these cases can show between two runs that disagree as the leader and the others do."""
     if group.ranking is None:
         return ""
-    leader, *others = ([one.right for one in entry.scores.cases] for entry in group.lettered)
-    shares = sorted(sum(a != b for a, b in zip(leader, other, strict=True)) / len(leader) for other in others)
-    typical = shares[len(shares) // 2]
-    if not typical:
-        return ""
-    found = minimum_detectable_difference(n=group.n_cases, discordance=typical)
+    leader, *others = (np.array([one.right for one in entry.scores.cases]) for entry in group.lettered)
+    middle = sorted(others, key=lambda other: float(np.mean((leader - other) ** 2)))[len(others) // 2]
+    found = resolve(leader, middle)
+    cases = count_of(group.n_cases, "case")
     if isinstance(found, Undefined):
-        return f"{count_of(group.n_cases, 'case')} are too few to show any difference between runs like these."
+        return (
+            f"{cases} are too few to show any difference between runs like these." if (leader != middle).any() else ""
+        )
     return (
-        f"With {count_of(group.n_cases, 'case')}, two runs that disagree on {typical * 100:.0f} % of them must differ "
+        f"With {cases}, two runs that disagree on {np.mean(leader != middle) * 100:.0f} % of them must differ "
         f"by about {found.difference * 100:.1f} points to be told apart four times in five."
     )
 

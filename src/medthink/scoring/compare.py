@@ -18,6 +18,8 @@ from medthink.stats.power import Resolution, minimum_detectable_difference
 from medthink.stats.ranks import Ranking, rank_runs
 
 ALPHA = 0.05
+Rights = np.ndarray[tuple[int], np.dtype[np.float64]]
+"""The share of right answers of every case."""
 
 
 class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +52,7 @@ class PairOfRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Several runs on the same cases."""
+    """Several runs on the same cases; `ranking` is None for two, for a single case and for runs of several kinds."""
 
     runs: tuple[str, ...]
     n_cases: int
@@ -70,7 +72,7 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
         n_cases=len(scored[0].cases),
         differing=_differing(scored),
         pairs=tuple(msgspec.structs.replace(pair, p_holm=float(p)) for pair, p in zip(pairs, corrected, strict=True)),
-        ranking=_rank(scored, rng) if len(scored) > 2 else None,
+        ranking=_rank(scored, rng),
     )
 
 
@@ -78,12 +80,13 @@ def refuse_incomparable(scored: Sequence[Scores]) -> None:
     """Raise UsageError, naming the field, when runs are not about the same thing."""
     if len(scored) < 2:
         raise UsageError("a comparison needs two runs", remedy="name another one")
-    first = scored[0]
-    for other in scored[1:]:
-        field = _incomparable_field(first, other)
+    if len({one.origin.name for one in scored}) < len(scored):
+        raise UsageError("a run is given twice", remedy="name every run once")
+    for one, other in combinations(scored, 2):
+        field = _incomparable_field(one, other)
         if field:
             raise UsageError(
-                f"{first.origin.name} and {other.origin.name} cannot be compared: {field} differs",
+                f"{one.origin.name} and {other.origin.name} cannot be compared: {field} differs",
                 remedy="compare runs of the same benchmark, cases and kind",
             )
 
@@ -108,7 +111,6 @@ def _compare(a: Scores, b: Scores, cases: dict[int, Case], rng: np.random.Genera
     ids = [one.case for one in a.cases]
     right_a, right_b = (np.array([one.right for one in scores.cases]) for scores in (a, b))
     comparison = compare_pair(right_a, right_b, rng=rng, clusters=ids)
-    discordance = float(np.mean(right_a != right_b))
     return PairOfRuns(
         a=a.origin.name,
         b=b.origin.name,
@@ -116,17 +118,22 @@ def _compare(a: Scores, b: Scores, cases: dict[int, Case], rng: np.random.Genera
         p_holm=1.0,
         won=tuple(case for case, x, y in zip(ids, right_a, right_b, strict=True) if x > y),
         lost=tuple(case for case, x, y in zip(ids, right_a, right_b, strict=True) if x < y),
-        resolution=minimum_detectable_difference(n=len(ids), discordance=discordance)
-        if discordance
-        else Undefined(reason="the runs agree on every case", n=len(ids)),
+        resolution=resolve(right_a, right_b),
         slices=_compare_slices(ids, right_a - right_b, cases, rng),
     )
 
 
+def resolve(right_a: Rights, right_b: Rights) -> Resolution | Undefined:
+    """What difference these cases can show between two runs that disagree as much as these; shares over samples too."""
+    gaps = np.abs(np.asarray(right_a) - np.asarray(right_b))
+    if not gaps.any():
+        return Undefined(reason="the runs agree on every case", n=len(gaps))
+    return minimum_detectable_difference(n=len(gaps), discordance=float(np.mean(gaps**2)), largest=float(np.mean(gaps)))
+
+
 def _compare_slices(
-    ids: list[int], differences: "np.ndarray[tuple[int], np.dtype[np.float64]]", cases: dict[int, Case],
-    rng: np.random.Generator,
-) -> tuple[SliceDifference, ...]:  # fmt: skip
+    ids: list[int], differences: Rights, cases: dict[int, Case], rng: np.random.Generator
+) -> tuple[SliceDifference, ...]:
     """Every slice that is large enough, its p-value corrected over all of them."""
     members: dict[tuple[str, str], list[int]] = {}
     for row, case_id in enumerate(ids):
@@ -154,9 +161,19 @@ def _compare_slices(
     return tuple(msgspec.structs.replace(one, p_holm=float(p)) for one, p in zip(found, corrected, strict=True))
 
 
-def _rank(scored: Sequence[Scores], rng: np.random.Generator) -> Ranking:
+def _rank(scored: Sequence[Scores], rng: np.random.Generator) -> Ranking | None:
+    # Blind and cued runs may be paired to see what cues are worth, but have no place on one list.
+    if len(scored) < 3 or len(scored[0].cases) < 2 or len({one.origin.kind for one in scored}) > 1:
+        return None
     matrix = [[one.right for one in scores.cases] for scores in scored]
-    return rank_runs(matrix, cases=[one.case for one in scored[0].cases], rng=rng)
+    ranking = rank_runs(matrix, cases=[one.case for one in scored[0].cases], rng=rng)
+    # The accuracy as it is scored, so that one run has one interval wherever it is shown.
+    runs = (
+        msgspec.structs.replace(place, mean=answers.accuracy)
+        for place in ranking.runs
+        if (answers := scored[place.run].answers) is not None
+    )
+    return msgspec.structs.replace(ranking, runs=tuple(runs))
 
 
 def _differing(scored: Sequence[Scores]) -> dict[str, tuple[str, ...]]:

@@ -44,22 +44,23 @@ def needed_cases(*, difference: float, discordance: float, power: float = 0.8, a
 
 def _cases(size: float, discordance: float, power: float, alpha: float) -> float:
     null = normal_quantile(1 - alpha) * discordance**0.5
-    alternative = NormalDist().inv_cdf(power) * (discordance - size**2) ** 0.5
+    alternative = NormalDist().inv_cdf(power) * max(0.0, discordance - size**2) ** 0.5
     return float((null + alternative) ** 2 / size**2)
 
 
 def minimum_detectable_difference(
-    *, n: int, discordance: float, power: float = 0.8, alpha: float = 0.05
+    *, n: int, discordance: float, largest: float | None = None, power: float = 0.8, alpha: float = 0.05
 ) -> Resolution | Undefined:
     """The smallest difference of two rates that `n` paired cases find with the given power.
 
-    The inverse of `needed_cases` in δ. Undefined when even the largest difference that the discordance
-    allows (all discordant cases on one side) would be missed too often.
+    The inverse of `needed_cases` in δ. Undefined when even the `largest` difference that the discordance
+    allows (all discordant cases on one side) would be missed too often. With shares over samples in place of
+    right and wrong, give the mean squared difference as discordance and the mean absolute one as `largest`.
     """
     _check(discordance, power, alpha)
-    if n < 1 or _cases(discordance, discordance, power, alpha) > n:
+    low, high = 0.0, discordance if largest is None else largest
+    if n < 1 or _cases(high, discordance, power, alpha) > n:
         return Undefined(reason="too few cases for any difference at this discordance", n=n)
-    low, high = 0.0, discordance
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (low, middle) if _cases(middle, discordance, power, alpha) <= n else (middle, high)

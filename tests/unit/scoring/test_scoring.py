@@ -10,7 +10,6 @@ from medthink.cli.door import enter
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
-from medthink.scoring.compare import compare_runs
 from medthink.scoring.material import Material, load_run, load_submission
 from medthink.scoring.pairs import finding_pairs
 from medthink.scoring.radcliq import RadCliQOptions
@@ -201,39 +200,6 @@ def test_a_bad_submission_is_refused_with_file_and_line(bench, tmp_path, line, p
     with pytest.raises(DataError, match=problem) as caught:
         load_submission(path, bench, "test")
     assert "p.jsonl:2" in str(caught.value)
-
-
-def test_a_comparison_is_paired_and_antisymmetric(make_run, bench):
-    runs = [score_run(make_run(name, model=f"baseline/{name}")) for name in ("random", "longest")]
-    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
-    one, two = (compare_runs(pair, cases).pairs[0] for pair in (runs, runs[::-1]))
-    assert one.won == two.lost
-    assert one.comparison.difference.value == pytest.approx(-two.comparison.difference.value)
-    assert one.comparison.mcnemar.p_value == two.comparison.mcnemar.p_value
-    right = {scores.origin.name: {c.case for c in scores.cases if c.right} for scores in runs}
-    assert set(one.won) == right[one.a] - right[one.b]
-
-
-def test_runs_that_differ_in_kind_or_cases_are_refused(make_run, bench, some_cases):
-    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
-    blind = score_run(make_run("blind"))
-    fewer = score_run(make_run("fewer", selection=some_cases))
-    cued = score_run(make_run("cued", model="baseline/longest", condition=Condition(summary="expert")))
-    own_cued = score_run(make_run("own", condition=Condition(summary="expert")))
-    with pytest.raises(UsageError, match="selection of cases"):
-        compare_runs([blind, fewer], cases)
-    with pytest.raises(UsageError, match="kind of condition"):
-        compare_runs([blind, cued], cases)
-    assert compare_runs([blind, own_cued], cases).differing["kind"] == ("blind", "expert-cued")
-
-
-def test_what_differs_is_in_the_open(make_run, bench):
-    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
-    runs = [score_run(make_run(f"r{k}", condition=Condition(option_order=k))) for k in (1, 2, 3)]
-    comparison = compare_runs(runs, cases)
-    assert comparison.differing == {"option_order": ("1", "2", "3")}
-    assert len(comparison.pairs) == 3
-    assert len(comparison.ranking.runs) == 3
 
 
 def test_numbers_are_written_with_their_interval_or_not_at_all():

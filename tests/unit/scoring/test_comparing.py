@@ -1,0 +1,100 @@
+"""Runs are compared pair by pair on the same cases, or refused."""
+
+import numpy as np
+import pytest
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cli.door import enter
+from medthink.core.errors import UsageError
+from medthink.runs.manifest import Selection
+from medthink.scoring.compare import compare_runs, resolve
+from medthink.scoring.score import score_run
+from medthink.stats.estimate import Undefined
+from medthink.workflow.condition import Condition
+
+
+def test_a_comparison_is_paired_and_antisymmetric(make_run, bench):
+    runs = [score_run(make_run(name, model=f"baseline/{name}")) for name in ("random", "longest")]
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    one, two = (compare_runs(pair, cases).pairs[0] for pair in (runs, runs[::-1]))
+    assert one.won == two.lost
+    assert one.comparison.difference.value == pytest.approx(-two.comparison.difference.value)
+    assert one.comparison.mcnemar.p_value == two.comparison.mcnemar.p_value
+    right = {scores.origin.name: {c.case for c in scores.cases if c.right} for scores in runs}
+    assert set(one.won) == right[one.a] - right[one.b]
+
+
+def test_runs_that_differ_in_kind_or_cases_are_refused(make_run, bench, some_cases):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    blind = score_run(make_run("blind"))
+    fewer = score_run(make_run("fewer", selection=some_cases))
+    cued = score_run(make_run("cued", model="baseline/longest", condition=Condition(summary="expert")))
+    own_cued = score_run(make_run("own", condition=Condition(summary="expert")))
+    with pytest.raises(UsageError, match="selection of cases"):
+        compare_runs([blind, fewer], cases)
+    with pytest.raises(UsageError, match="kind of condition"):
+        compare_runs([blind, cued], cases)
+    assert compare_runs([blind, own_cued], cases).differing["kind"] == ("blind", "expert-cued")
+
+
+def test_every_pair_of_a_comparison_must_be_comparable(make_run, bench):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    blind, other = (score_run(make_run(name, model=f"baseline/{name}")) for name in ("random", "longest"))
+    cued = score_run(make_run("cued", model="baseline/random", condition=Condition(summary="expert")))
+    with pytest.raises(UsageError, match="kind of condition"):
+        compare_runs([blind, cued, other], cases)
+    with pytest.raises(UsageError, match="given twice"):
+        compare_runs([blind, other, blind], cases)
+
+
+def test_blind_and_cued_runs_of_one_model_are_paired_but_not_ranked(make_run, bench):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    blind = [score_run(make_run(f"blind{k}", condition=Condition(option_order=k))) for k in (1, 2)]
+    cued = score_run(make_run("cued", condition=Condition(summary="expert")))
+    comparison = compare_runs([*blind, cued], cases)
+    assert (len(comparison.pairs), comparison.ranking) == (3, None)
+
+
+def test_three_runs_on_one_case_are_compared_without_ranks(make_run, bench):
+    chosen = Selection(split="test", limit=1)
+    runs = [score_run(make_run(f"r{k}", selection=chosen, condition=Condition(option_order=k))) for k in (1, 2, 3)]
+    assert compare_runs(runs, {case.id: case for case in Benchmark.open(bench)["test"]}).ranking is None
+
+
+def test_a_ranked_run_has_the_interval_of_its_score(make_run, bench):
+    runs = [score_run(make_run(f"r{k}", condition=Condition(option_order=k))) for k in (1, 2, 3)]
+    comparison = compare_runs(runs, {case.id: case for case in Benchmark.open(bench)["test"]})
+    assert [one.mean for one in comparison.ranking.runs] == [
+        runs[one.run].answers.accuracy for one in comparison.ranking.runs
+    ]
+
+
+def test_what_can_be_seen_grows_with_the_samples_of_a_case():
+    rng = np.random.default_rng(5)
+    chances = rng.random(2000)
+    found = {
+        samples: resolve(*(rng.binomial(samples, chances) / samples for _ in "ab")).difference for samples in (1, 16)
+    }
+    # Two runs of one skill differ from case to case by the chance of their samples alone.
+    assert found[16] == pytest.approx(found[1] / 4, rel=0.1)
+    assert isinstance(resolve([1.0, 0.5], [1.0, 0.5]), Undefined)
+
+
+def test_what_differs_is_in_the_open(make_run, bench):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    runs = [score_run(make_run(f"r{k}", condition=Condition(option_order=k))) for k in (1, 2, 3)]
+    comparison = compare_runs(runs, cases)
+    assert comparison.differing == {"option_order": ("1", "2", "3")}
+    assert len(comparison.pairs) == 3
+    assert len(comparison.ranking.runs) == 3
+
+
+def test_the_command_names_every_pair_and_says_what_could_be_seen(make_run, capsys):
+    chosen = Selection(split="test", limit=3)
+    conditions = [Condition(), Condition(seed=1), Condition(option_order=1)]
+    runs = [make_run(f"r{k}", selection=chosen, condition=one) for k, one in enumerate(conditions)]
+    assert enter(["compare", *map(str, runs)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for pair in ("r0 − r1", "r0 − r2", "r1 − r2"):
+        assert f"{pair}:" in shown
+    assert "too few cases for any difference" in shown

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from medthink.report.markup import one_line
+from medthink.report.markup import clean, one_line
 from medthink.runs.manifest import Manifest
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition
@@ -61,9 +61,9 @@ def run_labels(manifests: Sequence[Manifest], names: Sequence[str]) -> list[str]
         same = [other for other in manifests if other.model == manifest.model]
         labels.append(one_line(" · ".join([models[manifest.model], *_distinctions(manifest, same)]), _LONGEST))
     counts = Counter(labels)
+    # Tables find a run by its label: what tells two apart is never cut off.
     return [
-        label if counts[label] == 1 else one_line(f"{label} ({name})", _LONGEST + 30)
-        for label, name in zip(labels, names, strict=True)
+        label if counts[label] == 1 else f"{label} ({clean(name)})" for label, name in zip(labels, names, strict=True)
     ]
 
 

@@ -59,18 +59,18 @@ def _told_apart(group: Group) -> str:
     ranked = list(group.ranked())
     if not ranked:
         return ""
-    leaders = [entry.label for entry, place in ranked if place.group == 1]
-    groups = max(place.group for _, place in ranked)
     best = ranked[0][1]
+    if best.worst == 1:
+        return "It stands alone: every other run is worse beyond chance (rank 1)."
+    groups = max(place.group for _, place in ranked)
     if groups == 1:
         return (
             f"These cases do not tell the {len(ranked)} runs apart: all are in one tie group, and no rank is certain."
         )
-    if len(leaders) == 1:
-        return f"It stands alone: every other run is worse beyond chance (rank {rank_range(best.rank, best.worst)})."
-    tied = name_some(leaders[1:])
+    tied = [entry.label for entry, place in ranked[1:] if place.group == 1]
+    whom = f"It cannot be told from {name_some(tied)}; its" if tied else "Its"
     return (
-        f"It cannot be told from {tied}; its rank lies within {rank_range(best.rank, best.worst)} of {len(ranked)}. "
+        f"{whom} rank lies within {rank_range(best.rank, best.worst)} of {len(ranked)}. "
         f"The {len(ranked)} runs fall into {groups} tie groups."
     )
 

@@ -1,8 +1,9 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from medthink.report.labels import model_family, model_size, run_names, short_models
+from medthink.report.labels import model_family, model_size, run_labels, run_names, short_models
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,9 @@ def test_labels_say_what_differs(blind):
         "discussion": "deep · discussion",
         "thrice": "dice",
     }
+
+
+def test_labels_tell_runs_apart_however_long_their_names_are(blind):
+    manifest = replace(blind.entries[0].manifest, model="server/" + "long-" * 12)
+    names = [f"a-folder-whose-name-only-ends-in-what-tells-it-apart-{k}" for k in (1, 2)]
+    assert len(set(run_labels([manifest, manifest], names))) == 2

@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from medthink.report.words import count_of, name_some, summarise_group
 
 
@@ -23,6 +25,18 @@ def test_ties_are_said(blind):
     groups = {place.group for _, place in blind.ranked()}
     sentence = summarise_group(blind)[2]
     assert ("one tie group" in sentence) == (len(groups) == 1)
+
+
+def test_a_leader_stands_alone_only_when_its_rank_is_certain(blind):
+    # The second is told from the first and opens a tie group; the third, who varies more, is not told from the first.
+    def ranked(worst: int) -> str:
+        places = [replace(place, group=min(k + 1, 2)) for k, place in enumerate(blind.ranking.runs)]
+        runs = (replace(places[0], worst=worst), *places[1:])
+        return summarise_group(blind._replace(ranking=replace(blind.ranking, runs=runs)))[2]
+
+    assert "stands alone" in ranked(1)
+    assert "stands alone" not in ranked(2)
+    assert "Its rank lies within 1–2 of 7" in ranked(2)
 
 
 def test_a_single_run_is_not_compared(groups):

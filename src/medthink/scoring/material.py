@@ -1,5 +1,6 @@
 """What is scored: predictions, from a run or a submission, beside the cases they are about."""
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,8 +66,11 @@ def load_submission(path: Path, data: Path, split: str) -> Material:
             )
         found[prediction.case] = prediction
     missing = (
-        Prediction(case=case_id, split=split, sample=0, state="failed", detail="no line for this case")
-        for case_id in cases.keys() - found.keys()
+        Prediction(
+            case=number, split=split, sample=0, state="failed", detail="no line for this case", slots=_slots(case)
+        )
+        for number, case in cases.items()
+        if number not in found
     )
     predictions = sorted([*found.values(), *missing], key=lambda one: one.case)
     return Material(str(path), None, benchmark.text_fingerprint(), cases, predictions)
@@ -100,16 +104,25 @@ def _read_submitted(line: Line, path: Path, cases: dict[int, Case]) -> Predictio
         prediction=letter if is_letter else None,
         prediction_rationale=_text_or_none(row.get("prediction_rationale")),
         prediction_twi=_read_steps(row.get("prediction_twi"), path, line.number),
-        slots=tuple(image.slot for image in case.question.images),
+        slots=_slots(case),
     )
 
 
+def _slots(case: Case) -> tuple[int, ...]:
+    return tuple(image.slot for image in case.question.images)
+
+
 def _case_number(row: dict[str, Any], path: Path, number: int) -> int:
-    value = row.get("case", row.get("title"))
-    digits = "".join(letter for letter in str(value) if letter.isdecimal())
-    if not digits:
-        raise DataError("no case number", file=path, row=number, field="title", remedy='keep "title" as in the data')
-    return int(digits)
+    """The one number that a line names its case by; of two numbers ("12.0", "12 (2)") none is guessed at."""
+    field = "case" if "case" in row else "title"
+    value = row.get(field)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    # Longer ones are no case's number, and the longest no number that Python reads.
+    found = re.findall(r"\d{1,18}", value, re.ASCII) if isinstance(value, str) else []
+    if len(found) != 1:
+        raise DataError("no case number", file=path, row=number, field=field, remedy='keep "title" as in the data')
+    return int(found[0])
 
 
 def _read_steps(value: Any, path: Path, number: int) -> TwiSteps | None:

@@ -184,12 +184,27 @@ def test_a_submission_that_lacks_cases_counts_them_as_failed(bench, tmp_path):
     assert answers.accuracy.value == 0.75
 
 
+def test_the_findings_of_cases_that_a_submission_lacks_are_missing_too(bench, tmp_path):
+    steps = {"step1_per_image_findings": ["x"], "step2_integrated_summary": "x", "step3_differential_reasoning": "x"}
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps({"case": 100, "prediction": "A", "prediction_twi": steps}) + "\n")
+    images = sum(len(case.question.images) for case in Benchmark.open(bench)["test"])
+    findings, summary = score(load_submission(path, bench, "test")).steps
+    assert findings.states == {"missing": images - 1, "ok": 1}
+    assert summary.states == {"missing": 39, "ok": 1}
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
         ('{"title": "Case number 100", "prediction": "A"}', "stands twice"),
         ('{"title": "Case number 999", "prediction": "A"}', "no such case"),
         ('{"prediction": "A"}', "no case number"),
+        ('{"case": 10.1, "prediction": "A"}', "no case number"),
+        ('{"case": null, "title": "Case number 101", "prediction": "A"}', "no case number"),
+        ('{"title": "Case number 10 (1)", "prediction": "A"}', "no case number"),
+        ('{"title": "Case number ' + "9" * 5000 + '", "prediction": "A"}', "no case number"),
+        ('{"case": -101, "prediction": "A"}', "no such case"),
         ('[1]', "must be an object"),
         ('{"title": "Case number 101", "prediction": "A", "prediction_twi": "x"}', "not the three steps"),
     ],

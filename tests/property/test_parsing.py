@@ -42,12 +42,13 @@ MANNERS = (
     '{{"answer": "{x}"}}', "Die Antwort ist {x}.", "La respuesta correcta es la {x}.", "答案是{x}。",
     "正解は{x}です。", "The most likely diagnosis is {name}.", "{name}", "<think>hm</think>Answer: {x}",
     '{{"explanation": "because", "answer": "{x}"}}', "Therefore, {x}.", "No cavity.\n\n{x}. {name}",
+    "Definitely {x}.", "{x} it is", "Final: {x}",
 )  # fmt: skip
 HEDGES = (
     "Answer: {x} or {y}", "Answer: {x}/{y}", "Answer: {x}. Answer: {y}.", "The answer is either {x} or {y}.",
     "Answer: {x} and {y}", "Final answer: {x}\nFinal answer: {y}", "\\boxed{{{x}}} \\boxed{{{y}}}",
     '{{"answer": "{x}"}} {{"answer": "{y}"}}', "{x}. {other}", "The answer is {x}. Wait, it is {y}.",
-    "Antwort: {x} oder {y}", "答案：{x}或{y}",
+    "Antwort: {x} oder {y}", "答案：{x}或{y}", "Definitely {x} or {y}.", "It is {x}.\nIt is {y}.", "{x}: {y}",
 )  # fmt: skip
 
 

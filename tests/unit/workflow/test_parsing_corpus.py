@@ -78,3 +78,9 @@ def test_the_corpus_is_broad_enough() -> None:
     assert counts[None] >= 60
     assert all(counts[letter] >= 12 for letter in "ABCDE")
     assert sum(not row["reply"].isascii() for row in CORPUS) >= 30
+
+
+def test_an_option_that_begins_like_a_statement_of_another_is_read_as_itself() -> None:
+    options = {"A": "Reactive node", "B": "Likely reactive node"}
+    assert parse_answer(Reply(text="Likely reactive node."), options).letter == "B"
+    assert parse_answer(Reply(text="Probably reactive node."), options).letter == "A"

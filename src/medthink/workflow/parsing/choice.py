@@ -13,6 +13,7 @@ from medthink.workflow.parsing import phrases
 from medthink.workflow.parsing.claims import Options, make_plain, read_claim
 from medthink.workflow.parsing.objects import find_object, read_object, unfence
 from medthink.workflow.parsing.open_answers import parse_open
+from medthink.workflow.parsing.short import read_short
 
 _FIELD = re.compile(
     r"[\"'](?:final[_ ]?)?(?:answer|choice|prediction|option|letter)(?:[_ ]?(?:letter|option|choice))?[\"']"
@@ -166,11 +167,11 @@ def _lines(plain: str, known: Options) -> Iterator[Claim]:
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     if not lines or len(listed) > 1:
         return
-    first = read_claim(lines[0], known, is_line=True)
+    first = read_short(lines[0], known) or read_claim(lines[0], known, is_line=True)
     if first:
         yield Claim(first, 0)
-    last = read_claim(lines[-1], known, is_line=True)
-    if last and len(lines[-1]) <= known.longest + 12:
+    last = read_claim(lines[-1], known, is_line=True) if len(lines[-1]) <= known.longest + 12 else None
+    if last := read_short(lines[-1], known) or last:
         yield Claim(last, len(plain))
 
 

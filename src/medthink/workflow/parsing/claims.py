@@ -23,20 +23,24 @@ _FILLING = re.compile(
     r"|(?:a |the |la |die |l')?(?:option|choice|letter|answer|diagnosis|antwort|buchstabe|lettre|réponse"
     r"|opción|letra|respuesta|opzione|lettera|risposta|opção|alternativa|resposta|optie|вариант)(?![a-zà-ÿ])"
     r"|(?:is|the|an|most|likely|probable|probably|best|correct|final|either|between|clearly|definitely|indeed|therefore"
-    r"|die|der|das|le|la|el|il|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기){0,14}",
+    r"|die|der|das|le|la|el|il|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기"
+    # "not B but C": what is denied goes first.
+    r"|(?:not|nicht|no|pas|不是)\s{0,2}[\"'(]?[A-Z][\"')]?,?"
+    r"\s{0,2}(?:but(?: rather)?|sondern|sino|mais|而是)(?=\W|[A-Z])){0,14}",
     re.IGNORECASE,
 )
 _LINE_FILLING = re.compile(
-    r"[\s\"'(\[{$<>_#-]{0,8}(?:\\(?:text|textbf|mathrm|mathbf)\{)?(?:(?:option|choice)\s{1,2}[\"'(\[]?)?", re.IGNORECASE
+    r"[\s\"'(\[{$<>_#=-]{0,8}(?:\\(?:text|textbf|mathrm|mathbf)\{)?(?:(?:option|choice)\s{1,2}[\"'(\[]?)?",
+    re.IGNORECASE,
 )
 _LETTER = re.compile(r"([A-Za-z])(?![A-Za-zÀ-ɏ0-9])")
 _FURTHER = re.compile(
-    r"[\s\"')\].(]{0,4}(?:[,;/&+>|、]|(?<=[\s(])(?:or|and|oder|und|ou|et|o|y|e|of|en|lub|или)\s|或|和|及|または|か)\s{0,2}"
-    r"(?:possibly |maybe |perhaps |also |option |choice |and |or ){0,2}[\"'(\[]{0,2}([A-Za-z])(?![A-Za-zÀ-ɏ0-9])",
+    r"[\s\"')\].(]{0,4}(?:[,:;/&+>|、]|(?<=[\s(])(?:or|and|oder|und|ou|et|o|y|e|of|en|lub|или)\s|或|和|及|または|か)\s{0,2}"
+    r"(?:possibly |maybe |perhaps |then |also |option |choice |and |or ){0,2}[\"'(\[]{0,2}([A-Za-z])(?![A-Za-zÀ-ɏ0-9])",
     re.IGNORECASE,
 )
 _FURTHER_TEXT = re.compile(
-    r"[\s,;/()]{0,4}(?:[,;/]|(?<![a-z])(?:or|and|vs\.?|versus|oder|und|ou|et|o|y|e|或|和))\s{0,2}"
+    r"[\s,;/()]{0,4}(?:[,;/>]|(?<![a-z])(?:or|and|vs\.?|versus|oder|und|ou|et|o|y|e|或|和))\s{0,2}"
 )
 _BRACKETED = re.compile(r"[^()\n]{1,200}\((?:option |choice )?([A-Z])\)", re.IGNORECASE)
 _SPACED_END = re.compile(r"\s{1,3}(?:[(\[/&+>|=-]|$)|\s*\n")
@@ -78,6 +82,11 @@ class Options(msgspec.Struct, frozen=True):
     def window(self, plain: str, place: int) -> str:
         """As much of the text from `place` on as a claim can take up."""
         return plain[place : place + self.longest + 120]
+
+    def spelled(self, text: str) -> frozenset[str]:
+        """The options whose text is this one."""
+        flat = _flatten(text).strip(" .\"'()")
+        return frozenset(letter for letter, known in self.texts if known.strip(" .\"'()") == flat)
 
     def named_by(self, text: str) -> frozenset[str]:
         """The options whose text stands at the start, and ends there: the longest, or all that read the same."""

@@ -11,23 +11,25 @@ def _any(*words: str) -> str:
 ANSWER_NOUN = _any(
     "answers?", "antwort", "lösung", "réponse", "respuesta", "risposta", "resposta", "antwoord", "odpowiedź", "ответ",
     "cevap", "yanıt", "svar(?:et)?", "答案", "答え", "正解", "解答", "回答", "정답", "답변?",
-    "الإجابة", "الجواب", "उत्तर",
+    "الإجابة", "الجواب", "उत्तर", "đáp án", "jawaban", "odpověď", "απάντηση", "תשובה",
 )  # fmt: skip
 # Nouns that announce one only with a link ("the diagnosis is …", "Option: …").
 OTHER_NOUN = _any(
-    "choice", "option", "diagnosis", "selection", "selected", "letter",
+    "final", "choice", "option", "diagnosis", "selection", "selected", "letter",
     "response", "diagnose", "auswahl", "wahl", "diagnostic", "choix",
     "opción",
     "diagnóstico", "elección", "opzione", "diagnosi", "scelta", "alternativa", "opção", "escolha", "诊断", "診断",
+    "正确的?选项", "正確的?選項",
 )  # fmt: skip
 _AFTER = _any(
     "finale?", "correct[ea]?", "corretta", "correcta", "correta", "exacte", "esatta", "certa", "giusta", "définitive",
     "definitiva", "le plus probable", "más probable", "più probabile", "mais provável", "retenue?", "letter", "choice",
-    "option", "końcowa", "prawidłowa", "الصحيحة", "النهائية", "(?:for|in) this (?:case|patient)", "here",
+    "option", "końcowa", "prawidłowa", "الصحيحة", "الصحيح", "النهائية", "đúng", "yang benar",
+    "(?:for|in) this (?:case|patient)", "here",
     "(?:among|of|from) the (?:given |listed |five )?(?:options|choices)", "that (?:best fits|fits best|fits)",
 )  # fmt: skip
 _LINK = _any(
-    ":", "=", "->", "→", "-", "是", "为", "為", "应为", "应是", "选", "は", "은", "는", "هي", "هو", "है",
+    ":", "=", "->", "→", "-", "是", "为", "為", "应为", "应是", "选", "は", "은", "는", "هي", "هو", "है", "là", "adalah",
     r"(?:is|was|would be|should be|must be|has to be|ist|wäre|lautet|est|serait|es|sería|è|e'|sarebbe|é|seria|är|er)"
     r"(?![a-zà-ÿ])", "(?<=odpowiedź )to ", "(?<=końcowa )to ",
 )  # fmt: skip
@@ -42,7 +44,7 @@ CHOSEN = re.compile(
     r"(?<![a-zà-ÿ])(?:"
     r"(?:i|we)(?:'d|'ll| would| will| am going to| therefore| thus| must)?\s(?:choose|select|pick|go with|opt for"
     r"|answer|vote for)"
-    r"|i(?: would)? (?:think|believe|say)(?: that)?(?: it is| it's| this is| it would be)?|going with"
+    r"|i(?:'d| would)? (?:think|believe|say)(?: that)?(?: it is| it's| this is| it would be)?|going with"
     r"|(?:i'm|i am) (?:choosing|selecting|picking)|my (?:pick|vote|guess) is"
     r"|most (?:likely|probable):"
     r"|ich (?:wähle|nehme|entscheide mich für)|richtig ist|korrekt ist|zutreffend ist|je (?:choisis|retiens|opte pour)"
@@ -66,9 +68,12 @@ _PRAISE = (
     r"(?:is|would be|remains|seems|appears|ist|est|es|è|é)\s{1,2}"
     r"(?:clearly |therefore |thus |hence |by far |also |die |la |le |a |o |the )?"
     r"(?:single )?(?:correct|right|best|most likely|most probable|most consistent|most plausible|most appropriate"
-    r"|answer|richtig|korrekt|wahrscheinlichste|correcte|bonne|plus probable|correcta|más probable|corretta"
+    r"|answer|my (?:final )?(?:answer|choice|pick)"
+    r"|richtig|korrekt|wahrscheinlichste|correcte|bonne|plus probable|correcta|más probable|corretta"
     r"|più probabile|correta|mais provável)"
     r"|best (?:fits|explains|matches|accounts)|fits best|(?:fits|explains|matches) [^.\n]{0,40}\bbest\b)"
+    # What holds under a condition only is not said of this patient.
+    r"(?![^.!?\n]{0,20}(?<![a-z])(?:if|unless|provided|wenn|falls)(?![a-z]))"
 )
 # "(C) is correct", "Option B fits best": the letter stands before the words. Only a letter on its own starts a match.
 PRAISED = re.compile(rf"(?<![A-Za-z0-9])([A-Za-z])[\"')\].]{{0,2}}{_PRAISE}", re.IGNORECASE)

@@ -7,8 +7,11 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, progress, short_names, table
+from medthink.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from medthink.cases.benchmark import Benchmark
+    from medthink.scoring.scores import Scores
     from medthink.validity.audit import Audit
     from medthink.validity.probe import Probe
 
@@ -33,12 +36,13 @@ def probe(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None
     from medthink.validity.probe import probe_benchmark
 
     benchmark = Benchmark.open(data)
+    scored = _score(runs, data, split)
     with progress() as bar:
         task = bar.add_task("probing", total=6)
         found = probe_benchmark(
             benchmark, split, advance=lambda name: bar.update(task, advance=1, description=f"probing: {name}")
         )
-        audits = _audit(benchmark, split, runs, data)
+        audits = _audit(benchmark, split, scored)
     if as_json:
         print_json({"probe": to_builtins(found), "audits": to_builtins(audits)})
     else:
@@ -49,16 +53,26 @@ def probe(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None
         raise click.exceptions.Exit(1)
 
 
-def _audit(benchmark: object, split: str, runs: tuple[Path, ...], data: Path) -> "list[Audit]":
-    from medthink.cases.benchmark import Benchmark
+def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
+    """The runs' scores; a guesser has nothing to say of another split's cases, so runs on one are refused."""
     from medthink.scoring.score import score_run
+
+    scored = [score_run(run, data) for run in runs]
+    for one in scored:
+        if one.origin.split != split:
+            raise UsageError(
+                f"{one.origin.name} is about the {one.origin.split} split, the audit about {split}",
+                remedy=f"audit it with --split {one.origin.split}",
+            )
+    return scored
+
+
+def _audit(benchmark: "Benchmark", split: str, scored: "list[Scores]") -> "list[Audit]":
     from medthink.validity.audit import audit_run
     from medthink.validity.guesses import gather, guess_by_inputs, guess_longest
 
-    if not runs:
+    if not scored:
         return []
-    assert isinstance(benchmark, Benchmark)
-    scored = [score_run(run, data) for run in runs]
     material = gather(benchmark, split)
     guesses = [
         guess_longest(material.cases),
@@ -105,7 +119,10 @@ def _show_audit(audit: "Audit") -> None:
     out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
     out.print(f"Diagnostic gain: {points(audit.diagnostic_gain)}, over the strongest rival ({audit.strongest_rival}).")
     for one in audit.consistency:
-        out.print(f"With {one.what}: same answer {percent(one.same_answer)}, accuracy {points(one.difference)} lower.")
+        out.print(
+            f"Against {one.what.replace('_', ' ')}: same answer {percent(one.same_answer)}, "
+            f"accuracy {points(one.difference)} here."
+        )
     if audit.place_bias is not None:
         letters = ", ".join(f"{letter} {count}" for letter, count in audit.place_bias.chosen.items())
         out.print(f"Letters chosen as shown: {letters} (even spread: p = {audit.place_bias.p_value:.3g}).")

@@ -3,6 +3,7 @@
 The definitions, with their assumptions, are on one page: docs/validity.md.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 import numpy as np
 
 from medthink.core.digest import seed_from
-from medthink.scoring.scores import Scores
+from medthink.scoring.scores import AnswerScores, Scores
 from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import wilson
@@ -82,7 +83,7 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
         diagnostic_gain=strongest.gain,
         rivals=tuple(rivals),
         consistency=tuple(_consistency(scores, other, rng) for other in own if _changed_form(scores, other)),
-        place_bias=_place_bias(scores.answers.chosen),
+        place_bias=_place_bias(scores.answers),
     )
 
 
@@ -161,10 +162,12 @@ def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Con
     )
 
 
-def _place_bias(chosen: dict[str, int]) -> PlaceBias | None:
-    from scipy.stats import chisquare
-
-    counts = [chosen.get(letter, 0) for letter in "ABCDE"]
-    if sum(counts) < 25:  # fewer than five expected a letter: the test does not hold
+def _place_bias(answers: AnswerScores) -> PlaceBias | None:
+    """A χ² test; the samples of a case, which may all be alike, count as one answer together."""
+    counts = [answers.chosen.get(letter, 0) * answers.n_cases / answers.n_predictions for letter in "ABCDE"]
+    expected = sum(counts) / len(counts)
+    if expected < 5:  # the test does not hold
         return None
-    return PlaceBias(chosen=chosen, p_value=float(chisquare(counts).pvalue))
+    statistic = sum((count - expected) ** 2 for count in counts) / expected
+    # The upper tail of χ² with four degrees of freedom.
+    return PlaceBias(chosen=answers.chosen, p_value=math.exp(-statistic / 2) * (1 + statistic / 2))

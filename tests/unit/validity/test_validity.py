@@ -5,10 +5,13 @@ import sys
 
 import msgspec
 import pytest
+from scipy.stats import chisquare
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.synth.writer import write_benchmark
+from medthink.cli.door import enter
 from medthink.core.errors import UsageError
+from medthink.runs.manifest import Selection
 from medthink.runs.session import Order, carry_out
 from medthink.scoring.score import score_run
 from medthink.validity.audit import audit_run
@@ -112,6 +115,30 @@ def test_a_reader_that_always_says_the_same_letter_shows_a_bias_of_place(clean, 
     audit = audit_run(scores, [guess_longest(list(Benchmark.open(clean)["test"]))], [])
     assert audit.place_bias.p_value < 1e-6
     assert len(audit.place_bias.chosen) == 1
+
+
+def test_the_samples_of_a_case_are_one_witness_of_a_bias_of_place(clean, tmp_path):
+    scores = run(clean, tmp_path / "run")
+    chosen = {"A": 14, "B": 4, "C": 8, "D": 7, "E": 7}
+    made = [
+        msgspec.structs.replace(
+            scores,
+            answers=msgspec.structs.replace(
+                scores.answers, chosen={letter: k * count for letter, count in chosen.items()}, n_predictions=40 * k
+            ),
+        )
+        for k in (1, 5)
+    ]
+    guesses = [guess_longest(list(Benchmark.open(clean)["test"]))]
+    once, often = (audit_run(one, guesses, []).place_bias.p_value for one in made)
+    assert once == pytest.approx(chisquare(list(chosen.values())).pvalue)
+    assert often == pytest.approx(once)
+
+
+def test_a_run_on_another_split_is_not_set_against_guesses_about_this_one(clean, tmp_path, capsys):
+    run(clean, tmp_path / "run", selection=Selection(split="train"))
+    assert enter(["probe", str(clean), str(tmp_path / "run")]) == 2
+    assert "is about the train split" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("kind", "code"), [("clean", 0), ("leaky", 1)])

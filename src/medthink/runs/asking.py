@@ -48,18 +48,32 @@ class Desk(Generic[Asked]):
         self._budget = budget
         self._places = places or asyncio.Semaphore(answerer.concurrency)
         self._stopped_by: ModelError | None = None
+        self._under_way: dict[str, asyncio.Event] = {}
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
         content = canonical_json(request.content())
         asked = digest_bytes(content)
-        key = digest_value([self.answerer.spec, case_id, asked])
-        if (found := self._ledger.finished(key)) is not None:
+        call = Call(digest_value([self.answerer.spec, case_id, asked]), asked, case_id, prompt.kind, content)
+        # A case may show an image twice: the same thing asked twice at once is one call.
+        while (other := self._under_way.get(call.key)) is not None:
+            await other.wait()
+        if (found := self._ledger.finished(call.key)) is not None:
             return found.reply, _spent(found.id, found.reply, found.cost_usd)
+        self._under_way[call.key] = done = asyncio.Event()
+        try:
+            return await self._make(call, prompt, request)
+        finally:
+            del self._under_way[call.key]
+            done.set()
+
+    async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, Spent]:
+        """Intend, ask, record."""
+        key = call.key
         reserved = self._budget.reserve(self.answerer.worst_cost_usd(request))
         cost: float | None = 0.0
         try:
-            await self._ledger.intend(Call(key, asked, case_id, prompt.kind, content))
+            await self._ledger.intend(call)
             # The place is kept until the outcome is on disk: a crash repeats no more calls than may be made at once.
             async with self._places:
                 try:

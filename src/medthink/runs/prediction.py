@@ -50,7 +50,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spent: list[Spent]) -> Prediction:
     """Put together what a task's outcome says and what its calls took."""
-    spent = sorted(spent)
+    # Two steps that asked the same thing share a call.
+    spent = sorted({one.call_id: one for one in spent}.values())
     choice = outcome.choice if isinstance(outcome, Answered | Thought) else None
     usages = [one.usage for one in spent]
     costs = [one.cost_usd for one in spent]

@@ -34,12 +34,17 @@ class RehearsalAsk:
         self._witness = witness
         self._sample = sample
         self._filler = filler
+        self._shown: set[str] = set()
 
     async def __call__(self, prompt: Prompt) -> Reply:
         """Show the request, and make up a reply."""
         images = [part for part in prompt.parts if not isinstance(part, str)]
         parts = {image.path: encode_image(image, self._condition) for image in images}
-        self._witness(prompt, request_for(prompt, self._condition, self._sample, parts))
+        request = request_for(prompt, self._condition, self._sample, parts)
+        if (key := request.key()) not in self._shown:
+            # The same thing asked twice of a case is one call.
+            self._shown.add(key)
+            self._witness(prompt, request)
         made_up = _fill(prompt.schema, len(prompt.question.images), self._filler)
         return Reply(text=msgspec.json.encode(made_up).decode(), json=made_up)
 

@@ -9,16 +9,30 @@ import pytest
 
 import medthink
 from medthink.core.errors import LedgerError, UsageError
+from medthink.runs.answerers import open_answerer
 from medthink.runs.manifest import Selection, Shard, parse_shard
 from medthink.runs.merge import merge_shards
-from medthink.runs.session import Order, carry_out
+from medthink.runs.rehearsal import Rehearsal, estimate
+from medthink.runs.session import Order, carry_out, select_cases
 from medthink.workflow.condition import Condition
+from medthink.workflow.tasks import find_task
 
 TWI = Condition(findings="self", summary="self")
 
 
 def order(benchmark, out, **changes) -> Order:
     return Order(**({"benchmark": benchmark, "model": "baseline/random", "out": out} | changes))
+
+
+def rehearsed(order: Order) -> Rehearsal:
+    benchmark = medthink.Benchmark.open(order.benchmark)
+    return estimate(
+        select_cases(benchmark, order.selection),
+        find_task(order.task, order.condition),
+        order.condition,
+        benchmark=benchmark[order.selection.split],
+        answerer=open_answerer(order.model, benchmark=benchmark),
+    )
 
 
 def test_a_run_leaves_a_manifest_a_ledger_and_a_prediction_for_every_case(benchmark, tmp_path):
@@ -70,6 +84,18 @@ def test_a_budget_reached_among_the_images_of_a_case_still_sees_the_calls_it_all
     stopped = carry_out(order(benchmark, tmp_path / "run", task="twi", condition=TWI, max_calls=1))
     assert stopped.calls_made == 1
     assert stopped.run.manifest.progress.calls == {"done": 1}
+
+
+def test_an_image_that_a_case_shows_twice_is_asked_about_once(benchmark, tmp_path):
+    for folder in (benchmark / "images").iterdir():
+        first, second = sorted(folder.iterdir())
+        second.write_bytes(first.read_bytes())
+    what = order(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
+    session = carry_out(what)
+    assert session.calls_made == 12 * 3 == rehearsed(what).calls
+    for prediction in session.run.predictions():
+        assert len(set(prediction.calls)) == len(prediction.calls) == 3
+        assert len(prediction.prediction_twi.step1_per_image_findings) == 2
 
 
 def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):

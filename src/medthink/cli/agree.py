@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medthink.cli.show import console, print_json, table
+from medthink.cli.show import console, print_json, say, table
 
 if TYPE_CHECKING:
     from medthink.judge.agreeing import Agreements, Pair
@@ -50,13 +50,12 @@ def agree(
 
 
 def _show_problems(problems: "tuple[Problem, ...]") -> None:
-    out = console(stderr=True)
     # Lists of several runs hold rows of the others too; these are counted, not listed.
     listed = [problem for problem in problems if problem.kind != "other_run"]
     for problem in listed:
-        out.print(str(problem), markup=False)
+        say(str(problem), stderr=True)
     if listed:
-        out.print(f"{len(listed)} rows or cells were not used, for the reasons above.")
+        say(f"{len(listed)} rows or cells were not used, for the reasons above.", stderr=True)
 
 
 def _show(result: "Agreements", *, with_slices: bool) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
-from medthink.cli.show import console, print_json
+from medthink.cli.show import print_json, say
 from medthink.core.errors import UsageError
 from medthink.models.request import Effort
 
@@ -51,7 +51,7 @@ def judge(as_json: bool, **flags: Any) -> None:
 
     transport = _read_transport(flags)
     order = _read_order(flags)
-    with JudgeProgress(order) as progress:
+    with JudgeProgress() as progress:
         session = judge_run(order, transport=transport, listener=progress.see)
     _show(session, order, as_json=as_json)
     if session.stopped_by is not None:
@@ -61,19 +61,21 @@ def judge(as_json: bool, **flags: Any) -> None:
 def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:
     from msgspec import to_builtins
 
-    from medthink.cli.judge_views import show_scores
+    from medthink.cli.judge_views import show_outdated, show_scores
     from medthink.judge.judged import load_cases, load_judged, score_judged
     from medthink.scoring.slices import slice_values
 
     path = session.run.path
     cases = load_cases(path, order.benchmark)
     sliced = {case.id: slice_values(case) for case in cases.values()}
-    scores = score_judged(load_judged(path, cases), sliced)
+    judged = load_judged(path, cases)
+    scores = score_judged(judged, sliced)
     if as_json:
         print_json(to_builtins(scores, str_keys=True) | {"run": str(path), "calls_made_now": session.calls_made})
-        return
-    show_scores(scores)
-    console().print(f"{session.calls_made} calls made now; judgements: {path / 'judgements.jsonl'}")
+    else:
+        show_scores(scores)
+        say(f"{session.calls_made} calls made now; judgements: {path / 'judgements.jsonl'}")
+    show_outdated(judged)
 
 
 def _read_order(flags: dict[str, Any]) -> "JudgeOrder":

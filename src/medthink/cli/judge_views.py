@@ -4,20 +4,19 @@ from collections.abc import Iterable
 
 from rich.progress import Progress, TaskID
 
-from medthink.cli.show import console, progress, table
-from medthink.judge.judged import JudgedScores
+from medthink.cli.show import console, progress, say, table
+from medthink.judge.agreement_of_run import read_agreement
+from medthink.judge.judged import JudgedRun, JudgedScores
 from medthink.judge.judgement import Judgement
 from medthink.judge.rubric import ERROR_TYPES, MAX_STEPS
 from medthink.judge.scores import Coverage, Discussions, ErrorCell, Findings, StepScores
-from medthink.judge.session import JudgeOrder
 from medthink.scoring.scores import number, percent
 
 
 class JudgeProgress:
     """A bar of judgements made, on standard error."""
 
-    def __init__(self, order: JudgeOrder) -> None:
-        self._order = order
+    def __init__(self) -> None:
         self._bars: Progress = progress()
         self._task = TaskID(0)
 
@@ -44,6 +43,13 @@ def show_scores(scores: JudgedScores) -> None:
         _show_findings(findings)
     for what, share in scores.disagreement.items():
         console().print(f"Pairs of judges that differ over a unit of {what}: {percent(share)}")
+
+
+def show_outdated(run: JudgedRun) -> None:
+    """Point out an agreement that was measured of other judgements than the run has now."""
+    agreements = read_agreement(run.path)
+    if agreements is not None and agreements.is_outdated(run.judgements):
+        say("agreement.json was made from earlier judgements: run medthink agree again", stderr=True)
 
 
 def _show_steps(scores: StepScores) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from medthink.cli.show import console
+from medthink.cli.show import say
 
 
 @click.command()
@@ -41,5 +41,5 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     key = write_lists(out, [sheet for run in runs for sheet in sheets_of_run(run, data)], plan, form=form)
     planted = sum(code.planted is not None for code in key.codes.values())
     again = sum(code.is_again for code in key.codes.values())
-    console().print(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
-    console().print(f"{out / KEY_FILE} says who is behind the codes: keep it from the readers")
+    say(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
+    say(f"{out / KEY_FILE} says who is behind the codes: keep it from the readers")

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import click
-from rich.text import Text
 
-from medthink.cli import show
+from medthink.cli.show import say
 
 _FIGURES = (".svg", ".pdf", ".png")
 
@@ -65,4 +64,4 @@ def report(
             write_atomic(path, [write(groups).encode()])
     for path in (out, figure, csv_file, markdown, latex):
         if path is not None:
-            show.console().print(Text(show.plain(f"Written: {path}")))
+            say(f"Written: {path}")

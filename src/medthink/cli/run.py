@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medthink.cli.conditions import condition_flags, read_condition
-from medthink.cli.show import console, print_json
+from medthink.cli.show import print_json, say
 from medthink.core.errors import UsageError
 from medthink.workflow.tasks import TASKS
 
@@ -75,13 +75,12 @@ def _carry_out(order: "Order", transport: "Transport", *, as_json: bool) -> None
     # What is imported stays until the end; looking through it for garbage again and again took a tenth of the time.
     gc.freeze()
     gc.set_threshold(_GARBAGE_THRESHOLD)
-    out = console(stderr=True)
-    out.print(f"{order.model} · {order.task} · {order.condition.label()} → {order.out}")
+    say(f"{order.model} · {order.task} · {order.condition.label()} → {order.out}", stderr=True)
     try:
         with RunProgress() as progress:
             session = carry_out(order, transport=transport, listener=progress)
     except KeyboardInterrupt:
-        out.print(f"Stopped. {order.out} keeps every finished call; run the same command again to continue.")
+        say(f"Stopped. {order.out} keeps every finished call; run the same command again to continue.", stderr=True)
         raise
     _show_session(session, as_json=as_json)
     if session.stopped_by is not None:
@@ -98,7 +97,7 @@ def _show_session(session: "Session", *, as_json: bool) -> None:
         print_json(to_builtins(manifest) | {"run": str(session.run.path), "calls_made_now": session.calls_made})
         return
     show_progress(session.run.path, manifest)
-    console().print(f"{session.calls_made} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
+    say(f"{session.calls_made} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
 
 
 def _read_order(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "Order":

@@ -1,12 +1,12 @@
 """`medthink score`: every score of a run, with its uncertainty."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
 
-from medthink.cli.show import console, print_json, short_names, table
+from medthink.cli.show import console, plain, print_json, say, short_names, table
 from medthink.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,18 +27,7 @@ if TYPE_CHECKING:
     "--annotations", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: RadGraph's, from a file."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def score(
-    runs: tuple[Path, ...],
-    data: Path | None,
-    split: str,
-    slices: bool,
-    radcliq: bool,
-    weights: Path | None,
-    download: bool,
-    components: Path | None,
-    annotations: Path | None,
-    as_json: bool,
-) -> None:
+def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool, **radcliq: Any) -> None:
     """Score RUNS (folders of `medthink run`, or one .jsonl in the submission format) against the references.
 
     Nothing is asked of any model, and the same run gives the same bytes. A run's scores are kept in its scores.json.
@@ -50,24 +39,24 @@ def score(
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import to_plain
 
-    options = RadCliQOptions(weights=weights, download=download, components=components, annotations=annotations)
-    is_wanted = radcliq or options != RadCliQOptions()
-    scored = [_score(path, data, split, options if is_wanted else None) for path in runs]
+    is_wanted = radcliq.pop("radcliq")
+    options = RadCliQOptions(**radcliq)
+    wanted = options if is_wanted or options != RadCliQOptions() else None
+    scored = [_score(path, data, split, wanted) for path in runs]
     if as_json:
         print_json([to_plain(one) for one in scored])
         return
-    out = console()
     names = short_names([one.origin.name for one in scored])
     scored = [replace(one, origin=replace(one.origin, name=names[one.origin.name])) for one in scored]
     for one in scored:
-        out.print(f"{one.origin.name}: {one.origin.model} · {one.origin.task} · {one.origin.condition_label}")
+        say(f"{one.origin.name}: {one.origin.model} · {one.origin.task} · {one.origin.condition_label}")
     _show_headlines(scored)
     _show_steps(scored)
     for one in scored:
         if slices:
             _show_slices(one)
         for note in one.notes:
-            out.print(f"{one.origin.name}: {note}")
+            console().print(plain(f"{one.origin.name}: {note}"))
 
 
 def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions | None") -> "Scores":

@@ -17,15 +17,20 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Standard output (or error), as wide as the terminal."""
-    return Console(highlight=False, soft_wrap=False, stderr=stderr)
+    """Standard output (or error), as wide as the terminal; what is in brackets or between colons stays as it is."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False, stderr=stderr)
+
+
+def say(line: str, *, stderr: bool = False) -> None:
+    """One line, left whole however narrow the terminal is: a path in it can be copied."""
+    console(stderr=stderr).print(Text(plain(line)), soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()) -> Table:
     """A plain table; columns whose index is in `right` are aligned right."""
     numeric = set(right)
     made = Table(
-        title=title,
+        title=plain(title),
         title_justify="left",
         title_style="bold",
         show_header=any(columns),
@@ -34,7 +39,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
         padding=(0, 2, 0, 0),
     )
     for index, column in enumerate(columns):
-        made.add_column(column, justify="right" if index in numeric else "left", overflow="fold")
+        made.add_column(plain(column), justify="right" if index in numeric else "left", overflow="fold")
     for row in rows:
         made.add_row(*(Text(plain(str(cell))) for cell in row))
     return made

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from medthink.core.digest import seed_from
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Judgement, digest_judgements
 from medthink.judge.raters import CATEGORIES, READERS, Label, Rater, rate_judges, rate_readers
 from medthink.judge.readings import Import, Reading, catalogue
 from medthink.judge.scores import Slices
@@ -81,14 +81,22 @@ class CheckScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agreements(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be said of how the raters of one run agree; `raters` counts the units each has labelled."""
+    """Everything that can be said of how the raters of one run agree; `raters` counts the units each has labelled.
 
+    `judgements` is the digest of the judgements that it was made from.
+    """
+
+    judgements: str = ""
     raters: dict[str, int]
     pairs: tuple[Pair, ...]
     panels: tuple[Panel, ...]
     biases: tuple[Bias, ...]
     checks: tuple[CheckScore, ...]
     problems: dict[str, int]
+
+    def is_outdated(self, judgements: Iterable[Judgement]) -> bool:
+        """Whether these are other judgements than it was made from: the run was judged again since."""
+        return self.judgements != digest_judgements(judgements)
 
 
 def compare_raters(
@@ -104,6 +112,7 @@ def compare_raters(
     cases = {unit: known.case for unit, known in catalogue(units).items()}
     kinds = [str(problem.kind) for problem in imported.problems]
     return Agreements(
+        judgements=digest_judgements(judgements),
         raters={rater.name: rater.count for rater in raters},
         pairs=tuple(pair for a, b in combinations(raters, 2) for pair in compare_pair(a, b, cases, slices)),
         panels=tuple(_panels(raters, cases)),
@@ -136,6 +145,15 @@ def judge_validity(agreements: Agreements, judge: str) -> tuple[Pair, ...]:
     own = [pair for pair in agreements.pairs if pair.kind == "reader–judge" and pair.b == judge and not pair.slicing]
     together = [pair for pair in own if pair.a == READERS]
     return tuple(together or own)
+
+
+def hide_readers(agreements: Agreements) -> Agreements:
+    """What may stand on a page that others see: judges against readers, who have numbers in the place of names."""
+    pairs = [pair for pair in agreements.pairs if pair.kind == "reader–judge"]
+    names = dict.fromkeys(pair.a for pair in pairs if pair.a != READERS)
+    hidden = {READERS: READERS} | {name: f"reader {number}" for number, name in enumerate(names, start=1)}
+    shown = tuple(msgspec.structs.replace(pair, a=hidden[pair.a]) for pair in pairs)
+    return msgspec.structs.replace(agreements, raters={}, pairs=shown, panels=(), checks=())
 
 
 def _pair_kind(a: Rater, b: Rater) -> PairKind | None:

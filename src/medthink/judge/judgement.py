@@ -107,6 +107,11 @@ def name_seats(seats: Iterable[Seat]) -> dict[Seat, str]:
     }
 
 
+def digest_judgements(judgements: Iterable[Judgement]) -> str:
+    """The digest of the judgements, by which what was made from them tells whether it is still about them."""
+    return digest_value([msgspec.to_builtins(one) for one in judgements])
+
+
 def read_judgements(run: Path) -> list[Judgement]:
     """The judgements of a run, none where it was never judged."""
     path = run / JUDGEMENTS_FILE

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from medthink.judge.agreeing import Agreements, judge_validity
+from medthink.judge.agreeing import Agreements, hide_readers, judge_validity
 from medthink.judge.agreement_of_run import read_agreement
 from medthink.judge.judged import JudgedScores, load_judged, score_judged
 from medthink.judge.judgement import JUDGEMENTS_FILE, name_seats
@@ -32,7 +32,7 @@ from medthink.scoring.slices import slice_values
 _WIRING = "A seat marked “wiring check” is the embedded judge: it shows that the path works and judges nobody."
 _AGREEMENT = (
     "A number is worth as much as its judge. Beside each stands κ (of 0–2 scores, weighted by squares) of the judge "
-    "with what most readers say, or with the reader named, its interval, and the number of units that both judged. "
+    "with what most readers say, or with each reader, its interval, and the number of units that both judged. "
     "Where one label prevails κ misleads, and AC1 is given too."
 )
 _SOUND = (
@@ -42,11 +42,15 @@ _SOUND = (
 
 
 class Judged(NamedTuple):
-    """A judged run with its scores, and how far its judges agree with readers where that was measured."""
+    """A judged run with its scores, and how far its judges agree with readers where that was measured.
+
+    `is_outdated` says that it was measured of other judgements than these.
+    """
 
     entry: Entry
     scores: JudgedScores
     agreements: Agreements | None
+    is_outdated: bool
 
 
 class _Seats(NamedTuple):
@@ -58,7 +62,7 @@ class _Seats(NamedTuple):
 def score_judgements(entries: Sequence[Entry]) -> list[Judged]:
     """The runs that have been judged, with what their judgements add up to, slice by slice too."""
     found = (entry for entry in entries if (entry.path / JUDGEMENTS_FILE).is_file())
-    return [Judged(entry, _score(entry), read_agreement(entry.path)) for entry in found]
+    return [_open(entry) for entry in found]
 
 
 def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
@@ -83,15 +87,21 @@ def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
     yield from _headed("How far the judges agree with readers", _agreement_table(judged))
 
 
-def _score(entry: Entry) -> JudgedScores:
+def _open(entry: Entry) -> Judged:
     slices = {number: slice_values(case) for number, case in entry.material.cases.items()}
-    return score_judged(load_judged(entry.path, entry.material.cases), slices)
+    run = load_judged(entry.path, entry.material.cases)
+    agreements = read_agreement(entry.path)
+    if agreements is not None and agreements.is_outdated(run.judgements):
+        return Judged(entry, score_judged(run, slices), None, is_outdated=True)
+    return Judged(entry, score_judged(run, slices), agreements and hide_readers(agreements), is_outdated=False)
 
 
 def _seat(run: Judged, found: Sequence[Scored]) -> list[Seated[Scored]]:
     """The seats under the names by which `medthink agree` knows them: of those that came to a verdict."""
     names = name_seats(one.seat for one in found if one.coverage.judged and one.seat.judge != PANEL)
-    return [Seated(run.entry.label, names.get(one.seat, one.label), one, run.agreements) for one in found]
+    return [
+        Seated(run.entry.label, names.get(one.seat, one.label), one, run.agreements, run.is_outdated) for one in found
+    ]
 
 
 def _steps_markup(seats: list[Seated[StepScores]]) -> Iterator[Markup]:

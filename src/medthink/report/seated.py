@@ -13,6 +13,7 @@ from medthink.report.markup import one_line
 from medthink.stats.estimate import Estimate, Measured
 
 NO_READER = "not measured: no reader has judged this run"
+OUTDATED = "not measured: judged again since readers were compared; run medthink agree again"
 NO_PANEL = "not measured: readers are compared with single judges"
 NO_SHARED = "not measured: no reader has judged what this judge has"
 _LONGEST_NAME = 30
@@ -21,12 +22,16 @@ Scored = TypeVar("Scored", StepScores, Discussions, Findings)
 
 
 class Seated(msgspec.Struct, Generic[Scored], frozen=True):
-    """The scores that one judge gives one run; `judge` is its name among the judges of that run."""
+    """The scores that one judge gives one run; `judge` is its name among the judges of that run.
+
+    `is_outdated` says that readers were compared with other judgements than these.
+    """
 
     run: str
     judge: str
     scores: Scored
     agreements: Agreements | None
+    is_outdated: bool = False
 
     @property
     def title(self) -> str:
@@ -35,6 +40,8 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
 
     def agreement(self, *aspects: str) -> str:
         """How far the judge agrees with readers on these aspects, over all cases, or why that is not known."""
+        if self.is_outdated:
+            return OUTDATED
         if not self._is_read():
             return NO_READER
         if self.scores.seat.judge == PANEL:

@@ -83,6 +83,38 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
     assert json.loads((run / "agreement.json").read_text())["raters"]["anna"] > 0
 
 
+def test_judging_again_says_that_the_agreement_is_of_earlier_judgements(run, capsys):
+    words = ["judge", str(run), "--judge", "baseline/rules"]
+    note = "agreement.json was made from earlier judgements: run medthink agree again"
+    assert enter(words) == 0
+    assert enter(["agree", str(run)]) == 0
+    assert enter(words) == 0
+    assert note not in capsys.readouterr().err
+    assert enter([*words, "--show", "findings", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert note in captured.err
+    assert json.loads(captured.out)["calls_made_now"] == 3
+    assert enter(["agree", str(run)]) == 0
+    assert enter(words) == 0
+    assert note not in capsys.readouterr().err
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(run, tmp_path, capsys):
+    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    unit = json.loads((run / "units.jsonl").read_text().splitlines()[0])["units"][0]["id"]
+    rows = [{"reader": name, "unit": unit, "factual": "yes"} for name in ("[red]anna[/]", ":smile: ben", "x\x1b[2Jy")]
+    write_table(tmp_path / "t.jsonl", ("reader", "unit", "factual"), rows)
+    place = tmp_path / "[b] names"
+    run.rename(place)
+    capsys.readouterr()
+    assert enter(["agree", str(place), str(tmp_path / "t.jsonl")]) == 0
+    shown = capsys.readouterr().out
+    assert "reader–reader: :smile: ben and [red]anna[/]" in shown
+    assert "\x1b" not in shown
+    assert enter(["judge", str(place), "--judge", "baseline/rules"]) == 0
+    assert f"judgements: {place / 'judgements.jsonl'}\n" in capsys.readouterr().out
+
+
 def test_opening_the_commands_loads_no_judge_and_no_numbers():
     code = "import sys; import medthink.cli.judge, medthink.cli.agree, medthink.cli.reading; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -12,12 +12,13 @@ from judged_run import SECTIONS, make_discussions, make_run
 from medthink.cli.door import enter
 from medthink.judge.agreeing import Agreements, Pair
 from medthink.judge.agreement_of_run import write_agreement
+from medthink.judge.judgement import digest_judgements, read_judgements
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import draw_markup
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.page import report_page
-from medthink.report.seated import NO_PANEL, NO_READER, NO_SHARED, Seated
+from medthink.report.seated import NO_PANEL, NO_READER, NO_SHARED, OUTDATED, Seated
 from medthink.report.validity import audit_group
 from medthink.stats import agreement, ordered_agreement
 
@@ -84,8 +85,9 @@ def pair(aspect, *, a="anna", b=SEAT, place=("", ""), labels=(True, False), is_o
     )
 
 
-def agreed(*pairs):
-    return Agreements(raters={}, pairs=pairs, panels=(), biases=(), checks=(), problems={})
+def agreed(*pairs, run=None):
+    made_from = digest_judgements(read_judgements(run)) if run else ""
+    return Agreements(judgements=made_from, raters={}, pairs=pairs, panels=(), biases=(), checks=(), problems={})
 
 
 def test_the_error_profile_has_every_type_among_critical_and_other_steps(steps_run):
@@ -191,7 +193,7 @@ def test_another_judge_s_agreement_is_not_borrowed(steps_run):
 
 def test_a_panel_s_numbers_are_not_vouched_for_by_its_members(tmp_path):
     run = judge(make_run(tmp_path, rationales=[FLAWED] * 3), "server/good", "server/other")
-    write_agreement(run, agreed(pair("factual")))
+    write_agreement(run, agreed(pair("factual"), run=run))
     rows = rows_under(shown(run), "Steps of the reasoning, judged")
     assert {row[1].partition(" ·")[0]: row[2] for row in rows}["panel"] == NO_PANEL
     assert "κ 0.83" in rows[[row[1] for row in rows].index(SEAT)][2]
@@ -201,9 +203,35 @@ def test_a_panel_s_numbers_are_not_vouched_for_by_its_members(tmp_path):
 def test_names_of_readers_and_judges_stay_text(tmp_path):
     name = "<img src=x onerror=alert(1)>"
     run = judge(make_run(tmp_path, rationales=[FLAWED] * 3), f"server/{name}")
-    write_agreement(run, agreed(pair("factual", a=name, b=f"server/{name} · without images")))
+    write_agreement(run, agreed(pair("factual", a=name, b=f"server/{name} · without images"), run=run))
     markup = shown(run)
     assert "<img" not in markup and markup.count("&lt;img src=x onerror=alert(1)&gt;") > 5
+
+
+def test_no_reader_s_name_reaches_the_page(tmp_path):
+    run = judge(make_run(tmp_path, rationales=[FLAWED] * 3), "server/good")
+    places = [("", ""), ("modality", "CT")]
+    pairs = [pair("factual", a=f"CANARY-{name}", place=place) for name in ("anna", "ben") for place in places]
+    write_agreement(run, agreed(*pairs, run=run))
+    groups, judged = score(run)
+    page = report_page(groups, [audit_group(group, trains=False) for group in groups], judged)
+    assert "CANARY" not in page
+    assert "with reader 1" in page and "with reader 2" in page
+    told = rows_under(page, "How far the judges agree with readers, judged")
+    assert [row[2] for row in told] == ["reader 1", "reader 2"]
+
+
+def test_agreement_measured_before_the_run_was_judged_again_is_not_shown(tmp_path):
+    run = judge(make_run(tmp_path, rationales=[FLAWED] * 3), "server/good")
+    write_agreement(run, agreed(pair("factual"), run=run))
+    assert "κ 0.83" in shown(run) and OUTDATED not in shown(run)
+    judge(run, "server/good", "server/other")
+    assert "κ 0.83" not in shown(run) and OUTDATED in shown(run)
+    write_agreement(run, agreed(pair("factual"), run=run))
+    assert "κ 0.83" in shown(run) and OUTDATED not in shown(run)
+    # What an earlier release wrote does not say what it was made from.
+    write_agreement(run, agreed(pair("factual")))
+    assert OUTDATED in shown(run)
 
 
 def test_the_page_is_the_same_bytes_twice_with_every_id_once(steps_run):

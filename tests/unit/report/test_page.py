@@ -10,6 +10,7 @@ from medthink.cli.door import enter
 from medthink.cli.report import report
 from medthink.judge.agreeing import Agreements, Pair
 from medthink.judge.agreement_of_run import write_agreement
+from medthink.judge.judgement import digest_judgements, read_judgements
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.page import report_page
@@ -103,9 +104,13 @@ def test_how_far_a_judge_agrees_with_readers_stands_beside_it(bench, tmp_path):
     labels = ["supported", "contradicted"] * 6
     found = agreement(labels, [*labels[:-1], "supported"], rng=np.random.default_rng(0))
     pair = Pair(kind="reader–judge", a="reader <1>", b="the judge", aspect="factual", nominal=found, ordered=None)
-    write_agreement(run, Agreements(raters={}, pairs=(pair,), panels=(), biases=(), checks=(), problems={}))
+    made_from = digest_judgements(read_judgements(run))
+    agreements = Agreements(
+        judgements=made_from, raters={}, pairs=(pair,), panels=(), biases=(), checks=(), problems={}
+    )
+    write_agreement(run, agreements)
     shown = "".join(judged_markup(score_judgements(group_entries(load_entries([run]))[0].entries)))
-    assert "agree with readers" in shown and "reader &lt;1&gt;" in shown and "91.7 %" in shown
+    assert "agree with readers" in shown and "reader 1" in shown and "91.7 %" in shown
 
 
 def test_the_command_writes_everything(runs, tmp_path):

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import msgspec
 
-from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.judge.agreeing import AGREEMENT_FILE, Agreements, compare_raters
 from medthink.judge.blinding import ReadingKey, Sheet, gather_sheets, read_key
 from medthink.judge.importing import import_tables
-from medthink.judge.judged import load_judged
+from medthink.judge.judged import load_judged, open_benchmark
 from medthink.judge.readings import Problem
 from medthink.judge.scores import Slices
 from medthink.judge.units import UnitKey, UnitSet, read_units
@@ -57,7 +56,7 @@ def planted_truths(key: ReadingKey | None) -> Mapping[str, bool]:
 def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
     """Everything of a run that can be read, with the cases as its model was shown them."""
     manifest = Run.open(run).manifest
-    benchmark = Benchmark.open(data or manifest.benchmark)[manifest.selection.split]
+    benchmark = open_benchmark(manifest, data, with_images=True)
     units = cut_units(run)
     showing = Showing(manifest.condition, benchmark)
     cases = {number: benchmark.case(number) for number in sorted({one.case for one in units.values()})}

@@ -1,7 +1,7 @@
 """Reading lists for radiologists: blinded, shuffled, read twice, with planted checks; the key is kept apart.
 
-A reading list shows no model, no case number and no unit id, only codes that hold for one reader. Who is behind a
-code stands in `key.json` and nowhere else. The same seed and runs give the same lists.
+A reading list shows no model, no condition, no case number and no unit id, only codes that hold for one reader. Who is
+behind a code stands in `key.json` and nowhere else. The same seed and runs give the same lists.
 """
 
 import math
@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value, seed_from
@@ -110,6 +111,8 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: Plan, *, form: str = "
     """Write every reader's list, case table and images, and the key; returns the key."""
     if not sheets:
         raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
+    if (out / KEY_FILE).exists():
+        raise UsageError(f"{out} holds reading lists already, perhaps filled in", remedy="name another folder by --out")
     codes: dict[str, Code] = {}
     for reader, entries in assign(sheets, plan).items():
         rows: list[dict[str, Any]] = []
@@ -156,8 +159,7 @@ def _arrange(entries: list[_Entry], plan: Plan, reader: str) -> list[_Entry]:
     """Shuffle a reader's own list, plant checks in it, and put second readings behind the first half."""
     chance = Random(seed_from("reading", plan.seed, reader))
     again = [
-        msgspec.structs.replace(entry, is_again=True)
-        for entry in chance.sample(entries, math.ceil(len(entries) * plan.again_share))
+        replace(entry, is_again=True) for entry in chance.sample(entries, math.ceil(len(entries) * plan.again_share))
     ]
     hosts = chance.sample(entries, math.ceil(len(entries) * plan.planted_share))
     arranged = [*entries, *(check for host in hosts if (check := _plant(host, chance)) is not None)]
@@ -177,8 +179,16 @@ def _entry(sheet: Sheet) -> _Entry:
             _Line(education_id(sheet.units, name), "education", name, f"{anchors[name].asks} (0, 1 or 2)")
             for name in DIMENSIONS
         ]
-    evidence = gather_evidence(sheet.case, sheet.shown, (*DEFAULT_SIGHT, "images"))
+    evidence = gather_evidence(sheet.case, _show_all(sheet.case, sheet.shown), (*DEFAULT_SIGHT, "images"))
     return _Entry(run=sheet.run, case=sheet.case, evidence=evidence, lines=tuple(lines))
+
+
+def _show_all(case: Case, shown: Shown) -> Shown:
+    """All images of the case, first those that the model saw, by its numbers: fewer would tell the run's condition."""
+    images = case.question.images
+    rest = [place for place in range(len(images)) if place not in shown.positions]
+    question = replace(shown.question, images=(*shown.question.images, *(images[place] for place in rest)))
+    return replace(shown, question=question, positions=(*shown.positions, *rest))
 
 
 def _plant(host: _Entry, chance: Random) -> _Entry | None:
@@ -191,8 +201,10 @@ def _plant(host: _Entry, chance: Random) -> _Entry | None:
     named = host.case.reference.answer_text if is_true else chance.choice(wrong)
     said = [(findings[span.start : span.end], True) for span in split_sentences(findings)[:2]]
     said.append((f"Taken together, this is {named}.", is_true))
-    lines = [_Line(f"planted {number}", "step", "rationale", text, truth) for number, (text, truth) in enumerate(said)]
-    return msgspec.structs.replace(host, run="planted", lines=tuple(lines))
+    # Named by its host: another run's sheet of the same case may be a host too.
+    name = f"planted {host.lines[0].unit}"
+    lines = [_Line(f"{name} {number}", "step", "rationale", text, truth) for number, (text, truth) in enumerate(said)]
+    return replace(host, run="planted", lines=tuple(lines))
 
 
 def _code(reader: str, entry: _Entry, line: _Line) -> Code:

@@ -62,8 +62,10 @@ class Importer:
     def result(self) -> Import:
         """All readings, each reader's one of a unit, and all problems in the order of files and rows."""
         kept, doubled = settle_readings(self._readings)
-        problems = sorted([*self._problems, *doubled], key=lambda one: (one.file, one.row, one.kind))
-        return Import(readings=tuple(kept), problems=tuple(problems), checks=tuple(self._checks))
+        checks, checked_twice = settle_readings(self._checks)
+        found = [*self._problems, *doubled, *checked_twice]
+        problems = sorted(found, key=lambda one: (one.file, one.row, one.kind))
+        return Import(readings=tuple(kept), problems=tuple(problems), checks=tuple(checks))
 
     def _take_unit(self, row: TableRow, path: Path) -> None:
         unit = row.cells.get("unit", "").strip()

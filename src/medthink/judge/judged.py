@@ -7,7 +7,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.core.errors import DataError
+from medthink.core.errors import DataError, UsageError
 from medthink.judge.judgement import JUDGEMENTS_FILE, Judgement, read_judgements
 from medthink.judge.panel import Split, divide, main_labels, seat_panel
 from medthink.judge.rubric import WHATS, What
@@ -22,6 +22,7 @@ from medthink.judge.scores import (
     score_steps,
 )
 from medthink.judge.units import UnitKey, UnitSet, read_units
+from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
 from medthink.stats import Measured, mean_interval
@@ -48,10 +49,24 @@ class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
     disagreement: dict[What, Measured]
 
 
+def open_benchmark(manifest: Manifest, data: Path | None, *, with_images: bool) -> Benchmark:
+    """The split that a run is about, from where it was or from `data`; other texts or images than then are refused."""
+    benchmark = Benchmark.open(data or manifest.benchmark)[manifest.selection.split]
+    if with_images:
+        is_same = benchmark.fingerprint() == manifest.fingerprint
+    else:
+        is_same = benchmark.text_fingerprint() == manifest.text_fingerprint
+    if not is_same:
+        raise UsageError(
+            f"{benchmark.path} is not the benchmark of the run: another fingerprint",
+            remedy="name the right one with --data",
+        )
+    return benchmark
+
+
 def load_cases(run: Path, data: Path | None = None) -> dict[int, Case]:
     """The cases that a run is about, by number; `data` is where the benchmark is, if it has moved."""
-    manifest = Run.open(run).manifest
-    return {case.id: case for case in Benchmark.open(data or manifest.benchmark)[manifest.selection.split]}
+    return {case.id: case for case in open_benchmark(Run.open(run).manifest, data, with_images=False)}
 
 
 def load_judged(path: Path, cases: Mapping[int, Case]) -> JudgedRun:

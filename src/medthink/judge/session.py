@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import UsageError
 from medthink.judge.asking import Hearing, Verdicts, read_verdicts
 from medthink.judge.cutting import Cutter
 from medthink.judge.evidence import DEFAULT_SIGHT, Sight, gather_evidence
+from medthink.judge.judged import open_benchmark
 from medthink.judge.judgement import RULES, Judgement, Setting, read_judgements, write_judgements
 from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
 from medthink.judge.rubric import What
@@ -100,7 +100,8 @@ class _Worker:
         self._transport = transport
         self._listener = listener
         self._run = Run(order.run)
-        self._benchmark = _open_benchmark(self._run.manifest, order.benchmark)
+        _refuse_swapped(self._run.manifest)
+        self._benchmark = open_benchmark(self._run.manifest, order.benchmark, with_images=True)
         self._showing = Showing(self._run.manifest.condition, self._benchmark)
         self._made: list[Judgement] = []
         refuse_self(order, self._run.manifest)
@@ -260,16 +261,9 @@ def _settle(known: Judgement, result: Verdicts | Unjudged) -> Judgement:
 _replace = msgspec.structs.replace
 
 
-def _open_benchmark(manifest: Manifest, path: Path | None) -> Benchmark:
+def _refuse_swapped(manifest: Manifest) -> None:
     if manifest.condition.swap_images:
         raise UsageError("the run shows images of other cases: there is no reference to judge it by", remedy="none")
-    benchmark = Benchmark.open(path or manifest.benchmark)[manifest.selection.split]
-    if benchmark.fingerprint() != manifest.fingerprint:
-        raise UsageError(
-            f"{benchmark.path} is not the benchmark of the run: another fingerprint",
-            remedy="name the right one with --data",
-        )
-    return benchmark
 
 
 def _refuse_nothing(*, sources_parts: list[bool], whats: tuple[What, ...]) -> None:

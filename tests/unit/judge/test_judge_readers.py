@@ -2,13 +2,14 @@
 
 import csv
 import json
+from fractions import Fraction
 
 import msgspec
 import pytest
 from openpyxl import load_workbook
 
 from judge_server import JudgeServer, judge_well
-from judged_run import RATIONALE, make_discussions, make_run
+from judged_run import RATIONALE, make_discussions, make_run, rewrite
 from medthink.core.errors import DataError, UsageError
 from medthink.judge.agreeing import judge_validity
 from medthink.judge.agreement_of_run import agree_on_run, read_agreement, sheets_of_run, write_agreement
@@ -20,6 +21,9 @@ from medthink.judge.readings import catalogue, parse_case
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.tables import guard, read_table, unguard, write_table
 from medthink.judge.units import read_units
+from medthink.runs.session import Order, carry_out
+from medthink.workflow.condition import Condition
+from small_benchmark import picture, write_benchmark
 
 
 @pytest.fixture
@@ -212,6 +216,66 @@ def test_reading_lists_are_blind_shuffled_double_read_and_the_same_for_the_same_
     }
     assert {path.name.rsplit("-", 1)[0] for path in (tmp_path / "a/images").iterdir()} == sheets_seen
     assert key.runs == {sheets[0].run: "baseline/random"}
+
+
+def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=3, images=3)
+    sheets = []
+    for share in (Fraction(0), Fraction(1)):
+        run = tmp_path / f"CANARY-{share}"
+        condition = Condition(image_share=share, image_order="reversed")
+        carry_out(Order(benchmark=bench, model="baseline/random", out=run, condition=condition))
+        rewrite(run, [{"prediction_rationale": RATIONALE}] * 3)
+        judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
+        sheets += sheets_of_run(run)
+    out = tmp_path / "lists"
+    key = write_lists(out, sheets, Plan(readers=("anna", "ben"), again_share=0.5, planted_share=1))
+    rows = [row for name in ("anna", "ben") for row in read_table(out / f"{name}.csv")]
+    assert sorted(row.cells["unit"] for row in rows) == sorted(key.codes), "two rows have one code"
+    for name in ("anna", "ben"):
+        cases = read_table(out / f"{name}-cases.csv")
+        assert {row.cells["images"].count("\n") for row in cases} == {2}
+        assert {row.cells["captions"].count("WITHHELD caption") for row in cases} == {3}
+        for row in cases:
+            # The n-th picture is the one that the n-th caption is about.
+            numbers = [int(text.rsplit(".", 1)[1]) for text in row.cells["captions"].splitlines()]
+            case = int(row.cells["diagnosis"][-3:])
+            shown = [(out / path).read_bytes() for path in row.cells["images"].splitlines()]
+            assert shown == [picture(case * 100 + number) for number in numbers]
+    hidden = ["CANARY", "baseline", "random", "share", "reversed", "100 %", "i100x", "case00", "Case number", "ICD"]
+    for path in out.rglob("*"):
+        text = path.name + (path.read_bytes().decode("latin-1") if path.is_file() and path.suffix == ".csv" else "")
+        assert path.name == "key.json" or not [word for word in hidden if word in text], path
+
+
+def test_filled_in_lists_are_not_written_over(run, tmp_path):
+    sheets = sheets_of_run(run)
+    key = write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben")))
+    fill(tmp_path / "a", "anna", key, "csv")
+    filled = (tmp_path / "a/anna.csv").read_bytes()
+    with pytest.raises(UsageError, match="holds reading lists already"):
+        write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben"), seed=1))
+    assert (tmp_path / "a/anna.csv").read_bytes() == filled
+    assert read_key(tmp_path / "a/key.json") == key
+
+
+def test_a_list_given_twice_counts_its_planted_checks_once(run, tmp_path):
+    key = write_lists(tmp_path / "a", sheets_of_run(run), Plan(readers=("anna", "ben"), planted_share=1))
+    fill(tmp_path / "a", "anna", key, "csv")
+    planted = sum(code.planted is not None and code.reader == "anna" for code in key.codes.values())
+    imported = import_tables([tmp_path / "a/anna.csv"] * 2, read_units(run), key)
+    assert len(imported.checks) == planted > 0
+    assert {problem.kind for problem in imported.problems} == {"duplicate"}
+
+
+def test_another_benchmark_is_refused_for_reading_and_comparing(run, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = write_benchmark(tmp_path / "other/bench", cases=4, images=1)
+    rows = (other / "test.jsonl").read_text()
+    (other / "test.jsonl").write_text(rows.replace("WITHHELD findings 100", "OTHER findings 100"))
+    for open_it in (sheets_of_run, load_cases):
+        with pytest.raises(UsageError, match="not the benchmark of the run"):
+            open_it(run, other)
 
 
 def test_codes_differ_between_readers_and_another_seed_gives_another_order(run, tmp_path):

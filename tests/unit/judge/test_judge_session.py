@@ -10,11 +10,14 @@ import pytest
 from judge_server import JudgeServer, judge_well, read_request, request_text
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
 from medthink.core.errors import DataError, Declined, UsageError
-from medthink.judge.evidence import DEFAULT_SIGHT
+from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS
 from medthink.judge.judged import load_cases, load_judged, score_judged, split
 from medthink.judge.judgement import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
+from medthink.runs.session import Order, carry_out
+from medthink.workflow.condition import Condition
+from small_benchmark import write_benchmark
 
 
 def order(run: Path, server: JudgeServer | None = None, **changes) -> JudgeOrder:
@@ -118,6 +121,24 @@ def test_only_what_is_in_sight_is_sent(tmp_path):
     assert "WITHHELD caption" not in text
     assert "Disease" not in text
     assert set(read_request(text)[1]["case"]) == {"history", "findings"}
+
+
+def test_no_request_to_a_judge_names_the_model_the_condition_or_the_case(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=2, images=2)
+    run = tmp_path / "CANARY-run"
+    condition = Condition(image_order="reversed", option_order="seeded", max_tokens=7654, seed=31337)
+    carry_out(Order(benchmark=bench, model="baseline/random", out=run, condition=condition))
+    rewrite(run, [{"prediction_rationale": RATIONALE}] * 2)
+    hidden = ["CANARY", "baseline", "random", "reversed", "seeded", "7654", "31337", "Case number", "case001", "i100x"]
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server, splitter=None, sees=SIGHTS))
+        assert len(server.bodies) == 4
+        for body in server.bodies:
+            assert not [word for word in [*hidden, "ICD", "WITHHELD sub"] if word in json.dumps(body)]
+    # Whoever cuts a rationale sees that rationale and nothing of the case.
+    cuts = [request_text(body) for body in server.bodies if "rationale" in read_request(request_text(body))[1]]
+    assert len(cuts) == 2
+    assert not [text for text in cuts if "WITHHELD" in text or "Disease" in text or "patient, number" in text]
 
 
 def test_a_judge_is_never_the_judged_model_unless_allowed(tmp_path):

@@ -8,6 +8,7 @@ split on "\\n" alone, because U+2028 inside a string is data. Files are streamed
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,5 +188,6 @@ def _find_duplicate_key(data: bytes) -> str:
                 twice.append(key)
             seen.add(key)
 
-    json.loads(data, object_pairs_hook=see)
+    with suppress(RecursionError):  # what the first of the two held may be nested deeper than this parser goes
+        json.loads(data, object_pairs_hook=see)
     return twice[0] if twice else ""

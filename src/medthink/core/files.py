@@ -27,10 +27,16 @@ def open_for_reading(path: Path) -> BinaryIO:
 
 
 def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file so that a reader sees the old one or the whole new one: write beside it, fsync, rename."""
+    """Write a file so that a reader sees the old one or the whole new one: write beside it, fsync, rename.
+
+    A link is followed. A folder, a device or a pipe is refused: the rename would put a file in its place.
+    """
+    target = Path(os.path.realpath(path))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        if target.exists() and not target.is_file():
+            raise DataError("cannot be written: not a regular file", file=path, remedy="name another file")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     except OSError as error:
         raise _cannot_write(path, error) from None
     part = Path(name)
@@ -41,12 +47,12 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         part.chmod(0o666 & ~_umask())
-        part.replace(path)
+        part.replace(target)
+        _sync_folder(target.parent)
     except OSError as error:
         raise _cannot_write(path, error) from None
     finally:
         part.unlink(missing_ok=True)
-    _sync_folder(path.parent)
 
 
 @contextmanager
@@ -55,9 +61,11 @@ def new_folder(path: Path) -> Iterator[Path]:
 
     `path` must not exist, or be an empty folder.
     """
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise DataError("there is something already", file=path, remedy="name a folder that does not exist or is empty")
     try:
+        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+            raise DataError(
+                "there is something already", file=path, remedy="name a folder that does not exist or is empty"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         shelter = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
     except OSError as error:
@@ -75,7 +83,9 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def _cannot_write(path: Path, error: OSError) -> DataError:
-    return DataError(f"cannot be written: {error.strerror}", file=path, remedy="check the folder and the free space")
+    return DataError(
+        f"cannot be written: {error.strerror or error}", file=path, remedy="check the folder and the free space"
+    )
 
 
 def _umask() -> int:

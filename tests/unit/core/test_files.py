@@ -50,6 +50,35 @@ def test_what_cannot_be_written_is_a_data_error(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
+def test_what_is_no_regular_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(DataError, match="not a regular file"):
+            write_atomic(tmp_path / name, [b"x"])
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to("far/file")
+    write_atomic(tmp_path / "link", [b"x"])
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "far/file").read_bytes() == b"x"
+
+
+def test_a_folder_that_may_not_be_looked_into_is_a_data_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    with pytest.raises(DataError, match="cannot be written: Permission denied"), new_folder(tmp_path / "out"):
+        pass
+    with pytest.raises(DataError, match="cannot be written: Permission denied"):
+        write_atomic(tmp_path / "file", [b""])
+
+
 def test_the_bytes_are_on_the_disk_before_the_name_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     sync, replace = os.fsync, Path.replace

@@ -53,6 +53,11 @@ class Benchmark:
         return tuple(table.split for table in self.tables)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether these are all the cases of a folder, so that its images are theirs."""
+        return self.path.is_dir() and not self._keep and len(self.tables) == len(find_tables(self.path))
+
+    @property
     def sources(self) -> str:
         """Which files are read, for a person."""
         return f"{', '.join(table.path.name for table in self.tables)}; images: {self.images}"

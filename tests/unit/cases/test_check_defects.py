@@ -1,6 +1,7 @@
 """Each defect of the table, planted alone in a sound benchmark, is found, and nothing else is."""
 
 import io
+import os
 import struct
 import zipfile
 import zlib
@@ -8,12 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.check import DEFECTS, check_benchmark
+from medthink.cases.export import export_benchmark
 from medthink.core.jsonio import write_jsonl
 
 STORY = (
@@ -434,6 +439,42 @@ def test_images_in_a_zip_are_looked_at_too(draft: Draft) -> None:
         folder.rmdir()
     report = check_benchmark(Benchmark.open(draft.root), images=True)
     assert set(report.counts) == {"image-duplicate-in-case"}
+
+
+@pytest.mark.parametrize("path", ["images/../../a.jpg", "images/case00099/a\\b.jpg", "images/case00099/img_99-1./../a"])
+def test_an_unsafe_path_is_found_though_the_zip_holds_it(draft: Draft, path: str) -> None:
+    draft.rows["train"][0]["image_01_path"] = path
+    data = draft.files.pop(draft.path())
+    for split, rows in draft.rows.items():
+        write_jsonl(draft.root / f"{split}.jsonl", rows)
+    with zipfile.ZipFile(draft.root / "images.zip", "w") as archive:
+        for name, content in {**draft.files, path: data}.items():
+            archive.writestr(name, content)
+    assert check_benchmark(Benchmark.open(draft.root)).counts == {"image-path-unsafe": 1}
+
+
+def test_an_unsafe_path_is_found_though_the_parquet_file_embeds_it(draft: Draft) -> None:
+    export_benchmark(draft.write(), draft.root / "out", format="parquet", embed_images=True)
+    file = draft.root / "out/test.parquet"
+    table = pq.read_table(file)
+    at = table.column_names.index("image_01_path")
+    pq.write_table(table.set_column(at, "image_01_path", pa.array(["/etc/hostname"])), file)
+    assert check_benchmark(Benchmark.open(file)).counts == {"image-path-unsafe": 1}
+
+
+def test_the_images_of_other_splits_are_not_extra(draft: Draft) -> None:
+    file_extra(draft)
+    benchmark = draft.write()
+    assert check_benchmark(benchmark).counts == {"image-file-extra": 1}
+    for part in (Benchmark.open(draft.root / "test.jsonl"), benchmark["test"], benchmark.filter(lambda _: False)):
+        assert check_benchmark(part).problems == ()
+
+
+def test_a_file_whose_name_is_no_unicode_can_be_reported(draft: Draft) -> None:
+    draft.write()
+    Path(os.fsdecode(os.fsencode(draft.root) + b"/images/\xff.jpg")).touch()
+    report = check_benchmark(Benchmark.open(draft.root))
+    assert b"udcff.jpg" in msgspec.json.encode(report)
 
 
 def test_progress_is_told_of_every_case_and_image(draft: Draft) -> None:

@@ -76,7 +76,12 @@ _TABLE = (
         "keep the picture in one split only",
         True,
     ),
-    Defect("image-file-extra", "warning", "a file under the image folder belongs to no slot", "remove or name it"),
+    Defect(
+        "image-file-extra",
+        "warning",
+        "a file under the image folder belongs to no slot of any split",
+        "remove or name it",
+    ),
     Defect("reference-empty", "warning", "a withheld text is empty: caption, findings, discussion", "fill it in"),
     Defect("icd-title-differs", "warning", "an ICD title is not the WHO title of its code", "use the WHO title"),
     Defect(

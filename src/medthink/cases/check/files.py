@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from medthink.cases.case import Case, Image, ImageStore
 from medthink.cases.check.report import Finding
-from medthink.cases.stores import MISSING
+from medthink.cases.stores import MISSING, path_problem
 
 
 class FileLedger:
@@ -15,8 +15,9 @@ class FileLedger:
 
     def __init__(self, store: ImageStore) -> None:
         self._store = store
-        self._listed = frozenset(store.paths())
-        self._unclaimed = set(self._listed)
+        self._unclaimed = set(store.paths())
+        # A zip or a parquet file can list a path that may not be opened.
+        self._openable = frozenset(path for path in self._unclaimed if not path_problem(path))
 
     def check(self, case: Case) -> list[Finding]:
         """Missing, unsafe and repeated files of a case."""
@@ -24,19 +25,23 @@ class FileLedger:
         for image in case.question.images:
             if image.path in self._unclaimed:
                 self._unclaimed.remove(image.path)
-            elif (finding := self._explain(image)) is not None:
+                if image.path in self._openable:
+                    continue
+            if (finding := self._explain(image)) is not None:
                 found.append(finding)
         return found
 
     def extras(self) -> Iterator[Finding]:
         """The files that no slot named."""
         for path in sorted(self._unclaimed):
-            yield Finding("image-file-extra", path, "no slot names it")
+            # A file's name need not be Unicode, but what is reported must be.
+            shown = path.encode(errors="backslashreplace").decode()
+            yield Finding("image-file-extra", shown, "no slot names it")
 
     def _explain(self, image: Image) -> Finding | None:
         field = f"image_{image.slot:02d}_path"
         shown = ascii(image.path[:120])
-        if image.path in self._listed:
+        if image.path in self._openable:
             return Finding("image-path-repeated", field, f"{shown} is named by an earlier slot")
         problem = self._store.problem(image.path)
         if not problem:

@@ -28,7 +28,8 @@ class _Pass:
         self.cases: list[tuple[str, int]] = []
         self.slots: list[Slot] = []
         self.images = 0
-        self._has_unreadable = False
+        # Of a part of the cases, or with a row that cannot be read, the others' files would look like nobody's.
+        self._knows_all_slots = benchmark.is_whole
         self._files = FileLedger(benchmark.images)
         self._first_split: dict[int, str] = {}
         self._histories = NearlyIdentical()
@@ -36,7 +37,7 @@ class _Pass:
 
     def take_error(self, error: DataError) -> None:
         """A row that is no case."""
-        self._has_unreadable = True
+        self._knows_all_slots = False
         file = Path(error.file)
         detail = f"{file.name}:{error.row}: {error.problem}"
         self.problems.append(place(Finding("row-unreadable", error.field, detail), split=file.stem))
@@ -57,7 +58,7 @@ class _Pass:
 
     def finish(self) -> Iterator[Problem]:
         """What only the whole shows."""
-        if not self._has_unreadable:  # whose files would look like nobody's
+        if self._knows_all_slots:
             yield from map(place, self._files.extras())
         for match in self._histories.matches():
             split, number = self.cases[match.second]

@@ -32,13 +32,23 @@ def find_images(path: Path, tables: tuple[Table, ...]) -> ImageStore:
     """The store that holds the images of the benchmark at this path."""
     root = path if path.is_dir() else path.parent
     folder, archive = root / FOLDER, root / f"{FOLDER}.zip"
-    if folder.is_dir() and any(folder.iterdir()):
+    if _holds_anything(folder):
         return FolderImages(root)
     if archive.exists():
         return ZipImages(archive)
     beside = (ParquetTable(table.path.with_suffix(".parquet"), table.split) for table in tables)
     embedding = tuple(table.path for table in beside if table.path.is_file() and table.has_embedded_images)
     return ParquetImages(embedding) if embedding else NoImages(root)
+
+
+def _holds_anything(folder: Path) -> bool:
+    """Whether a folder holds more than what a file manager leaves behind."""
+    try:
+        return any(not path.name.startswith(".") for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=folder, remedy="check its permissions") from None
 
 
 def _tables_of_folder(folder: Path) -> tuple[Table, ...]:

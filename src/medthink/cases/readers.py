@@ -80,6 +80,8 @@ class ParquetTable:
             for values in self._rows_of(batch):
                 number += 1
                 yield self._finish(values, marked, number)
+        if number == 0:
+            raise DataError("the file holds no row", file=self.path, remedy="expected one row per case")
 
     def row_at(self, position: int, number: int) -> Row:
         """The row with this index."""
@@ -194,36 +196,36 @@ def embedded_columns(schema: "pa.Schema") -> list[str]:
 def _rows_of_batch(batch: "pa.RecordBatch") -> list[dict[str, Any]]:
     """The batch's rows; of the slot columns only what is filled, since most of the 49 slots are empty in every row."""
     plain = [name for name in batch.schema.names if name not in _SLOTS]
-    columns = [_values(batch.column(name)) for name in plain]
+    columns = [_values(batch.column(name), name) for name in plain]
     rows = [dict(zip(plain, values, strict=True)) for values in zip(*columns, strict=True)]
     for name in batch.schema.names:
         if name not in _SLOTS or (column := batch.column(name)).null_count == len(column):
             continue
-        for row, value in zip(rows, column.to_pylist(), strict=True):
+        for row, value in zip(rows, _values(column, name), strict=True):
             if value:
                 row[name] = value
     return rows
 
 
-def _values(column: "pa.Array") -> list[Any]:
+def _values(column: "pa.Array", name: str) -> list[Any]:
     import pyarrow.types as types
 
     values: list[Any] = column.to_pylist()
     if types.is_floating(column.type) or types.is_nested(column.type):
-        return [_finite(value) for value in values]
+        return [_finite(value, name) for value in values]
     return values
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: Any, name: str) -> Any:
     """The value with null for NaN, which in parquet means "no value"; JSON has no word for infinity."""
     if isinstance(value, float):
         if math.isinf(value):
-            raise ValueError("a column holds an infinite number")
+            raise ValueError(f"the column {name} holds an infinite number")
         return None if math.isnan(value) else value
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: _finite(inner, name) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_finite(inner) for inner in value]
+        return [_finite(inner, name) for inner in value]
     return value
 
 

@@ -47,6 +47,7 @@ _REQUIRED = frozenset(COLUMNS)
 _KNOWN = _REQUIRED | frozenset(SLOT_COLUMNS)
 _ONLY_TEXT = frozenset({str})
 _TEXT_OR_NOTHING = frozenset({str, type(None)})
+_MOST = 2**63 - 1  # in 64 bits with a sign, which every format has
 _ALL_LETTERS = LETTERS + "FGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -166,12 +167,22 @@ def _options(row: dict[str, Any], place: Place) -> dict[str, str]:
     """The options by letter, sorted, from an object, a list of texts or of pairs, or a JSON string of one of these."""
     value = row["options"]
     if isinstance(value, str):
-        value = parse_json(value.encode(), file=place.file, row=place.row)
+        value = _options_from_text(value, place)
     if isinstance(value, list):
         value = _options_by_letter(value)
     if not isinstance(value, dict) or not _TEXT_OR_NOTHING.issuperset(map(type, value.values())):
         raise _wrong_type(place, "options", "an object of letter to text", row["options"])
     return {letter: value[letter] for letter in sorted(value) if value[letter] is not None}
+
+
+def _options_from_text(text: str, place: Place) -> Any:
+    try:
+        return parse_json(text.encode())
+    except DataError as error:
+        problem = f"the text is no object of letter to text: {error.problem}"
+        raise DataError(
+            problem, file=place.file, row=place.row, field="options", remedy='write it as {"A": "…", "B": "…"}'
+        ) from None
 
 
 def _options_by_letter(value: list[Any]) -> dict[str, Any] | None:
@@ -220,6 +231,8 @@ def _whole_number(row: dict[str, Any], column: str, place: Place) -> int:
     value = row.get(column)
     if isinstance(value, bool) or not isinstance(value, int):
         raise _wrong_type(place, column, "a whole number", value)
+    if value > _MOST:
+        raise _wrong_type(place, column, "a smaller number", value)
     return value
 
 

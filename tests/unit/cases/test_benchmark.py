@@ -167,9 +167,23 @@ def test_an_images_folder_goes_before_a_zip_unless_it_is_empty(tmp_path: Path, r
     with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
         archive.writestr("images/x.jpg", b"")
     (tmp_path / "images").mkdir()
+    (tmp_path / "images/.DS_Store").touch()
     assert Benchmark.open(tmp_path).sources == "test.jsonl; images: images.zip"
     (tmp_path / "images/x.jpg").write_bytes(b"")
     assert Benchmark.open(tmp_path).sources == "test.jsonl; images: images/"
+
+
+def test_an_images_folder_that_cannot_be_listed_is_said(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    iterdir = Path.iterdir
+
+    def refuse(path: Path) -> Any:
+        if path.name == "images":
+            raise PermissionError(13, "Permission denied")
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(DataError, match="images: cannot be read: Permission denied"):
+        Benchmark.open(tiny_folder)
 
 
 def test_tables_and_data_frames_hold_the_released_columns(tiny_folder: Path) -> None:

@@ -78,7 +78,8 @@ def test_options_are_read_from_every_spelling(tmp_path: Path, row_maker: MakeRow
 def test_options_of_another_shape_are_refused(tmp_path: Path, row_maker: MakeRow, options: object) -> None:
     path = tmp_path / "test.jsonl"
     path.write_bytes(encode_json(row_maker(1, options=options)))
-    assert refusal(path).row == 1
+    error = refusal(path)
+    assert (error.row, error.field) == (1, "options")
 
 
 def test_empty_slots_may_be_null_empty_or_absent(tmp_path: Path, row_maker: MakeRow) -> None:
@@ -102,7 +103,16 @@ def test_not_a_number_means_no_value(tmp_path: Path, row_maker: MakeRow) -> None
     columns = columns_of([row_maker(1), row_maker(2)])
     (first, second) = Benchmark.open(write_parquet(tmp_path / "a.parquet", columns | {"x": [float("nan"), 1.0]}))
     assert (first.extra, second.extra) == ({}, {"x": 1.0})
+    slots = columns_of([row_maker(1)]) | {"image_49_id": [float("nan")]}
+    (case,) = Benchmark.open(write_parquet(tmp_path / "c.parquet", slots))
+    assert [image.slot for image in case.question.images] == [1, 2]
     assert "infinite" in str(refusal(write_parquet(tmp_path / "b.parquet", columns | {"x": [float("inf"), 1.0]})))
+
+
+def test_parquet_without_rows_is_as_empty_as_any_empty_file(tmp_path: Path, row_maker: MakeRow) -> None:
+    path = tmp_path / "test.parquet"
+    pq.write_table(pa.table(columns_of([row_maker(1)])).slice(0, 0), path)
+    assert "no row" in refusal(path).problem
 
 
 def test_parquet_with_missing_columns_is_one_error(tmp_path: Path, row_maker: MakeRow) -> None:

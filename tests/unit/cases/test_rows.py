@@ -77,6 +77,7 @@ def test_a_title_without_one_number_is_refused(row_maker: Any, title: Any) -> No
         ("is_longitudinal", None),
         ("timepoint_count", True),
         ("timepoint_count", 1.0),
+        ("timepoint_count", 2**63),
         ("image_count", None),
         ("image_02_caption", {"a": 1}),
         ("image_49_id", 7),

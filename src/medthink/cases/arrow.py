@@ -37,9 +37,10 @@ def plan_schema(cases: Iterable[Case], *, embed_images: bool = False) -> pa.Sche
 def batch_from_cases(cases: list[Case], schema: pa.Schema) -> pa.RecordBatch:
     """The cases as one batch of this schema; the text columns only."""
     rows = [row_from_case(case) for case in cases]
-    names = [name for name in schema.names if name not in EMBEDDED_COLUMNS]
-    columns = [_column([row.get(name) for row in rows], schema.field(name)) for name in names]
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([schema.field(name) for name in names]))
+    # By type and not by name: someone's own column may be called `image_01` and hold a link.
+    fields = [field for field in schema if field.type != _IMAGE]
+    columns = [_column([row.get(field.name) for row in rows], field) for field in fields]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
 def table_from_cases(cases: Iterable[Case]) -> pa.Table:

@@ -71,11 +71,14 @@ def export_benchmark(
     tally = _Tally(progress)
     with new_folder(out) as folder:
         for split in benchmark.splits:
-            part = benchmark.split(split)
+            part, before = benchmark.split(split), tally.cases
+            path = folder / f"{split}.{format}"
             if format == "parquet":
-                _write_parquet(part, folder / f"{split}.parquet", embed_images=embed_images, tally=tally)
+                _write_parquet(part, path, embed_images=embed_images, tally=tally)
             else:
-                _write_jsonl(part, folder / f"{split}.jsonl", tally)
+                _write_jsonl(part, path, tally)
+            if tally.cases == before:
+                path.unlink()  # a filter left nothing of it, and a file without rows is no split
     return tally.result()
 
 

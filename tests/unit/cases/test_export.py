@@ -40,6 +40,23 @@ def test_there_and_back_loses_nothing(
         assert Benchmark.open(path).fingerprint() == original.fingerprint()
 
 
+def test_a_column_named_like_an_image_is_kept(
+    tmp_path: Path, row_maker: Any, folder_maker: Callable[..., Path]
+) -> None:
+    source = folder_maker(tmp_path / "in", {"test": [row_maker(1, image_01="a link", image_02={"src": "a link"})]})
+    export_benchmark(Benchmark.open(source), tmp_path / "out", format="parquet")
+    assert rows_of(tmp_path / "out") == rows_of(source)
+
+
+@pytest.mark.parametrize(("form", "embed"), FORMS)
+def test_a_split_of_which_a_filter_leaves_nothing_is_left_out(
+    tiny_folder: Path, tmp_path: Path, form: Any, embed: bool
+) -> None:
+    part = Benchmark.open(tiny_folder).filter(lambda case: case.split == "test")
+    export_benchmark(part, tmp_path / "out", format=form, embed_images=embed)
+    assert rows_of(tmp_path / "out") == [("test", row) for split, row in rows_of(tiny_folder) if split == "test"]
+
+
 def test_a_second_jsonl_export_gives_the_same_bytes(tiny_folder: Path, tmp_path: Path) -> None:
     export_benchmark(Benchmark.open(tiny_folder), tmp_path / "a", format="jsonl")
     export_benchmark(Benchmark.open(tmp_path / "a"), tmp_path / "b", format="parquet")

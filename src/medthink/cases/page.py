@@ -13,12 +13,12 @@ from medthink.cases.images import prepare
 from medthink.core.errors import DataError
 
 
-def case_page(case: Case) -> str:
-    """The page of a case."""
+def case_page(case: Case, *, reveal: bool = False) -> str:
+    """The page of a case, its withheld parts folded unless revealed."""
     template = Template(files("medthink.cases").joinpath("page.html").read_text(encoding="utf-8"))
     count = len(case.question.images)
     slots = zip(case.question.images, case.reference.images, strict=True)
-    return template.substitute(
+    page = template.substitute(
         title=escape(case.title),
         facts=escape(f"{case.split} split · {count} image{'' if count == 1 else 's'}"),
         history=escape(case.question.history),
@@ -26,6 +26,8 @@ def case_page(case: Case) -> str:
         options="\n".join(_option(letter, text) for letter, text in case.question.options.items()),
         reference="\n".join(_reference(case)),
     )
+    # No text of the case can hold the tag: all of it is escaped.
+    return page.replace("<details", "<details open") if reveal else page
 
 
 def _figure(image: Image, withheld: ImageReference) -> str:

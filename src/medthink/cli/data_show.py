@@ -19,7 +19,9 @@ _WIDEST = 100
 @click.argument("path", type=click.Path())
 @click.argument("case_number", metavar="CASE", type=int)
 @click.option("--reveal", is_flag=True, help="Show the withheld parts too: captions, findings, answer, discussion.")
-@click.option("--html", type=click.Path(), help="Write a self-contained page instead; withheld parts stay folded.")
+@click.option(
+    "--html", type=click.Path(), help="Write a self-contained page instead; withheld parts are folded unless revealed."
+)
 def command(path: str, case_number: int, reveal: bool, html: str | None) -> None:
     """Show one case, by its number: history, images, options.
 
@@ -29,7 +31,7 @@ def command(path: str, case_number: int, reveal: bool, html: str | None) -> None
     if html is not None:
         from medthink.cases.page import case_page
 
-        write_atomic(Path(html), [case_page(case).encode()])
+        write_atomic(Path(html), [case_page(case, reveal=reveal).encode()])
         show.console().print(Text(f"Page: {html}"))
         return
     _print_case(case, reveal=reveal)

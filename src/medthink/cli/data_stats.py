@@ -1,5 +1,6 @@
 """`medthink data stats`: what a benchmark holds, as tables, JSON or one figure."""
 
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from medthink.cli import show
 _BAR, _SHORT_BAR, _WIDE = 24, 8, 110
 _FIGURES = (".svg", ".pdf", ".png")
 _IMAGE_BINS = ((0, 0), (1, 1), (2, 4), (5, 8), (9, 12), (13, 20), (21, 49))
-_LENGTH_BINS = ((0, 9), (10, 19), (20, 29), (30, 39), (40, 59), (60, 79), (80, 9999))
+_LENGTH_BINS = ((0, 9), (10, 19), (20, 29), (30, 39), (40, 59), (60, 79), (80, sys.maxsize))
 
 
 @click.command("stats")

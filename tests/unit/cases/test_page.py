@@ -47,12 +47,12 @@ class Outline(HTMLParser):
 
 @pytest.fixture
 def page_of(tmp_path: Path, row_maker: Callable[..., Any], folder_maker: Callable[..., Path]) -> Callable[..., str]:
-    def make(**changes: Any) -> str:
+    def make(*, reveal: bool = False, **changes: Any) -> str:
         root = folder_maker(tmp_path / "b", {"test": [row_maker(7, images=2, **changes)]})
         stream = BytesIO()
         Image.new("L", (6, 4), 90).save(stream, "JPEG", comment=b"secret comment")
         (root / "images/case00007/7_1.jpg").write_bytes(stream.getvalue())
-        return case_page(Benchmark.open(root).case(7))
+        return case_page(Benchmark.open(root).case(7), reveal=reveal)
 
     return make
 
@@ -73,6 +73,14 @@ def test_nothing_withheld_stands_outside_a_fold(page_of: Callable[..., str]) -> 
     assert all(text in outline.folded_text for name, text in secrets.items() if not name.endswith("_id"))
     assert all("secret" not in (value or "") for _, value in outline.attributes)
     assert ("open", None) not in outline.attributes and ("open", "") not in outline.attributes
+
+
+def test_the_folds_are_open_when_revealed(page_of: Callable[..., str]) -> None:
+    nasty = "<details>"
+    folded, revealed = (page_of(reveal=reveal, discussion=nasty) for reveal in (False, True))
+    assert ("open", None) not in Outline(folded).attributes
+    assert Outline(revealed).attributes.count(("open", None)) == Outline(revealed).tags.count("details") == 6
+    assert "&lt;details&gt;" in revealed
 
 
 def test_images_are_inside_and_their_metadata_is_not(page_of: Callable[..., str]) -> None:

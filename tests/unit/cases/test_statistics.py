@@ -9,6 +9,7 @@ import pytest
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.figure import draw_statistics
 from medthink.cases.statistics import UNKNOWN_CHAPTER, Statistics, describe
+from medthink.cli.door import enter
 from medthink.core.errors import DataError
 
 
@@ -82,3 +83,11 @@ def test_one_split_needs_no_column_for_all(tmp_path: Path, row_maker: Any, folde
     assert list(only.columns) == ["test"]
     draw_statistics(only, tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_longest_options_are_in_the_table_too(
+    tmp_path: Path, row_maker: Any, folder_maker: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = row_maker(1, options={"A": "x" * 20_000, "B": "b"}, correct_answer="A")
+    assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
+    assert "80 and more  1 (100.0%)" in capsys.readouterr().out

@@ -1,0 +1,193 @@
+"""What is done fast for nearly every row, against the plain definition for every row."""
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from medthink.cases import rows, stores
+from medthink.cases.check.grams import GRAM
+from medthink.cases.check.texts import NearlyIdentical, contains_phrase, spell
+from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row
+from medthink.cases.stores import FolderImages, NoImages, path_problem
+from medthink.core.errors import DataError
+from medthink.core.jsonio import parse_json
+
+quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+letters = st.characters(exclude_categories=["Cs"])
+STORE = NoImages(Path())
+
+
+class _Twice(Exception):
+    """A key that stands twice."""
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise _Twice
+    return dict(pairs)
+
+
+@st.composite
+def json_texts(draw: st.DrawFn) -> bytes:
+    """A JSON text whose objects may say a key twice, with any spacing, escaped or not, compact or not."""
+    space = st.sampled_from(["", "", " ", "\n", "\t ", "\r"])
+    names = st.sampled_from(["a", "b", '":', "a:", "\\", "é", "\u2028", ""])
+
+    def quoted(text: str) -> str:
+        return json.dumps(text, ensure_ascii=draw(st.booleans()))
+
+    def value(depth: int) -> str:
+        kind = draw(st.sampled_from(["text", "number", "object", "list"] if depth else ["text", "number"]))
+        if kind == "number":
+            return draw(st.sampled_from(["0", "-1", "1.0", "1.50", "1e3", "true", "null", "18446744073709551615"]))
+        if kind == "text":
+            return quoted(draw(names))
+        count = draw(st.integers(0, 3))
+        inner = [value(depth - 1) for _ in range(count)]
+        if kind == "object":
+            inner = [f"{quoted(draw(names))}{draw(space)}:{draw(space)}{each}" for each in inner]
+        mark = "{}" if kind == "object" else "[]"
+        return mark[0] + ",".join(draw(space) + each + draw(space) for each in inner) + mark[1]
+
+    return (value(3) + draw(st.sampled_from(["", "", "\n", " ", "}", ' {"a":1}', "x", "\0"]))).encode()
+
+
+@quick
+@given(json_texts())
+@example(b'{"a":1,"a":1}\n')
+@example(b'{"a":1}\n{"a":1}')
+def test_a_text_is_refused_exactly_when_a_key_stands_twice_or_it_is_no_json(text: bytes) -> None:
+    try:
+        expected = json.loads(text.decode(), object_pairs_hook=_refuse_twice)
+    except (_Twice, json.JSONDecodeError):
+        with pytest.raises(DataError):
+            parse_json(text)
+    else:
+        assert parse_json(text) == expected
+
+
+@st.composite
+def slot_rows(draw: st.DrawFn) -> dict[str, Any]:
+    """A row with the slots it says, and then one or two things about it changed."""
+    row: dict[str, Any] = dict.fromkeys(COLUMNS, "x") | {"title": "Case number 1", "options": {"A": "a"}}
+    row |= {"is_longitudinal": False, "timepoint_count": 1}
+    count = draw(st.integers(0, 4))
+    row |= {column: draw(st.text(letters, min_size=1, max_size=3)) for column in SLOT_COLUMNS[: 5 * count]}
+    odd = st.sampled_from(
+        [count, count, count, count + 1, count - 1, True, False, 0, -1, 49, 50, 2**62, 1.0, None, "2"]
+    )
+    row["image_count"] = draw(odd)
+    for _ in range(draw(st.integers(0, 2))):
+        column = draw(st.sampled_from([*SLOT_COLUMNS[:30], SLOT_COLUMNS[-1], "extra", "image_01"]))
+        if draw(st.booleans()):
+            row.pop(column, None)
+        else:
+            row[column] = draw(st.sampled_from(["", " ", "text", None, 0, 5, [], ["x"], False]))
+    return row
+
+
+def _case_or_error(row: dict[str, Any]) -> Any:
+    try:
+        return case_from_row(row, split="test", store=STORE, place=Place("f", 1))
+    except DataError as error:
+        return str(error)
+
+
+@quick
+@given(slot_rows())
+def test_slots_taken_at_one_stroke_are_those_of_any_row(row: dict[str, Any]) -> None:
+    fast = _case_or_error(row)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "_regular_slots", lambda _: None)
+        assert fast == _case_or_error(row)
+
+
+pieces = st.sampled_from(["images", "case00001", "a.jpg", ".", "..", "", ".hidden", "a b", "é", "~", "-x", "\\", "\n"])
+paths = st.lists(pieces | st.text(max_size=4), max_size=4).map("/".join)
+
+
+@quick
+@given(paths | paths.map(lambda path: f"images/{path}"))
+@example("images/" + "a" * 300)
+@example("images/a\n")
+def test_a_plain_path_is_one_with_nothing_against_it(path: str) -> None:
+    fast = path_problem(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stores, "_PLAIN", re.compile("(?!)"))
+        assert fast == path_problem(path)
+
+
+def _words_of(text: str) -> list[str]:
+    """The words by definition: what is neither letter nor digit parts them."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    parted = "".join(each if each.isalnum() else " " for each in folded)
+    return [word for word in parted.split(" ") if word]
+
+
+def _grams(text: str) -> set[tuple[str, ...]]:
+    words = _words_of(text)
+    return {tuple(words[at : at + GRAM]) for at in range(max(1, len(words) - GRAM + 1))} if words else set()
+
+
+awkward = st.sampled_from(
+    [" ", "  ", "_", "-", "\n", "\0", "\x1c", "\x85", "\u2028", "\u00a0", "\u0301", "İ", "ß", "ﬁ", "²"]
+)
+histories = st.lists(awkward | st.sampled_from(["a", "b", "A", "é", "9"]), max_size=24).map("".join)
+
+
+@quick
+@given(histories | st.text(letters))
+def test_a_text_is_spelled_as_defined(text: str) -> None:
+    assert [word for word in spell(text).decode().split(" ") if word] == _words_of(text)
+
+
+@quick
+@given(histories, histories)
+def test_a_phrase_is_found_as_defined(history: str, phrase: str) -> None:
+    words, sought = _words_of(history), _words_of(phrase)
+    starts = range(len(words) - len(sought) + 1)
+    expected = bool(sought) and any(words[at : at + len(sought)] == sought for at in starts)
+    assert contains_phrase(spell(history), phrase) is expected
+
+
+@quick
+@given(st.lists(st.tuples(st.sampled_from("abcdefg"), histories), max_size=12))
+@example([("a", ""), ("b", ""), ("a", "x"), ("b", "x")])
+def test_nearly_identical_texts_are_those_of_the_definition(texts: list[tuple[str, str]]) -> None:
+    finder = NearlyIdentical()
+    expected = []
+    for second, (split, text) in enumerate(texts):
+        finder.add(split, spell(text))
+        best = (0.0, 0)
+        for first, (other_split, other) in enumerate(texts[:second]):
+            union = _grams(text) | _grams(other)
+            if split != other_split and union:
+                best = max(best, (len(_grams(text) & _grams(other)) / len(union), -first))
+        if best[0] >= 0.8:
+            expected.append((-best[1], second, best[0]))
+    assert [tuple(match) for match in finder.matches()] == expected
+
+
+@quick
+@given(
+    st.sets(
+        st.lists(st.sampled_from(["a", "b", ".c", "d e", "é", "\\"]), min_size=1, max_size=3).map(tuple), max_size=9
+    )
+)
+def test_the_listed_files_are_those_that_stand_there(tmp_path_factory: pytest.TempPathFactory, names: set[Any]) -> None:
+    root = tmp_path_factory.mktemp("listing")
+    (root / "images").mkdir()
+    for name in names:
+        file = root.joinpath("images", *(f"{part}_" for part in name[:-1]), name[-1])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    found = (file.relative_to(root) for file in (root / "images").rglob("*") if file.is_file())
+    seen = {str(file) for file in found if not any(part.startswith(".") for part in file.parts)}
+    listed = list(FolderImages(root).paths())
+    assert set(listed) == seen and len(listed) == len(seen)

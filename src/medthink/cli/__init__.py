@@ -3,6 +3,8 @@
 `medthink --help` is printed from this table without loading anything else, click included.
 """
 
+import io
+import os
 import sys
 from typing import NamedTuple
 
@@ -34,18 +36,41 @@ _EXAMPLE = "Example: medthink demo"
 
 def main() -> None:
     """Run `medthink` and leave with its exit code."""
-    words = sys.argv[1:]
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a character gets a question mark in its place, never an error.
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        code = _follow(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has had enough; that is not an error.
+        code = _fall_silent(0)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"medthink: {place}{error.strerror}\n  → check the place written to and its free space\n")
+        code = _fall_silent(2)
+    sys.exit(code)
+
+
+def _fall_silent(code: int) -> int:
+    """Write nothing more to an output that takes nothing more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _follow(words: list[str]) -> int:
+    """Do what the words say; returns the exit code."""
     if words in ([], ["--help"], ["-h"]):
         sys.stdout.write(overview())
-        return
+        return 0
     if words == ["--version"]:
         from medthink import __version__
 
         sys.stdout.write(f"medthink {__version__}\n")
-        return
+        return 0
     from medthink.cli.door import enter
 
-    sys.exit(enter(words))
+    return enter(words)
 
 
 def overview() -> str:

@@ -24,10 +24,9 @@ def enter(words: list[str]) -> int:
         return _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", 130)
-    except BrokenPipeError:
-        # The reader of our output (`| head`) has had enough; that is not an error.
-        sys.stderr.close()
-        return 0
+    except SystemExit:
+        # So click and rich leave, with 1, when nobody reads the output any more.
+        raise BrokenPipeError from None
     # click hands back what a command leaves with; a command that just ends leaves with 0.
     return code if isinstance(code, int) else 0
 

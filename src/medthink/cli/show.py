@@ -71,5 +71,5 @@ def progress() -> Progress:
 
 
 def print_json(value: Any) -> None:
-    """One JSON text on standard output."""
-    sys.stdout.write(encode_json(value).decode() + "\n")
+    """One JSON text on standard output, in UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.buffer.write(encode_json(value) + b"\n")

@@ -1,0 +1,53 @@
+"""What comes out of `medthink` is readable wherever it goes, and it leaves with a documented code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from medthink.cli.door import enter
+from processes import finish, medthink
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    place = tmp_path_factory.mktemp("door") / "bench"
+    assert enter(["data", "synth", str(place), "--cases", "12", "--seed", "1"]) == 0
+    return place
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["doctor"], ["doctor", "--json"], ["run", "--help"]])
+def test_a_reader_that_goes_away_is_no_error_and_no_no(words):
+    end_to_read, end_to_write = os.pipe()
+    os.close(end_to_read)
+    with os.fdopen(end_to_write, "wb") as gone:
+        command = [sys.executable, "-m", "medthink", *words]
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["doctor"], ["doctor", "--json"]])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_under_the_output_is_one_message(words):
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "medthink", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("medthink: No space left on device\n  → ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_without_unicode_gets_question_marks_and_json_stays_whole(bench):
+    narrow = {"PYTHONIOENCODING": "ascii"}
+    for words in (["--help"], ["data", "stats", bench], ["doctor"]):
+        code, out, err = finish(medthink(*words, env=narrow))
+        assert (code, err) == (0, "")
+        assert "?" in out
+    run = bench.parent / "run"
+    assert enter(["run", str(bench), "--model", "baseline/random", "--out", str(run)]) == 0
+    whole = [finish(medthink("run", "--status", run, "--json", env=env))[1] for env in (narrow, {})]
+    assert whole[0] == whole[1]
+    assert "·" in json.loads(whole[0])["condition_label"]

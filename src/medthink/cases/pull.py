@@ -9,7 +9,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
@@ -81,7 +81,7 @@ def pull_snapshot(snapshot: Snapshot, out: Path, *, progress: Progress | None = 
     with ThreadPoolExecutor(_WORKERS) as pool:
         jobs = [pool.submit(fetch, file) for file in snapshot.files]
         try:
-            for job in jobs:
+            for job in as_completed(jobs):
                 job.result()
         finally:
             # After an error or Ctrl-C the other downloads keep what they have and end.

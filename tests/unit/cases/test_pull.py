@@ -19,9 +19,11 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from medthink.cases import pull
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.pull import RECORD, REPOSITORY
+from medthink.cases.pull import RECORD, REPOSITORY, HubFile, Snapshot
 from medthink.cli.door import enter
+from medthink.core.errors import MedThinkError, OutsideError
 from medthink.core.jsonio import encode_json, read_json
 
 COMMIT = "5555b80e" + "0" * 32
@@ -279,6 +281,27 @@ def test_a_hub_that_fails_is_exit_3(
     assert "the hub failed" in error
     assert "goes on where it stopped" in error
     assert "Traceback" not in error
+
+
+def test_a_failed_file_ends_the_long_download_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+
+    def fetch(file: HubFile, _: Snapshot, __: Path, meter: Any) -> None:
+        if file.path == "test.jsonl":
+            raise OutsideError("no such file")
+        for _ in range(1000):
+            time.sleep(0.01)
+            try:
+                meter.count(1)
+            except MedThinkError:
+                ended.append(file.path)
+                raise
+
+    monkeypatch.setattr(pull, "_fetch", fetch)
+    files = tuple(HubFile(path, 1, "", "content") for path in ("images.zip", "test.jsonl"))
+    with pytest.raises(OutsideError, match="no such file"):
+        pull.pull_snapshot(Snapshot(REPOSITORY, COMMIT, files), tmp_path / "out")
+    assert ended == ["images.zip"]
 
 
 def test_no_network_is_exit_3(

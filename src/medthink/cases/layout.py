@@ -25,7 +25,7 @@ def find_tables(path: Path) -> tuple[Table, ...]:
         raise DataError("no such file or folder", file=path, remedy="check the path")
     if path.suffix not in _READERS:
         raise DataError("not a benchmark file", file=path, remedy="a .jsonl or .parquet file or a folder is due")
-    return (_READERS[path.suffix](path, path.stem),)
+    return (_table(path),)
 
 
 def find_images(path: Path, tables: tuple[Table, ...]) -> ImageStore:
@@ -64,7 +64,16 @@ def _tables_of_folder(folder: Path) -> tuple[Table, ...]:
     chosen: dict[str, Path] = {}
     for file in files:
         chosen.setdefault(file.stem, file)
-    return tuple(_READERS[chosen[split].suffix](chosen[split], split) for split in sorted(chosen, key=_order))
+    return tuple(_table(chosen[split]) for split in sorted(chosen, key=_order))
+
+
+def _table(path: Path) -> Table:
+    try:
+        path.stem.encode()
+    except UnicodeEncodeError:
+        # The split's name is written into reports and runs, which are UTF-8.
+        raise DataError("the file's name is no Unicode", file=ascii(path.name), remedy="rename the file") from None
+    return _READERS[path.suffix](path, path.stem)
 
 
 def _order(split: str) -> tuple[int, str]:

@@ -1,3 +1,4 @@
+import os
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -93,6 +94,13 @@ def test_what_is_no_benchmark_is_said_on_opening(tmp_path: Path, name: str) -> N
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError):
         Benchmark.open(tmp_path / name)
+
+
+def test_a_split_whose_name_is_no_unicode_is_refused(tiny_folder: Path) -> None:
+    path = (tiny_folder / "test.jsonl").rename(tiny_folder / os.fsdecode(b"\xff.jsonl"))
+    for opened in (path, tiny_folder):
+        with pytest.raises(DataError, match="no Unicode"):
+            Benchmark.open(opened)
 
 
 def test_a_folder_named_like_a_split_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The runs of a report: scored, named, and sorted into groups that may be compared."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from medthink.core.digest import digest_value, seed_from
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json
 from medthink.report.labels import run_labels, run_names
+from medthink.report.markup import clean
 from medthink.runs.manifest import Manifest
 from medthink.scoring.material import Material, load_run
 from medthink.scoring.score import score_run
@@ -103,7 +105,7 @@ def group_entries(entries: Sequence[Entry]) -> list[Group]:
     grouped: dict[str, list[Entry]] = {}
     for entry in entries:
         grouped.setdefault(_group_key(entry), []).append(entry)
-    groups = [_make_group(_labelled(members)) for members in grouped.values()]
+    groups = [_make_group(members) for members in _labelled(list(grouped.values()))]
     return sorted(groups, key=lambda group: (-len(group.entries), group.kind, group.benchmark))
 
 
@@ -152,9 +154,17 @@ def _group_key(entry: Entry) -> str:
     return digest_value([origin.fingerprint, origin.text_fingerprint, origin.kind, sorted(entry.material.cases)])
 
 
-def _labelled(members: list[Entry]) -> list[Entry]:
-    labels = run_labels([entry.manifest for entry in members], [entry.name for entry in members])
-    return [entry._replace(label=label) for entry, label in zip(members, labels, strict=True)]
+def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
+    """The runs under labels that tell them apart within their group, and by name where two groups have one alike."""
+    labels = [run_labels([one.manifest for one in group], [one.name for one in group]) for group in groups]
+    counts = Counter(label for group in labels for label in group)
+    return [
+        [
+            entry._replace(label=label if counts[label] == 1 else f"{label} ({clean(entry.name)})")
+            for entry, label in zip(group, written, strict=True)
+        ]
+        for group, written in zip(groups, labels, strict=True)
+    ]
 
 
 def _make_group(members: list[Entry]) -> Group:

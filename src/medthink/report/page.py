@@ -31,6 +31,10 @@ _READING = (
     "Runs on other cases, other data or with an expert's cues stand in groups of their own and are never ranked "
     "together.",
 )
+_STEPS = (
+    "Means over cases, of the texts that have a score. ROUGE-L (shared words) and finding F1 (shared statements) lie "
+    "within 0 and 1, higher is better. Conflicts are statements a text that contradict the expert's, lower is better."
+)
 _RADCLIQ = (
     "RadCliQ: lower is better. It was fitted on reports of chest radiographs; for anything else it only orders texts."
 )
@@ -99,6 +103,7 @@ def _results(group: Group, prefix: str) -> Iterator[Markup]:
             continue
         yield tag("h3", heading)
         yield table_markup(steps, name=f"{heading}: scores")
+        yield tag("p", _STEPS, class_="soft")
         if METRIC_NAMES["radcliq_v1"] in steps.columns:
             yield tag("p", _RADCLIQ, class_="soft")
     figures = [figure_markup(drawing, prefix=prefix) for drawing in _drawings(group)]

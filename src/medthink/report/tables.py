@@ -67,7 +67,7 @@ def headline_table(group: Group) -> Table:
                 *usage_cells(entry),
             )
         )
-    columns = ("Run", "Accuracy (95 % interval)", "Rank", "Tie group", "n", "No letter", "Of those answered")
+    columns = ("Run", "Accuracy (95 % interval)", "Rank", "Tie group", "Predictions", "No letter", "Of those answered")
     table = Table((*columns, "Output tokens a case", "Cost"), tuple(rows), frozenset({1, 2, 3, 4, 6, 7, 8}))
     idle = {2, 3} if group.ranking is None else set()
     if all(row[5] == "–" for row in rows):

@@ -29,7 +29,7 @@ def wrong_cases_markup(group: Group, most: int) -> Markup:
         intro += f"; the {most} that went wrong in the most runs are shown, {len(order) - most:,} are not"
     # Nearly all the time goes into pictures, which decode side by side.
     with ThreadPoolExecutor() as pool:
-        shown = pool.map(lambda number: _case_markup(cases[number], entries, wrong[number]), order[:most])
+        shown = pool.map(lambda number: _case_markup(cases[number], group, wrong[number]), order[:most])
         return joined((tag("p", f"{intro}."), *shown))
 
 
@@ -51,7 +51,8 @@ def thumbnail(image: Image, name: str) -> Markup:
     return tag("img", src=source, width=small.width, height=small.height, alt=name)
 
 
-def _case_markup(case: Case, entries: Sequence[Entry], wrong: int) -> Markup:
+def _case_markup(case: Case, group: Group, wrong: int) -> Markup:
+    entries = group.lettered
     said = {entry.label: [one for one in entry.material.predictions if one.case == case.id] for entry in entries}
     missed = [entry for entry in entries if not all(_is_right(one, case) for one in said[entry.label])]
     share = "" if len(entries) == 1 else f" · wrong in {wrong} of {len(entries)} runs"
@@ -60,7 +61,7 @@ def _case_markup(case: Case, entries: Sequence[Entry], wrong: int) -> Markup:
         head,
         tag("h4", "Clinical history"),
         paragraphs(case.question.history),
-        tag("h4", "Images and their captions (withheld from the model)"),
+        tag("h4", f"Images, and the expert's captions{' that no model saw' if group.kind == 'blind' else ''}"),
         _pictures(case),
         tag("h4", "Options"),
         _options(case, said),

@@ -9,7 +9,7 @@ from medthink.metrics.answers import Outcome, count_answers, majority, summarise
 from medthink.runs.prediction import Prediction
 from medthink.scoring.material import Material
 from medthink.scoring.scores import AnswerScores, CaseScore, SliceScore
-from medthink.scoring.slices import SMALL, slice_values
+from medthink.scoring.slices import SMALL, slice_order, slice_values
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import rate_interval, wilson
 from medthink.stats.repeats import repeated_mean
@@ -69,7 +69,9 @@ def score_slices(cases: dict[int, Case], scored: tuple[CaseScore, ...]) -> tuple
     order = list(dict.fromkeys(by for by, _ in members))
     return tuple(
         SliceScore(by=by, value=value, n=len(part), accuracy=_rate(part), is_small=len(part) < SMALL)
-        for (by, value), part in sorted(members.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+        for (by, value), part in sorted(
+            members.items(), key=lambda item: (order.index(item[0][0]), slice_order(item[0][1]))
+        )
     )
 
 

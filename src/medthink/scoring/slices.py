@@ -1,5 +1,7 @@
 """Slices: the groups of cases that a score is also given for."""
 
+import re
+
 from medthink.cases.case import Case
 
 SMALL = 30
@@ -19,6 +21,12 @@ def slice_values(case: Case) -> dict[str, tuple[str, ...]]:
         "ICD chapter": (case.reference.icd_chapter or "none",),
         "length rank of the right option": (_length_rank(case),),
     }
+
+
+def slice_order(value: str) -> tuple[int, str]:
+    """The place of a slice among those of its kind: by its number, where it begins with one, then by its name."""
+    number = re.match(r"\d+", value)
+    return (int(number[0]) if number else 0, value)
 
 
 def _at_most(number: int, most: int) -> str:

@@ -41,6 +41,14 @@ def test_another_benchmark_or_selection_makes_another_group(runs, tmp_path):
     assert [group.n_cases for group in found] == [12, 7]
 
 
+def test_no_two_runs_of_a_page_have_one_label(bench, tmp_path):
+    paths = [make_run(tmp_path / name, bench, **options) for name, options in {
+        "blind": {"task": "twi"}, "cued": {"task": "twi", "findings": "expert", "summary": "expert"},
+    }.items()]  # fmt: skip
+    labels = [entry.label for group in group_entries(load_entries(paths)) for entry in group.entries]
+    assert sorted(labels) == ["made-7b (blind)", "made-7b (cued)"]
+
+
 def test_the_order_of_runs_changes_nothing(runs):
     paths = [runs[name] for name in ("low", "high", "small", "share-100")]
     first, second = (group_entries(load_entries(order)) for order in (paths, paths[::-1]))

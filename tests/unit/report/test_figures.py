@@ -2,6 +2,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from made_runs import make_run
 from medthink.core.errors import UsageError
@@ -64,6 +65,16 @@ def test_letters_count_every_prediction(blind):
     total = sum(int(cell) for row in table.rows for cell in row[2:])
     assert total == sum(entry.scores.answers.n_predictions for entry in blind.lettered)
     assert "unparsed" in table.columns
+
+
+def test_all_states_without_a_letter_are_one_column_of_the_picture(blind):
+    entry = blind.lettered[0]
+    confusion = {"A": {"A": 3, "failed": 1, "refused": 2, "truncated": 4, "unparsed": 5}}
+    scores = replace(entry.scores, answers=replace(entry.scores.answers, confusion=confusion))
+    drawing = letters_drawing(blind._replace(entries=(entry._replace(scores=scores),)))
+    assert drawing.table.columns[2:] == ("A", "failed", "refused", "truncated", "unparsed")
+    markup = draw_markup(drawing, prefix="x")
+    assert ">none<" in markup and ">12<" in markup and "truncated" not in markup
 
 
 def test_a_figure_is_the_same_bytes_twice_and_points_nowhere(blind):

@@ -83,3 +83,10 @@ def test_an_image_that_cannot_be_shown_says_why(blind, damage):
     image = next(iter(blind.entries[0].material.cases.values())).question.images[0]
     shown = thumbnail(msgspec.structs.replace(image, store=Store(), path=damage), "Image 1")
     assert shown.startswith('<span class="absent"') and "neither JPEG nor PNG" in shown and "<script" not in shown
+
+
+def test_captions_are_called_unseen_only_where_no_model_saw_them(blind, groups):
+    cued = next(group for group in groups if group.kind == "expert-cued")
+    unseen = "captions that no model saw"
+    assert unseen in wrong_cases_markup(blind, 1)
+    assert unseen not in wrong_cases_markup(cued, 1)

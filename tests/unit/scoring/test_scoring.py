@@ -15,7 +15,7 @@ from medthink.scoring.pairs import finding_pairs
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
 from medthink.scoring.scores import number, percent, points, to_plain
-from medthink.scoring.slices import slice_values
+from medthink.scoring.slices import slice_order, slice_values
 from medthink.stats.estimate import Estimate, Undefined
 from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
@@ -75,6 +75,11 @@ def test_slices_cover_all_cases_and_mark_small_ones(bench):
     assert sum(one.n for one in by_longitudinal) == 40
     assert {one.is_small for one in slices if one.n < 30} <= {True}
     assert {one.by for one in slices} == set(slice_values(next(iter(made.cases.values()))))
+
+
+def test_slices_stand_in_the_order_of_their_numbers():
+    bins = ["17–49", "1–4", "none", "9–16", "5–8"]
+    assert sorted(bins, key=slice_order) == ["none", "1–4", "5–8", "9–16", "17–49"]
 
 
 def test_a_run_scores_to_the_same_bytes_whatever_the_order_of_its_lines(make_run, twi):

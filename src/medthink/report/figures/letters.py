@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ACROSS = 2
+# The states by name would run into each other under so narrow columns; they stand in the table.
+_NO_LETTER = "none"
 
 
 def letters_drawing(group: Group) -> Drawing | None:
-    """A square a run: right letters down, given letters (and states without one) across."""
+    """A square a run: right letters down, given letters (and none at all) across."""
     scored = list(answer_pairs(group.entries))
     if not scored:
         return None
@@ -58,11 +60,14 @@ def _draw(axes: "Axes", answers: AnswerScores) -> None:
     from matplotlib.patches import Rectangle
 
     golds, columns = list(answers.confusion), _columns([answers])
+    letters = [column for column in columns if len(column) == 1]
+    columns = letters + [_NO_LETTER] * (len(columns) > len(letters))
     for y, gold in enumerate(golds):
         row = answers.confusion[gold]
         total = sum(row.values())
+        without = total - sum(row.get(letter, 0) for letter in letters)
         for x, column in enumerate(columns):
-            count = row.get(column, 0)
+            count = without if column == _NO_LETTER else row.get(column, 0)
             colour = COLOURS[2] if column == gold else COLOURS[1]
             axes.add_patch(
                 Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, alpha=0.75 * count / total, edgecolor=LINE)

@@ -1,6 +1,7 @@
 """The statistics of a benchmark as one figure: six panels, the same bytes for the same counts."""
 
 import io
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ _STYLE: dict[str, Any] = {
     "pdf.fonttype": 42,
     "font.family": "DejaVu Sans",
     "font.size": 7,
+    "text.parse_math": False,
     "axes.titlesize": 8,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -91,12 +93,12 @@ def _images_per_case(axes: "Axes", statistics: Statistics) -> None:
         for name, split in statistics.splits.items()
     }
     top = max(max(split.images_per_case) for split in statistics.splits.values())
-    for (label, share), colour in zip(shares.items(), _COLOURS, strict=False):
+    for (label, share), colour in zip(shares.items(), cycle(_COLOURS), strict=False):
         numbers = range(top + 2)
         heights = [share.get(number, 0.0) for number in numbers]
         axes.fill_between(numbers, heights, step="mid", alpha=0.18, color=colour, linewidth=0)
         axes.step(numbers, heights, where="mid", color=colour, linewidth=1.2, label=label)
-    for split, colour in zip(statistics.splits.values(), _COLOURS, strict=False):
+    for split, colour in zip(statistics.splits.values(), cycle(_COLOURS), strict=False):
         axes.axvline(split.images_per_case_mean, color=colour, linewidth=0.9, linestyle=(0, (3, 2)))
     axes.set(title="Images per case (dashed: mean)", xlabel="images", ylabel="cases (%)", xlim=(0, top + 1))
     axes.set_ylim(bottom=0)
@@ -161,7 +163,7 @@ def _option_lengths(axes: "Axes", statistics: Statistics) -> None:
 def _grouped_bars(axes: "Axes", labels: list[str], rows: list[list[float]], *, lying: bool = False) -> None:
     """One bar per split beside each label; lying bars for long labels."""
     thickness = 0.8 / max(1, len(rows))
-    for index, (row, colour) in enumerate(zip(rows, _COLOURS, strict=False)):
+    for index, (row, colour) in enumerate(zip(rows, cycle(_COLOURS), strict=False)):
         shift = (index - (len(rows) - 1) / 2) * thickness
         places = [place + (-shift if lying else shift) for place in range(len(labels))]
         (axes.barh if lying else axes.bar)(places, row, thickness * 0.92, color=colour)

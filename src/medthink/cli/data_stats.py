@@ -71,7 +71,8 @@ def _print(statistics: Statistics) -> None:
     console.print(show.table("Summary", ["", *columns], rows, right=range(1, len(columns) + 1)))
     overall = statistics.overall
     _print_shares(console, "Images per case", _binned(columns.values(), "images_per_case", _IMAGE_BINS), columns)
-    _print_shares(console, "Modalities (images)", _modalities(columns), columns)
+    images = [split.images for split in columns.values()]
+    _print_shares(console, "Modalities (images)", _modalities(columns), columns, images)
     _print_shares(console, "Answer letters", _counted(columns.values(), overall.letters, "letters"), columns)
     _print_shares(console, "ICD-10 chapters", _chapters(columns), columns)
     _print_shares(console, "Timepoints", _counted(columns.values(), overall.timepoints, "timepoints"), columns)
@@ -124,7 +125,7 @@ def _modalities(columns: dict[str, SplitStatistics]) -> _Shares:
     rows = []
     overall = list(columns.values())[-1]
     for modality, subs in overall.sub_modality_images.items():
-        rows.append((modality, [split.modality_images.get(modality, 0) for split in columns.values()]))
+        rows.append((modality or "(none)", [split.modality_images.get(modality, 0) for split in columns.values()]))
         for sub in subs:
             counts = [split.sub_modality_images.get(modality, {}).get(sub, 0) for split in columns.values()]
             rows.append((f"  {sub or '(none)'}", counts))
@@ -139,10 +140,11 @@ def _chapters(columns: dict[str, SplitStatistics]) -> _Shares:
     ]
 
 
-def _print_shares(console: Console, title: str, rows: _Shares, columns: dict[str, SplitStatistics]) -> None:
+def _print_shares(
+    console: Console, title: str, rows: _Shares, columns: dict[str, SplitStatistics], totals: list[int] | None = None
+) -> None:
     """A count and share per split, with a bar for the last column."""
-    top = [name for name, _ in rows if not name.startswith(" ")]
-    totals = [sum(counts[i] for name, counts in rows if name in top) for i in range(len(columns))]
+    totals = totals or [sum(counts) for counts in zip(*(counts for _, counts in rows), strict=True)]
     longest = max((counts[-1] for _, counts in rows), default=0) or 1
     length = _BAR if console.width >= _WIDE else _SHORT_BAR
     cells = [

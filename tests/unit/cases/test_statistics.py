@@ -1,5 +1,6 @@
 """Statistics: counted by hand on a few cases, in one pass, and drawn the same way twice."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,24 @@ def test_the_longest_options_are_in_the_table_too(
     row = row_maker(1, options={"A": "x" * 20_000, "B": "b"}, correct_answer="A")
     assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
     assert "80 and more  1 (100.0%)" in capsys.readouterr().out
+
+
+def test_shares_are_of_all_images_whatever_their_modality_is_called(
+    tmp_path: Path, row_maker: Any, folder_maker: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = row_maker(1, images=4, image_01_modality=" CT", image_02_modality="")
+    assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
+    table = capsys.readouterr().out.split("Modalities (images)")[1].split("Answer letters")[0]
+    shares = re.findall(r"^( ?\S+) +\d \((.*?)%\)", table, re.MULTILINE)
+    assert shares == [("MRI", "50.0"), ("(none)", "25.0"), (" CT", "25.0")]
+
+
+def test_a_figure_shows_every_split_and_takes_no_name_for_a_formula(
+    tmp_path: Path, row_maker: Any, folder_maker: Any
+) -> None:
+    row = row_maker(1, image_01_modality="$x_{$", correct_answer="$\\frac$")
+    splits = {f"part{number}": [row] for number in range(9)}
+    draw_statistics(describe(Benchmark.open(folder_maker(tmp_path / "b", splits))), tmp_path / "x.svg")
+    drawn = (tmp_path / "x.svg").read_text()
+    assert all(f"{split} (1 cases)" in drawn for split in splits)
+    assert "$x_{$" in drawn

@@ -143,8 +143,8 @@ class _Worker:
         budget = Budget(
             max_usd=order.max_usd,
             max_calls=order.max_calls,
-            spent_usd=totals.cost_usd or 0.0,
-            calls=sum(totals.calls.values()),
+            spent_usd=totals.cost_usd,
+            calls=totals.calls_made,
         )
         reported = manifest.progress.reported_models if manifest.progress else ()
         barred = frozenset() if order.allow_self else frozenset(reported)

@@ -20,7 +20,7 @@ from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply
-from medthink.runs.records import Records
+from medthink.runs.records import Records, find_uri
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -161,9 +161,16 @@ class Ledger(Records):
         await self._commit("prediction", case_id, sample, state, body.decode())
 
     def take_in(self, other: Path) -> None:
-        """Copy another ledger's records into this one; its calls get new ids, here and in its predictions."""
+        """Copy another run's records into this ledger; its calls get new ids, here and in its predictions."""
+        self._reader.execute("ATTACH ? AS other", (find_uri(other),))
+        try:
+            self._copy_other()
+        except sqlite3.Error as error:
+            raise LedgerError(f"{other}: cannot be taken in: {error}", remedy="run its command again first") from None
+        self._reader.execute("DETACH other")
+
+    def _copy_other(self) -> None:
         shift = self._reader.execute("SELECT ifnull(max(id), 0) FROM calls").fetchone()[0]
-        self._reader.execute("ATTACH ? AS other", (str(other),))
         with self._reader:
             columns = ", ".join(row[1] for row in self._reader.execute("PRAGMA table_info(calls)") if row[1] != "id")
             self._reader.execute(
@@ -175,7 +182,6 @@ class Ledger(Records):
                 "SELECT json_group_array(value + ?) FROM json_each(body, '$.calls')))) FROM other.predictions",
                 (shift,),
             )
-        self._reader.execute("DETACH other")
 
     def close(self) -> None:
         """Write what is waiting, and close; a call still open was stopped, and its attempts are all on record."""
@@ -235,7 +241,7 @@ class Ledger(Records):
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, check_same_thread=False, timeout=30)
+    connection = sqlite3.connect(path.absolute().as_uri(), uri=True, check_same_thread=False, timeout=30)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     return connection

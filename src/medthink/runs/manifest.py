@@ -115,13 +115,22 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
 
 def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:
     """Raise LedgerError, naming the field, unless the new session continues the old one."""
-    before, now = old.identity(), new.identity()
-    different = [name for name in now if before.get(name) != now[name]]
+    before, now = _spread(old.identity()), _spread(new.identity())
+    # The label says in other words what the condition's fields say.
+    different = [name for name in before | now if before.get(name) != now.get(name) and name != "condition_label"]
     if different:
-        shown = "; ".join(f"{name}: was {_short(before.get(name))}, now {_short(now[name])}" for name in different)
+        shown = "; ".join(f"{name}: was {_short(before.get(name))}, now {_short(now.get(name))}" for name in different)
         raise LedgerError(
             f"{run} holds another run: {shown}", remedy="run the same command as before, or choose another --out"
         )
+
+
+def _spread(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with those inside them by a name of their own, such as `condition.image_share`."""
+    inside = {
+        f"{name}.{key}": part for name, one in fields.items() if isinstance(one, dict) for key, part in one.items()
+    }
+    return {name: one for name, one in fields.items() if not isinstance(one, dict)} | inside
 
 
 def _short(value: Any) -> str:

@@ -4,17 +4,17 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from medthink.core.errors import LedgerError, UsageError
+from medthink.core.errors import UsageError
+from medthink.core.files import new_folder
 from medthink.runs.ledger import Ledger
-from medthink.runs.lock import hold
-from medthink.runs.manifest import Manifest, Shard, read_manifest, write_manifest
+from medthink.runs.manifest import Manifest, Shard, read_manifest
 from medthink.runs.records import LEDGER
 from medthink.runs.run import Run
-from medthink.runs.session import make_folder, write_results
+from medthink.runs.session import write_results
 
 
 def merge_shards(out: Path, runs: list[Path]) -> Run:
-    """Put the shards' ledgers together as one run."""
+    """Put the shards' ledgers together as one run; if anything is wrong with them, nothing is written."""
     manifests = [read_manifest(run) for run in runs]
     _refuse_strangers(runs, manifests)
     whole = replace(
@@ -23,16 +23,12 @@ def merge_shards(out: Path, runs: list[Path]) -> Run:
         created_at=min(manifest.created_at for manifest in manifests),
         progress=None,
     )
-    make_folder(out)
-    if (out / "run.json").exists():
-        raise LedgerError(f"{out} holds a run already", remedy="choose another folder")
-    with hold(out):
-        write_manifest(out, whole)
-        ledger = Ledger(out / LEDGER)
+    with new_folder(out) as folder:
+        ledger = Ledger(folder / LEDGER)
         try:
             for run in runs:
-                ledger.take_in(run / LEDGER)
-            write_results(out, whole, ledger, sum(m.progress.cases for m in manifests if m.progress))
+                ledger.take_in(run)
+            write_results(folder, whole, ledger, sum(m.progress.cases for m in manifests if m.progress))
         finally:
             ledger.close()
     return Run(out)

@@ -1,5 +1,6 @@
 """What a ledger says, read without writing to it: a run under way can be looked at by another process."""
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,9 +16,13 @@ CallState = Literal["open", "done", "failed"]
 
 
 class Totals(NamedTuple):
-    """What a ledger adds up to; `cost_usd` is None as soon as one answered call has no known price."""
+    """What a ledger adds up to; `cost_usd` is None as soon as one answered call has no known price.
+
+    `calls_made` counts a call that failed and was made again each time.
+    """
 
     calls: dict[CallState, int]
+    calls_made: int
     attempts: int
     unknown_attempts: int
     cost_usd: float | None
@@ -63,6 +68,32 @@ class _Taken(msgspec.Struct):
     attempts: int
 
 
+def find_uri(run: Path, ledger: str = LEDGER) -> str:
+    """By which address a ledger can be read, or LedgerError."""
+    path = run / ledger
+    if not path.is_file():
+        raise LedgerError(f"{run}: no ledger there", remedy="give the folder named by --out")
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    log = path.with_name(f"{ledger}-wal")
+    # SQLite reads a ledger in a folder that cannot be written only if nobody writes it, and nothing waits in its log.
+    uris = [uri] if log.exists() and log.stat().st_size else [uri, f"{uri}&immutable=1"]
+    problems = [_try_reading(uri) for uri in uris]
+    if None not in problems:
+        raise LedgerError(
+            f"{path}: the ledger cannot be read: {problems[0]}", remedy="copy the run to a folder you may write"
+        )
+    return uris[problems.index(None)]
+
+
+def _try_reading(uri: str) -> sqlite3.Error | None:
+    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
+        try:
+            connection.execute("SELECT count(*) FROM (SELECT 1 FROM calls LIMIT 1)").fetchone()
+        except sqlite3.Error as error:
+            return error
+    return None
+
+
 class Records:
     """Questions to a ledger."""
 
@@ -72,10 +103,7 @@ class Records:
     @classmethod
     def open(cls, run: Path, ledger: str = LEDGER) -> "Records":
         """A ledger of a run's folder, for reading alone."""
-        path = run / ledger
-        if not path.is_file():
-            raise LedgerError(f"{run}: no ledger there", remedy="give the folder named by --out")
-        return cls(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30))
+        return cls(sqlite3.connect(find_uri(run, ledger), uri=True, timeout=30))
 
     def close(self) -> None:
         """Close the file."""
@@ -101,10 +129,18 @@ class Records:
         sent, unknown = self._reader.execute(
             "SELECT count(*), ifnull(sum(outcome = 'unknown'), 0) FROM attempts WHERE is_sent"
         ).fetchone()
+        made = self._reader.execute("SELECT count(*) FROM attempts WHERE number <= 1").fetchone()[0]
         cost, unpriced = self._reader.execute(
             "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls"
         ).fetchone()
-        return Totals(calls, sent, unknown, None if unpriced else cost)
+        return Totals(calls, max(made, sum(calls.values())), sent, unknown, None if unpriced else cost)
+
+    def failures(self) -> list[tuple[str, str, int]]:
+        """Why calls failed, and how many by each kind, the commonest first; the detail is that of one of them."""
+        return self._reader.execute(
+            "SELECT error_kind, min(error_detail), count(*) FROM calls WHERE state = 'failed'"
+            " GROUP BY error_kind ORDER BY 3 DESC, 1"
+        ).fetchall()
 
     def finished_calls(self) -> Iterator[FinishedCall]:
         """What every answered call took, in the order they were first asked."""

@@ -116,6 +116,21 @@ def test_a_call_opened_again_keeps_its_id_and_costs_what_all_its_tries_cost(ledg
     assert (ledger.finished("k1").id, ledger.finished("k1").cost_usd) == settled
 
 
+def test_a_call_made_again_counts_as_made_twice(ledger):
+    async def scene():
+        for _ in range(3):
+            await ledger.intend(call("k1"))
+            for number in (1, 2):
+                ledger.note_attempt("k1", attempt(number, "server"))
+            await ledger.fail("k1", kind="server", detail="500", cost_usd=0.0)
+        await ledger.intend(call("unsent"))
+        await ledger.fail("unsent", kind="unsupported", detail="too large", cost_usd=0.0)
+
+    asyncio.run(scene())
+    assert ledger.totals().calls_made == 3
+    assert ledger.failures() == [("server", "500", 1), ("unsupported", "too large", 1)]
+
+
 TEXTS = [
     "\u2028\u2029",
     "\"'\\",

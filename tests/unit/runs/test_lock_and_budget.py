@@ -52,3 +52,29 @@ def test_the_limit_on_calls_counts_earlier_sessions():
 def test_a_money_limit_needs_a_price():
     with pytest.raises(UsageError, match="price"):
         Budget(max_usd=1.0).reserve(None)
+
+
+def test_a_call_whose_cost_is_not_known_counts_as_what_was_set_aside():
+    budget = Budget(max_usd=1.0)
+    budget.settle(budget.reserve(0.6), None)
+    with pytest.raises(BudgetReached, match=r"0\.6000 spent"):
+        budget.reserve(0.6)
+
+
+def test_a_money_limit_needs_to_know_what_was_spent_before():
+    with pytest.raises(UsageError, match="earlier calls"):
+        Budget(max_usd=1.0, spent_usd=None).reserve(0.1)
+    Budget(spent_usd=None).reserve(0.1)
+
+
+def test_a_money_limit_that_is_no_number_is_reached_at_once():
+    with pytest.raises(BudgetReached):
+        Budget(max_usd=float("nan")).reserve(0.1)
+
+
+def test_exactly_the_limit_may_be_spent():
+    budget = Budget(max_usd=0.5)
+    budget.settle(budget.reserve(0.25), 0.25)
+    budget.settle(budget.reserve(0.25), 0.25)
+    with pytest.raises(BudgetReached):
+        budget.reserve(0.25)

@@ -8,6 +8,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import sqlite3
 from collections import Counter
@@ -126,7 +127,10 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path, start_server):
     assert "Traceback" not in err
     assert server.process.poll() is None
     outcomes = Counter(outcome for (outcome,) in rows(tmp_path / "run", "SELECT outcome FROM attempts"))
-    assert set(outcomes) == {"cancelled"}
+    assert outcomes == {"cancelled": server.requests}
+    # Opening the ledger again finds no call whose end nobody knows.
+    finish(medthink(*run_words(bench, tmp_path / "run", server.url, "--max-calls", "0")))
+    assert rows(tmp_path / "run", "SELECT count(*) FROM attempts") == [(server.requests,)]
 
 
 def test_a_second_process_is_refused_with_the_holders_name(tmp_path, start_server):
@@ -169,6 +173,33 @@ def test_a_place_that_cannot_be_written_is_a_clean_error(tmp_path):
     assert code == 2
     assert "cannot be made" in err
     assert "Traceback" not in err
+
+
+def _without_rights() -> list[str]:
+    """What to put before a command so that file rights hold for root too."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("root may write everywhere, and there is no setpriv here to give that up")
+    return ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+
+
+def test_a_run_in_a_folder_that_cannot_be_written_can_be_read(tmp_path):
+    bench, out = write_benchmark(tmp_path / "bench", cases=3), tmp_path / "run"
+    run = ("run", bench, "--model", "baseline/random")
+    assert finish(medthink(*run, "--out", out))[0] == 0
+    out.chmod(0o555)
+    prefix = _without_rights()
+    try:
+        code, shown, err = finish(medthink("run", "--status", out, prefix=prefix))
+        assert (code, "3 of 3 done" in shown) == (0, True), err
+        words = (*run[:-1], f"replay/{out}", "--out", tmp_path / "again")
+        code, shown, err = finish(medthink(*words, prefix=prefix))
+        assert (code, "3 ok" in shown) == (0, True), err
+        code, _, err = finish(medthink(*run, "--out", out, prefix=prefix))
+        assert (code, "cannot be written" in err) == (2, True)
+    finally:
+        out.chmod(0o755)
 
 
 @pytest.mark.parametrize(

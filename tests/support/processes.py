@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 FAULT_SERVER = Path(__file__).parents[1] / "faults" / "fault_server.py"
@@ -38,9 +39,11 @@ class Server:
         self.process.stdout.close()
 
 
-def medthink(*words: object, env: dict[str, str] | None = None, **options) -> subprocess.Popen:
-    """Start `medthink` with these words."""
-    command = [sys.executable, "-m", "medthink", *map(str, words)]
+def medthink(
+    *words: object, env: dict[str, str] | None = None, prefix: Sequence[str] = (), **options
+) -> subprocess.Popen:
+    """Start `medthink` with these words, by another command where `prefix` names one."""
+    command = [*prefix, sys.executable, "-m", "medthink", *map(str, words)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | (env or {}), **options
     )

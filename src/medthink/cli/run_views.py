@@ -11,6 +11,7 @@ from rich.progress import Progress as Bars
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.show import console, plain, print_json, table
+from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Request, TextPart
 from medthink.runs.manifest import Manifest, Progress, read_manifest
@@ -73,14 +74,18 @@ class RunProgress:
 def show_status(run: Path, *, as_json: bool) -> None:
     """Say how far a run is, reading beside whoever is writing it."""
     manifest = read_manifest(run)
-    total = count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
     records = Records.open(run)
-    progress = summarise(records, total)
+    progress = summarise(records, manifest.progress.cases if manifest.progress else _count_predictions(manifest))
     records.close()
     if as_json:
         print_json(to_builtins(manifest) | {"progress": to_builtins(progress)})
     else:
         _show(run, manifest, progress)
+
+
+def _count_predictions(manifest: Manifest) -> int:
+    """How many predictions a run will have whose first session has not ended."""
+    return count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
 
 
 def show_progress(run: Path, manifest: Manifest) -> None:
@@ -94,6 +99,7 @@ def show_estimate(order: Order, transport: "Transport", *, as_json: bool) -> Non
     from medthink.runs.answerers import open_answerer
 
     benchmark = Benchmark.open(order.benchmark)
+    count_cases(benchmark, order.selection)
     answerer = open_answerer(
         order.model, benchmark=benchmark, base_urls=order.base_urls, transport=transport, prices=order.prices
     )
@@ -132,6 +138,8 @@ def show_prompts(order: Order) -> None:
         click.echo()
 
     benchmark = Benchmark.open(order.benchmark)
+    if not count_cases(benchmark, order.selection):
+        raise UsageError("no case is in this part of the split", remedy="choose another --shard")
     first = next(select_cases(benchmark, order.selection))
     task = find_task(order.task, order.condition)
     rehearse(
@@ -143,15 +151,27 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
     rows = [
         ("model", f"{manifest.model} (reported: {', '.join(progress.reported_models) or '–'})"),
         ("task and condition", f"{manifest.task} · {manifest.condition_label}"),
-        ("cases", f"{sum(progress.states.values())} of {progress.cases} done: {_states(progress.states)}"),
+        (
+            "cases" if manifest.condition.samples == 1 else "cases × samples",
+            f"{sum(progress.states.values())} of {progress.cases} done: {_states(progress.states)}",
+        ),
         ("calls", f"{_states(progress.calls)}; {progress.attempts} attempts sent"),
         ("cost", _money(progress.cost_usd)),
         ("state", "complete" if progress.is_complete else "unfinished: run the same command again"),
+        *_failures(run),
     ]
     if progress.image_doubts:
         of = f"{progress.image_doubts} of {progress.image_replies} replies"
         rows.append(("caution", f"{of} count too few input tokens for their images: the server may ignore images"))
     console().print(table(str(run), ("", ""), rows))
+
+
+def _failures(run: Path) -> list[tuple[str, str]]:
+    """Why calls failed, in a line for each kind."""
+    records = Records.open(run)
+    rows = [("failed calls", f"{count} × {kind}: {detail}") for kind, detail, count in records.failures()]
+    records.close()
+    return rows and [*rows, ("", "the same command tries them again")]
 
 
 def _states(states: dict[str, int]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import medthink
-from medthink.core.errors import LedgerError, UsageError
+from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.runs.answerers import open_answerer
 from medthink.runs.manifest import Selection, Shard, parse_shard
 from medthink.runs.merge import merge_shards
@@ -59,8 +59,11 @@ def test_a_finished_run_makes_no_calls_and_rewrites_the_same_bytes(benchmark, tm
 
 def test_another_command_on_the_same_run_is_refused_and_named(benchmark, tmp_path):
     carry_out(order(benchmark, tmp_path / "run"))
-    with pytest.raises(LedgerError, match=r"condition: was .*image_share': 1\.0"):
-        carry_out(order(benchmark, tmp_path / "run", condition=Condition(image_share=0.5)))
+    with pytest.raises(
+        LedgerError, match=r"another run: selection\.limit: was None, now 3; condition\.samples: was 1, now 2\n"
+    ):
+        changed = {"condition": Condition(samples=2), "selection": Selection(split="test", limit=3)}
+        carry_out(order(benchmark, tmp_path / "run", **changed))
 
 
 def test_a_folder_with_something_else_in_it_is_refused(benchmark, tmp_path):
@@ -164,6 +167,36 @@ def test_an_unfinished_shard_is_refused(benchmark, tmp_path):
         carry_out(order(benchmark, tmp_path / f"part{number}", selection=selection, max_calls=1))
     with pytest.raises(UsageError, match="not finished"):
         merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
+
+
+def make_halves(benchmark, tmp_path):
+    parts = [tmp_path / "half1", tmp_path / "half2"]
+    for number, part in enumerate(parts, start=1):
+        carry_out(order(benchmark, part, selection=Selection(split="test", shard=Shard(number, 2))))
+    return parts
+
+
+def test_a_shard_without_its_ledger_is_refused_and_nothing_is_written(benchmark, tmp_path):
+    first, second = make_halves(benchmark, tmp_path)
+    (second / "ledger.sqlite").unlink()
+    with pytest.raises(LedgerError, match="half2: no ledger there"):
+        merge_shards(tmp_path / "merged", [first, second])
+    assert not (tmp_path / "merged").exists()
+    assert not (second / "ledger.sqlite").exists()
+
+
+def test_shards_whose_records_overlap_are_refused_and_nothing_is_written(benchmark, tmp_path):
+    first, second = make_halves(benchmark, tmp_path)
+    (second / "ledger.sqlite").write_bytes((first / "ledger.sqlite").read_bytes())
+    with pytest.raises(LedgerError, match="half2: cannot be taken in: UNIQUE"):
+        merge_shards(tmp_path / "merged", [first, second])
+    assert not (tmp_path / "merged").exists()
+
+
+def test_shards_are_not_merged_into_a_run_that_is_there(benchmark, tmp_path):
+    parts = make_halves(benchmark, tmp_path)
+    with pytest.raises(DataError, match="something already"):
+        merge_shards(parts[0], parts)
 
 
 @pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "a/b", "1/0", "1/2/3"])

@@ -1,0 +1,61 @@
+"""`medthink run` and `medthink merge` as a person calls them."""
+
+import json
+
+import pytest
+
+from medthink.cli.door import enter
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+@pytest.mark.parametrize("flag", ["--show-prompts", "--dry-run"])
+def test_an_unknown_case_is_refused_where_nothing_is_sent_too(benchmark, capsys, flag):
+    assert enter(["run", str(benchmark), "--model", "baseline/random", flag, "--cases", "100,999"]) == 2
+    assert "no such case in the split test: 999" in capsys.readouterr().err
+
+
+def test_prompts_of_an_empty_shard_are_refused(benchmark, capsys):
+    empty = next(number for number in range(1, 100) if not _cases_in(benchmark, number, capsys))
+    words = ["run", str(benchmark), "--model", "baseline/random", "--show-prompts", "--shard", f"{empty}/99"]
+    assert enter(words) == 2
+    assert "no case is in this part" in capsys.readouterr().err
+
+
+def _cases_in(benchmark, number, capsys) -> int:
+    words = ["run", str(benchmark), "--model", "baseline/random", "--dry-run", "--json", "--shard", f"{number}/99"]
+    assert enter(words) == 0
+    return json.loads(capsys.readouterr().out)["cases"]
+
+
+def test_the_status_needs_no_benchmark_once_a_session_has_ended(benchmark, tmp_path, capsys):
+    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run")]) == 0
+    benchmark.rename(tmp_path / "moved")
+    capsys.readouterr()
+    assert enter(["run", "--status", str(tmp_path / "run")]) == 0
+    assert "12 of 12 done: 12 ok" in capsys.readouterr().out
+
+
+def test_a_table_says_why_calls_failed(benchmark, tmp_path, capsys):
+    first, again = str(tmp_path / "first"), str(tmp_path / "again")
+    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
+    assert enter(["run", str(benchmark), "--model", f"replay/{first}", "--out", again]) == 0
+    shown = capsys.readouterr().out
+    assert "2 × unsupported: the replayed run never asked this answer prompt" in shown
+    assert "the same command tries them again" in shown
+
+
+@pytest.mark.parametrize("word", ["run", "replay"])
+def test_a_ledger_that_is_none_is_refused(benchmark, tmp_path, capsys, word):
+    run = tmp_path / "run"
+    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", str(run)]) == 0
+    (run / "ledger.sqlite").write_bytes(b"garbage" * 1000)
+    words = {
+        "run": ["run", "--status", str(run)],
+        "replay": ["run", str(benchmark), "--model", f"replay/{run}", "--out", str(tmp_path / "again")],
+    }
+    assert enter(words[word]) == 2
+    assert "the ledger cannot be read: file is not a database" in capsys.readouterr().err

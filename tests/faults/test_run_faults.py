@@ -11,6 +11,8 @@ import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -131,6 +133,32 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path, start_server):
     # Opening the ledger again finds no call whose end nobody knows.
     finish(medthink(*run_words(bench, tmp_path / "run", server.url, "--max-calls", "0")))
     assert rows(tmp_path / "run", "SELECT count(*) FROM attempts") == [(server.requests,)]
+
+
+NOTEBOOK = """
+import asyncio, sys, medthink
+
+async def cell():
+    medthink.run(sys.argv[1], model="server/m", out=sys.argv[2], base_urls=(sys.argv[3],))
+
+try:
+    asyncio.new_event_loop().run_until_complete(cell())
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_interrupting_a_notebooks_cell_stops_the_run(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=20)
+    server = start_server("--latency", "30")
+    words = [sys.executable, "-c", NOTEBOOK, str(bench), str(tmp_path / "run"), f"{server.url}/v1"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server.wait_for(4)
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert (code, out) == (0, "stopped\n"), err
+    assert rows(tmp_path / "run", "SELECT DISTINCT outcome FROM attempts") == [("cancelled",)]
+    assert rows(tmp_path / "run", "SELECT DISTINCT error_kind FROM calls") == [("interrupted",)]
 
 
 def test_a_second_process_is_refused_with_the_holders_name(tmp_path, start_server):

@@ -184,15 +184,10 @@ class Ledger(Records):
             )
 
     def close(self) -> None:
-        """Write what is waiting, and close; a call still open was stopped, and its attempts are all on record."""
+        """Write what is waiting, and close."""
         self._hand_over()
         self._orders.put(None)
         self._writer.join()
-        # Where the disk took no more, they stay open: the next session counts an attempt that nobody knows the end of.
-        if self._failure is None:
-            with contextlib.suppress(sqlite3.Error), self._connection:
-                self._connection.execute(_INTERRUPT)
-        self._connection.close()
         super().close()
 
     async def _commit(self, kind: _Kind, *row: Any) -> _Written:
@@ -220,6 +215,12 @@ class Ledger(Records):
             written = self._failure or _write_together(self._connection, orders)
             self._failure = written if isinstance(written, sqlite3.Error) else None
             _report(orders, written)
+        # A call still open was stopped, and its attempts are all on record. Where the disk took no more it stays open,
+        # and the next session counts an attempt that nobody knows the end of.
+        if self._failure is None:
+            with contextlib.suppress(sqlite3.Error), self._connection:
+                self._connection.execute(_INTERRUPT)
+        self._connection.close()
 
     def _take_waiting(self, first: list[_Order]) -> tuple[list[_Order], bool]:
         """Everything that waits right now, and whether the end of the queue was reached."""

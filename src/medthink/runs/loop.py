@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -14,5 +14,23 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
+    return _run_aside(work)
+
+
+def _run_aside(work: Coroutine[Any, Any, Result]) -> Result:
+    started: Future[asyncio.Task[Result]] = Future()
+
+    async def begin() -> Result:
+        task = asyncio.ensure_future(work)
+        started.set_result(task)
+        return await task
+
     with ThreadPoolExecutor(1) as aside:
-        return aside.submit(asyncio.run, work).result()
+        result = aside.submit(asyncio.run, begin())
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            # The thread does not hear of it, and leaving waits for the thread: the work is told to stop.
+            task = started.result()
+            task.get_loop().call_soon_threadsafe(task.cancel)
+            raise

@@ -120,9 +120,9 @@ def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:
     different = [name for name in before | now if before.get(name) != now.get(name) and name != "condition_label"]
     if different:
         shown = "; ".join(f"{name}: was {_short(before.get(name))}, now {_short(now.get(name))}" for name in different)
-        raise LedgerError(
-            f"{run} holds another run: {shown}", remedy="run the same command as before, or choose another --out"
-        )
+        again = "put its texts and images back" if "fingerprint" in different else "run the same command as before"
+        changed = "the benchmark has changed since: " if "fingerprint" in different else ""
+        raise LedgerError(f"{run} holds another run: {changed}{shown}", remedy=f"{again}, or choose another --out")
 
 
 def _spread(fields: dict[str, Any]) -> dict[str, Any]:

@@ -66,6 +66,14 @@ def test_another_command_on_the_same_run_is_refused_and_named(benchmark, tmp_pat
         carry_out(order(benchmark, tmp_path / "run", **changed))
 
 
+def test_a_benchmark_that_changed_since_is_refused_and_named(benchmark, tmp_path):
+    carry_out(order(benchmark, tmp_path / "run"))
+    first, second = sorted((benchmark / "images/case00100").iterdir())
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(LedgerError, match="the benchmark has changed since: fingerprint"):
+        carry_out(order(benchmark, tmp_path / "run"))
+
+
 def test_a_folder_with_something_else_in_it_is_refused(benchmark, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("precious")

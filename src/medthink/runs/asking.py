@@ -78,7 +78,7 @@ class Desk(Generic[Asked]):
             async with self._places:
                 try:
                     reply = await self._answer(prompt, request, key)
-                    cost = self.answerer.cost_usd(reply.usage and reply.usage + reply.wasted)
+                    cost = self._cost_usd(reply)
                     settled = await self._ledger.settle(key, reply, cost_usd=cost)
                 except ModelError as error:
                     # What failed attempts used was paid for too.
@@ -94,6 +94,11 @@ class Desk(Generic[Asked]):
             raise self._stopped_by
         self.made += 1
         return await self.answerer.answer(prompt, request, lambda one: self._ledger.note_attempt(key, one))
+
+    def _cost_usd(self, reply: Reply) -> float | None:
+        """What the reply cost, and what failed attempts before it; apart, since a long prompt has its own price."""
+        costs = [self.answerer.cost_usd(usage) for usage in (reply.usage, reply.wasted)]
+        return None if None in costs else sum(cost for cost in costs if cost)
 
     def _judge(self, error: ModelError) -> ModelError | Unanswered:
         """The end of the run, or of this call alone."""

@@ -71,15 +71,14 @@ def estimate(
     """Count what a run of these cases would send and about what it would cost."""
     tally = _Tally(answerer)
     count = rehearse(cases, task, condition, tally.see, benchmark=benchmark)
-    usage = Usage(input=tally.input_tokens, output=tally.output_tokens)
     return Rehearsal(
         cases=count,
         calls=tally.calls,
         images=tally.images,
         upload_bytes=tally.upload_bytes,
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cost_usd=answerer.cost_usd(usage),
+        input_tokens=tally.input_tokens,
+        output_tokens=tally.output_tokens,
+        cost_usd=tally.cost_usd,
     )
 
 
@@ -114,6 +113,7 @@ class _Tally:
     def __init__(self, answerer: Answerer[Prompt]) -> None:
         self._answerer = answerer
         self.calls = self.images = self.upload_bytes = self.input_tokens = self.output_tokens = 0
+        self.cost_usd: float | None = 0.0
 
     def see(self, prompt: Prompt, request: Request) -> None:
         """Count one request."""
@@ -121,9 +121,13 @@ class _Tally:
         self.calls += 1
         self.images += len(request.images)
         self.upload_bytes += sum(len(image.base64) for image in request.images) + sum(map(len, texts))
-        self.input_tokens += self._answerer.input_tokens(request)
         made_up = msgspec.json.encode(_fill(prompt.schema, len(prompt.question.images), _TYPICAL_TEXT)).decode()
-        self.output_tokens += estimate_text_tokens(made_up)
+        usage = Usage(input=self._answerer.input_tokens(request), output=estimate_text_tokens(made_up))
+        self.input_tokens += usage.input
+        self.output_tokens += usage.output
+        # Call by call, because a long prompt may have a price of its own.
+        cost_usd = self._answerer.cost_usd(usage)
+        self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
 
 
 def _fill(schema: Schema | None, images: int, text: str) -> Any:

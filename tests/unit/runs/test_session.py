@@ -31,7 +31,7 @@ def rehearsed(order: Order) -> Rehearsal:
         find_task(order.task, order.condition),
         order.condition,
         benchmark=benchmark[order.selection.split],
-        answerer=open_answerer(order.model, benchmark=benchmark),
+        answerer=open_answerer(order.model, benchmark=benchmark, base_urls=order.base_urls, prices=order.prices),
     )
 
 
@@ -107,6 +107,17 @@ def test_an_image_that_a_case_shows_twice_is_asked_about_once(benchmark, tmp_pat
     for prediction in session.run.predictions():
         assert len(set(prediction.calls)) == len(prediction.calls) == 3
         assert len(prediction.prediction_twi.step1_per_image_findings) == 2
+
+
+def test_an_estimate_prices_every_call_by_its_own_length(benchmark, tmp_path):
+    prices = tmp_path / "prices.toml"
+    tier = "above = 2_000, input_above = 900.0, output_above = 900.0"
+    prices.write_text(f'date = "2026-01-01"\n[models]\n"server/m" = {{ input = 1.0, output = 1.0, {tier} }}\n')
+    made = rehearsed(
+        order(benchmark, tmp_path / "run", model="server/m", base_urls=("http://127.0.0.1:9",), prices=prices)
+    )
+    assert made.input_tokens > 2_000 > made.input_tokens / made.calls
+    assert made.cost_usd == pytest.approx((made.input_tokens + made.output_tokens) / 1_000_000)
 
 
 def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):

@@ -7,7 +7,7 @@ import importlib
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -118,14 +118,24 @@ def _settle_urls(
     if not urls:
         raise UsageError(f"where is {model}?", remedy="give --base-url, e.g. --base-url http://localhost:8000/v1")
     for url in urls:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{url!r} is no base URL", remedy="it must start with http:// or https://")
+        parts = _split_url(url)
         if parts.username or parts.password:
             raise UsageError(
                 "a base URL must not contain a password", remedy=f"put the key into {provider.key_variables[0]}"
             )
     return tuple(dict.fromkeys(url.rstrip("/") for url in urls))
+
+
+def _split_url(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, or a port that is no port
+        is_whole = False
+    if not is_whole:
+        shown = "what was given" if "@" in url else repr(url)  # it may hold a password
+        raise UsageError(f"{shown} is no base URL", remedy="write it as http://HOST:PORT/v1 or https://HOST/v1")
+    return parts
 
 
 def _find_key(model: ModelName, provider: Provider, env: Mapping[str, str]) -> Key | None:

@@ -110,7 +110,12 @@ def read_manifest(run: Path) -> Manifest:
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
     """Write the manifest atomically."""
-    write_json(run / "run.json", msgspec.to_builtins(manifest))
+    try:
+        write_json(run / "run.json", msgspec.to_builtins(manifest))
+    except TypeError as error:  # a name that is no Unicode, or a number beyond 64 bits
+        raise UsageError(
+            f"run.json cannot hold what is asked: {error}", remedy="use names in Unicode and smaller numbers"
+        ) from None
 
 
 def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:

@@ -57,7 +57,9 @@ def test_a_server_needs_no_key_but_a_place():
         resolve_target("server/m", env={})
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url", ["http://[::1/v1", "http://host:99999/v1", "localhost:8000", "ftp://x", "http://", "file:///etc/passwd"]
+)
 def test_a_base_url_that_is_none_is_refused(url):
     with pytest.raises(UsageError):
         resolve_target("server/m", base_urls=(url,), env={})
@@ -113,3 +115,9 @@ def test_what_fits_passes():
     check_fits(Request(parts=tuple([picture(side=2000)] * 30)), 0, LIMITS)
     check_fits(Request(parts=(ImagePart("image/png", "d", b""),)), 0, LIMITS)
     check_fits(Request(parts=tuple([picture(side=9999)] * 99)), 10**12, ImageLimits())
+
+
+def test_a_password_in_a_url_that_is_none_is_not_repeated():
+    with pytest.raises(UsageError) as caught:
+        resolve_target("server/m", base_urls=("http://user:hunter2@host:99999/v1",), env={})
+    assert "hunter2" not in str(caught.value)

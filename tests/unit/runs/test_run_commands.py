@@ -1,6 +1,7 @@
 """`medthink run` and `medthink merge` as a person calls them."""
 
 import json
+import os
 
 import pytest
 
@@ -16,6 +17,18 @@ def _wide(monkeypatch):
 def test_an_unknown_case_is_refused_where_nothing_is_sent_too(benchmark, capsys, flag):
     assert enter(["run", str(benchmark), "--model", "baseline/random", flag, "--cases", "100,999"]) == 2
     assert "no such case in the split test: 999" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--max-tokens", "9" * 20], ["--shard", f"{'9' * 20}/{'9' * 20}"]])
+def test_what_no_manifest_can_hold_is_refused(benchmark, tmp_path, capsys, words):
+    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run"), *words]) == 2
+    assert "run.json cannot hold what is asked" in capsys.readouterr().err
+
+
+def test_a_path_that_is_no_unicode_is_refused(benchmark, tmp_path, capsys):
+    odd = benchmark.rename(tmp_path / os.fsdecode(b"bench\xff"))
+    assert enter(["run", str(odd), "--model", "baseline/random", "--out", str(tmp_path / "run")]) == 2
+    assert "run.json cannot hold what is asked" in capsys.readouterr().err
 
 
 def test_prompts_of_an_empty_shard_are_refused(benchmark, capsys):

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import click
 import pytest
 
 import medthink
@@ -59,4 +60,8 @@ def test_the_docs_page_is_what_the_commands_say():
 @pytest.mark.parametrize(("name", "command"), all_commands().items())
 def test_every_command_shows_an_example(name, command):
     assert command.help, name
-    assert "Example" in command.help, name
+    examples = re.findall(r"Example: (medthink .+)", command.help)
+    assert examples, name
+    # However narrow the terminal, an example is one line: it can be pasted.
+    shown = command.get_help(click.Context(command, terminal_width=60, max_content_width=60))
+    assert [example for example in examples if f"Example: {example}\n" not in shown + "\n"] == []

@@ -29,8 +29,8 @@ def agree(
     that cannot be used is listed. The result is kept in RUN/agreement.json.
 
     \b
-    Example: medthink agree runs/qwen reading/anna.csv reading/ben.csv --key reading/key.json
-    Example: medthink agree runs/qwen
+    Example: medthink agree runs/retrieval reading/anna.csv reading/ben.csv --key reading/key.json
+    Example: medthink agree runs/retrieval
     """
     from msgspec import to_builtins
 
@@ -118,8 +118,11 @@ def _short(measured: "Measured", *, scale: float = 1) -> str:
 
     if measured.value is None:
         return "–"
-    places = 0 if scale > 1 else 2
-    value = f"{measured.value * scale:.{places}f}"
+
+    def write(value: float) -> str:
+        # A coefficient needs no 0 before its point; so the table fits 80 columns.
+        return f"{value * scale:.0f}" if scale > 1 else f"{value:.2f}".replace("0.", ".", 1)
+
     if isinstance(measured, Estimate):
-        return f"{value} ({measured.low * scale:.{places}f}–{measured.high * scale:.{places}f})"
-    return f"{value} (–)"
+        return f"{write(measured.value)} ({write(measured.low)}–{write(measured.high)})"
+    return f"{write(measured.value)} (–)"

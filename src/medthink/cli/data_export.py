@@ -19,6 +19,7 @@ from medthink.core.errors import UsageError
 def command(source: Path, out: Path, format_: Literal["jsonl", "parquet"], embed_images: bool) -> None:
     """Write the benchmark IN as the folder OUT, in another form and without loss.
 
+    \b
     Example: medthink data export bench/ bench-parquet/ --format parquet --embed-images
     """
     if embed_images and format_ != "parquet":

@@ -25,7 +25,8 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     Each reader gets a list to fill in, a table of the cases and their images, all under codes. Who is behind a code
     stands in key.json: keep that from the readers. RUNS must have been judged before: that cuts their texts into units.
 
-    Example: medthink reading runs/qwen runs/gpt --readers anna,ben --sheets 50 --seed 7 --out reading/
+    \b
+    Example: medthink reading runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/
     """
     from medthink.judge.agreement_of_run import sheets_of_run
     from medthink.judge.blinding import KEY_FILE, Plan, write_lists

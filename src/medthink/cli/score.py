@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from medthink.cli.show import console, plain, print_json, say, short_names, table
+from medthink.cli.show import console, plain, print_json, short_names, table
 from medthink.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,17 +46,18 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     if as_json:
         print_json([to_plain(one) for one in scored])
         return
+    out = console()
     names = short_names([one.origin.name for one in scored])
     scored = [replace(one, origin=replace(one.origin, name=names[one.origin.name])) for one in scored]
     for one in scored:
-        say(f"{one.origin.name}: {one.origin.model} · {one.origin.task} · {one.origin.condition_label}")
+        out.print(plain(f"{one.origin.name}: {one.origin.model} · {one.origin.task} · {one.origin.condition_label}"))
     _show_headlines(scored)
     _show_steps(scored)
     for one in scored:
         if slices:
             _show_slices(one)
         for note in one.notes:
-            console().print(plain(f"{one.origin.name}: {note}"))
+            out.print(plain(f"{one.origin.name}: {note}"))
 
 
 def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions | None") -> "Scores":

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -14,6 +15,8 @@ from medthink.core.jsonio import encode_json
 
 # Everything below space but tab and newline, DEL, the C1 controls, and what turns the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+_GAP = 2
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -27,7 +30,15 @@ def say(line: str, *, stderr: bool = False) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()) -> Table:
-    """A plain table; columns whose index is in `right` are aligned right."""
+    """A plain table; columns whose index is in `right` are aligned right.
+
+    No word or number is broken to fit the terminal: where the columns are too many, each row stands upright.
+    """
+    cells = [[plain(str(cell)) for cell in row] for row in rows]
+    widths = _fit([columns, *cells], console().width)
+    if widths is None and len(columns) > 2:
+        upright = [pair for row in cells for pair in _stand_up(columns, row)]
+        return table(title, ("", ""), upright)
     numeric = set(right)
     made = Table(
         title=plain(title),
@@ -36,13 +47,40 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
         show_header=any(columns),
         box=None,
         pad_edge=False,
-        padding=(0, 2, 0, 0),
+        padding=(0, _GAP, 0, 0),
     )
     for index, column in enumerate(columns):
-        made.add_column(plain(column), justify="right" if index in numeric else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*(Text(plain(str(cell))) for cell in row))
+        made.add_column(
+            plain(column),
+            justify="right" if index in numeric else "left",
+            overflow="fold",
+            width=widths[index] if widths else None,
+        )
+    for row in cells:
+        made.add_row(*map(Text, row))
     return made
+
+
+def _fit(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """The widths at which every word is whole and all columns fit, or None; short columns are filled first."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max((cell_len(word) for text in column for word in text.split()), default=1) for column in columns]
+    wanted = [max(cell_len(line) for text in column for line in (text or " ").splitlines()) for column in columns]
+    spare = room - sum(widths) - _GAP * (len(widths) - 1)
+    if spare < 0:
+        return None
+    for lacking, place in sorted((wanted[place] - width, place) for place, width in enumerate(widths)):
+        given = min(lacking, spare)
+        widths[place] += given
+        spare -= given
+    return widths
+
+
+def _stand_up(columns: Sequence[str], row: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """A row of a table that is too wide: its first cell, and under it each other cell with its column's name."""
+    yield row[0], ""
+    for name, cell in zip(columns[1:], row[1:], strict=True):
+        yield f"  {name}", cell
 
 
 def plain(text: str) -> str:

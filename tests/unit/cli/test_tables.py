@@ -1,0 +1,40 @@
+"""Tables fit the terminal, and no number is broken to make them fit."""
+
+import pytest
+from rich.cells import cell_len
+
+from medthink.cli.show import console, table
+
+COLUMNS = ("run", "n", "accuracy (95 %)", "of answered", "states")
+ROWS = [
+    ("retrieval", 720, "57.2 % (53.6–60.8)", "58.1 % (54.4–61.7)", "712 ok, 8 failed"),
+    ("a-run-of-a-rather-long-name", 720, "−20.0 points (−53.3 to +13.3)", "–", "720 ok"),
+]
+WORDS = {word for row in ROWS for cell in row for word in str(cell).split()}
+
+
+def printed(width, monkeypatch, capsys, columns=COLUMNS, rows=ROWS):
+    monkeypatch.setenv("COLUMNS", str(width))
+    console().print(table("Scores", columns, rows, right=(1,)))
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [40, 60, 76, 80, 120, 200])
+def test_every_word_is_whole_at_every_width(width, monkeypatch, capsys):
+    shown = printed(width, monkeypatch, capsys)
+    assert set(shown.split()) >= WORDS
+    assert max(cell_len(line) for line in shown.splitlines()) <= width
+
+
+def test_a_wide_table_is_a_table_and_a_narrow_one_stands_upright(monkeypatch, capsys):
+    assert len(printed(200, monkeypatch, capsys).splitlines()) == 2 + len(ROWS)
+    upright = printed(60, monkeypatch, capsys).splitlines()
+    assert [line.rstrip() for line in upright[1:4]] == [
+        "retrieval", "  n                          720", "  accuracy (95 %)            57.2 % (53.6–60.8)",
+    ]  # fmt: skip
+
+
+def test_wide_characters_empty_cells_and_no_rows_fit_too(monkeypatch, capsys):
+    shown = printed(60, monkeypatch, capsys, rows=[("日本語の名前", 1, "", "x" * 80, "\u200b")])
+    assert max(cell_len(line) for line in shown.splitlines()) <= 60
+    assert "run" in printed(60, monkeypatch, capsys, rows=[])

@@ -195,6 +195,18 @@ def test_a_bad_score_of_education_leaves_the_whole_discussion_unjudged(change, t
     assert (row.state, row.sentences, row.education) == ("unjudged", (), ())
 
 
+def test_judging_that_nobody_answered_exits_3_with_the_reason(tmp_path, start_server):
+    run = make_run(tmp_path, cases=2)
+    server = start_server("--faults", "400", "--fault-rate", "1.0")
+    for more in ([], ["--splitter", "sentences"]):
+        words = ["judge", run, "--judge", "server/a", "--base-url", f"{server.url}/v1", "--json", *more]
+        code, out, err = finish(medthink(*words))
+        assert code == 3
+        assert "no judge answered: " in err and "that is wrong" in err
+        assert json.loads(out)["steps"][0]["coverage"]["judged"] == 0
+    assert finish(medthink("judge", run, "--judge", "baseline/rules"))[0] == 0
+
+
 def finished_calls(run: Path) -> set[tuple[str, str]]:
     """The model and the nonce of every call that the ledger of judging has an answer to."""
     ledger = sqlite3.connect(run / "judge.sqlite")

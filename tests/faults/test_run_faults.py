@@ -266,6 +266,16 @@ def test_a_wrong_key_stops_the_run_at_once(tmp_path, start_server):
     assert server.requests <= 4
 
 
+def test_a_run_that_nobody_answered_exits_3_and_one_that_somebody_answered_does_not(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=6)
+    for rate, code in (("1.0", 3), ("0.5", 0)):
+        server = start_server("--faults", "400", "--fault-rate", rate, "--seed", "1")
+        done, out, err = finish(medthink(*run_words(bench, tmp_path / rate, server.url, "--json")))
+        assert done == code
+        assert json.loads(out)["progress"]["states"]["failed"] > 0
+        assert ("no case was answered" in err) == (code == 3)
+
+
 def test_a_spending_limit_stops_before_it_is_passed_and_exits_1(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=30)
     server = start_server()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import click
 
 from medthink.cli.show import print_json, say
-from medthink.core.errors import UsageError
+from medthink.core.errors import OutsideError, UsageError
 from medthink.models.request import Effort
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ def judge(as_json: bool, **flags: Any) -> None:
     _show(session, order, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by
+    made = [one for one in session.judgements if one.judge in order.judges and one.setting == order.setting]
+    if made and all(one.why in ("failed", "unsplit") for one in made):
+        raise OutsideError(f"no judge answered: {made[0].detail}", remedy="mend that, then run the same command again")
 
 
 def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ import click
 
 from medthink.cli.conditions import condition_flags, read_condition
 from medthink.cli.show import print_json, say
-from medthink.core.errors import UsageError
+from medthink.core.errors import OutsideError, UsageError
 from medthink.workflow.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ def _carry_out(order: "Order", transport: "Transport", *, as_json: bool) -> None
     _show_session(session, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by
+    made = session.run.manifest.progress
+    if made is not None and set(made.states) == {"failed"}:
+        raise OutsideError("no case was answered", remedy="see why above or in its predictions, then run it again")
 
 
 def _show_session(session: "Session", *, as_json: bool) -> None:

@@ -17,6 +17,13 @@ from medthink.stats import (
     wilson,
 )
 from medthink.stats.bootstrap import expanded_tail
+from medthink.stats.student import student_quantile
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99, 0.999])
+def test_student_s_quantile_is_that_of_scipy(level):
+    for degrees in (1, 2, 3, 4, 5, 19, 20, 99, 719, 720, 10_000):
+        assert student_quantile(level, degrees) == pytest.approx(scipy_stats.t.ppf((1 + level) / 2, degrees), rel=1e-11)
 
 
 @pytest.mark.parametrize("n", [1, 7, 100, 720])

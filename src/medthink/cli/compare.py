@@ -29,11 +29,11 @@ def compare(runs: tuple[Path, ...], data: Path | None, as_json: bool) -> None:
     """
     from medthink.scoring.compare import compare_runs
     from medthink.scoring.material import load_run
-    from medthink.scoring.score import score_run
+    from medthink.scoring.score import kept_scores
 
-    scored = [score_run(path, data) for path in runs]
-    cases = {case.id: case for case in load_run(runs[0], data).cases.values()}
-    comparison = compare_runs(scored, cases)
+    materials = [load_run(path, data) for path in runs]
+    scored = [kept_scores(path, material) for path, material in zip(runs, materials, strict=True)]
+    comparison = compare_runs(scored, materials[0].cases)
     if as_json:
         print_json(to_builtins(comparison))
         return
@@ -49,7 +49,7 @@ def compare(runs: tuple[Path, ...], data: Path | None, as_json: bool) -> None:
 
 def _show_differing(comparison: "Comparison") -> None:
     rows = [(field, *values) for field, values in comparison.differing.items()]
-    console().print(table(f"{comparison.n_cases} cases; the runs differ in", ("field", *comparison.runs), rows))
+    console().print(table(f"Cases: {comparison.n_cases}; the runs differ in", ("field", *comparison.runs), rows))
     console().print()
 
 

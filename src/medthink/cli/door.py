@@ -1,5 +1,6 @@
 """Enter a command and turn what it raises into a message and an exit code."""
 
+import os
 import sys
 from importlib import import_module
 
@@ -14,6 +15,8 @@ def enter(words: list[str]) -> int:
     name, *rest = words
     if name not in COMMANDS:
         return _complain(f"no such command: {name}\n  → medthink --help lists the commands", 2)
+    # The matrices here are small: several threads wait for each other longer than one takes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     command: click.Command = getattr(import_module(COMMANDS[name].module), name)
     try:
         code = command.main(rest, prog_name=f"medthink {name}", standalone_mode=False)

@@ -33,4 +33,11 @@ def _words(text: str) -> list[str]:
 
 
 def _clipped_matches(ref: Iterable[_Gram], cand: Iterable[_Gram]) -> int:
-    return (Counter(ref) & Counter(cand)).total()
+    """The size of the intersection of two multisets."""
+    left = Counter(ref)
+    matches = 0
+    for gram in filter(left.__contains__, cand):
+        if left[gram]:
+            left[gram] -= 1
+            matches += 1
+    return matches

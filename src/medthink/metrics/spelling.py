@@ -73,12 +73,14 @@ _PART_RULE = re.compile("|".join(sorted(_PARTS, key=len, reverse=True)))
 _ENDING_RULES = tuple((re.compile(pattern), replacement) for pattern, replacement in _ENDINGS)
 
 
-_WORD = re.compile(r"\w+")
+_BETWEEN_WORDS = re.compile(r"(\W+)")
 
 
 def normalise_spelling(text: str) -> str:
     """The text in lower case, without accents or compatibility forms, in American spelling."""
-    return _WORD.sub(_americanise, plain_letters(text))
+    parts = _BETWEEN_WORDS.split(plain_letters(text))
+    parts[::2] = map(american_word, parts[::2])
+    return "".join(parts)
 
 
 def plain_letters(text: str) -> str:
@@ -87,10 +89,6 @@ def plain_letters(text: str) -> str:
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).translate(_LETTERS))
     return "".join(char for char in decomposed if not unicodedata.combining(char)).lower()
-
-
-def _americanise(match: re.Match[str]) -> str:
-    return american_word(match.group())
 
 
 @lru_cache(maxsize=1 << 16)

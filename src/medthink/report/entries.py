@@ -5,19 +5,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
-from medthink import __version__
 from medthink.core.digest import digest_value, seed_from
 from medthink.core.errors import UsageError
-from medthink.core.jsonio import read_json
 from medthink.report.labels import run_labels, run_names
 from medthink.report.markup import clean
 from medthink.runs.manifest import Manifest
 from medthink.scoring.material import Material, load_run
-from medthink.scoring.score import score_run
-from medthink.scoring.scores import FORMAT, SCORER_VERSION, AnswerScores, Scores
+from medthink.scoring.score import kept_scores
+from medthink.scoring.scores import AnswerScores, Scores
 from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.ranks import RankedRun, Ranking, rank_runs
 from medthink.workflow.condition import Condition
@@ -93,9 +90,7 @@ def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]
     names = run_names(paths)
     materials = [_load(path, data) for path in paths]
     manifests = [material.manifest for material in materials if material.manifest]
-    scored = [
-        _read_scores(path, material) or score_run(path, data) for path, material in zip(paths, materials, strict=True)
-    ]
+    scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
     # Until it is known beside which others a run stands, its name has to do for a label.
     return [Entry(*parts) for parts in zip(paths, names, names, manifests, materials, scored, strict=True)]
 
@@ -124,25 +119,6 @@ def _load(path: Path, data: Path | None) -> Material:
     if not material.cases:
         raise UsageError(f"{path} is about no case", remedy="leave it out")
     return material
-
-
-def _read_scores(path: Path, material: Material) -> Scores | None:
-    """The scores in the run's folder, unless they are older than its predictions or made by another scorer."""
-    place = path / "scores.json"
-    made_from = [path / "predictions.jsonl", path / "run.json"]
-    if not place.is_file() or any(source.stat().st_mtime_ns > place.stat().st_mtime_ns for source in made_from):
-        return None
-    found = read_json(place)
-    is_same_scorer = isinstance(found, dict) and (found.get("format"), found.get("scorer"), found.get("package")) == (
-        FORMAT, SCORER_VERSION, __version__,
-    )  # fmt: skip
-    if not is_same_scorer:
-        return None
-    try:
-        scores = msgspec.convert(found, Scores)
-    except msgspec.ValidationError:
-        return None
-    return scores if scores.origin.text_fingerprint == material.text_fingerprint else None
 
 
 def _sees_all(condition: Condition) -> bool:

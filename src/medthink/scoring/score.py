@@ -4,25 +4,60 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from medthink import __version__
 from medthink.core.digest import seed_from
-from medthink.core.jsonio import write_json
+from medthink.core.jsonio import read_json, write_json
 from medthink.metrics.usage import CallUsage, UsageSummary, summarise_usage
 from medthink.runs.records import Records
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run
 from medthink.scoring.pairs import discussion_pairs, finding_pairs, summary_pairs
 from medthink.scoring.radcliq import RadCliQOptions
-from medthink.scoring.scores import Origin, Scores, TextScores, to_plain
+from medthink.scoring.scores import FORMAT, SCORER_VERSION, Origin, Scores, TextScores, to_plain
 from medthink.scoring.texts import score_coverage, score_texts
+
+SCORES_FILE = "scores.json"
 
 
 def score_run(path: Path, data: Path | None = None, *, radcliq: RadCliQOptions | None = None) -> Scores:
     """Score a run and leave `scores.json` in its folder."""
-    scores = score(load_run(path, data), usage=_usage(path), radcliq=radcliq)
-    write_json(path / "scores.json", to_plain(scores))
-    return scores
+    return score_loaded(path, load_run(path, data), radcliq=radcliq)
+
+
+def score_loaded(path: Path, material: Material, *, radcliq: RadCliQOptions | None = None) -> Scores:
+    """The same of a run that is loaded already."""
+    plain = to_plain(score(material, usage=_usage(path), radcliq=radcliq))
+    write_json(path / SCORES_FILE, plain)
+    # As a later reader has them, to the digit: scores kept and scores just made meet in one comparison.
+    return msgspec.convert(plain, Scores)
+
+
+def kept_scores(path: Path, material: Material) -> Scores:
+    """The scores in a run's folder, made again if they are older than its predictions or by another scorer."""
+    return _read_scores(path, material) or score_loaded(path, material)
+
+
+def _read_scores(path: Path, material: Material) -> Scores | None:
+    place = path / SCORES_FILE
+    made_from = [path / "predictions.jsonl", path / "run.json"]
+    if not place.is_file() or any(source.stat().st_mtime_ns > place.stat().st_mtime_ns for source in made_from):
+        return None
+    found = read_json(place)
+    is_same_scorer = isinstance(found, dict) and (found.get("format"), found.get("scorer"), found.get("package")) == (
+        FORMAT, SCORER_VERSION, __version__,
+    )  # fmt: skip
+    if not is_same_scorer:
+        return None
+    try:
+        scores = msgspec.convert(found, Scores)
+    except msgspec.ValidationError:
+        return None
+    if scores.origin.text_fingerprint != material.text_fingerprint:
+        return None
+    # The folder may have been moved or copied since.
+    return replace(scores, origin=replace(scores.origin, name=material.name))
 
 
 def score(material: Material, *, usage: UsageSummary | None = None, radcliq: RadCliQOptions | None = None) -> Scores:
@@ -47,7 +82,7 @@ def _score_steps(material: Material, radcliq: RadCliQOptions | None) -> tuple[Te
     if material.task == "discussion":
         scored = score_texts("discussion", discussion_pairs(material), rng=rng)
         coverage = score_coverage(material, rng=rng)
-        return (msgspec.structs.replace(scored, metrics=(coverage, *scored.metrics)),)
+        return (replace(scored, metrics=(coverage, *scored.metrics)),)
     steps = []
     if _wrote(material, "findings"):
         steps.append(score_texts("findings", finding_pairs(material), rng=rng, radcliq=radcliq))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from medthink.stats.clusters import Floats, as_column, canonical_order, cluster_totals
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
-from medthink.stats.intervals import student_quantile
+from medthink.stats.student import student_quantile
 
 # More undefined resamples than this, and the rest no longer stands for the whole.
 MAX_UNDEFINED_SHARE = 0.05

@@ -7,20 +7,13 @@ import numpy.typing as npt
 
 from medthink.stats.clusters import Totals, as_column, as_hits, cluster_totals
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
+from medthink.stats.student import student_quantile
 
 
 def normal_quantile(level: float) -> float:
     """The z that leaves (1 − level)/2 in each tail of the normal distribution."""
     check_level(level)
     return NormalDist().inv_cdf((1 + level) / 2)
-
-
-def student_quantile(level: float, degrees: int) -> float:
-    """The t that leaves (1 − level)/2 in each tail of Student's distribution."""
-    from scipy.special import stdtrit
-
-    check_level(level)
-    return float(stdtrit(degrees, (1 + level) / 2))
 
 
 def wilson_ends(rate: float, n: float, z: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from medthink.stats.bootstrap import replicate_interval, resample_totals
 from medthink.stats.clusters import Floats, Ints, as_floats
 from medthink.stats.estimate import Measured, check_level
-from medthink.stats.intervals import student_quantile
+from medthink.stats.student import student_quantile
 
 Bools = npt.NDArray[np.bool_]
 
@@ -139,8 +139,9 @@ def _tell_apart(means: Floats, replicates: Floats, level: float) -> tuple[Bools,
 
 def _widened(quantile: float, cases: int) -> float:
     """The bootstrap's quantile of studentised deviations as Student's distribution has it for so few cases."""
-    tail = NormalDist().cdf(-quantile * (cases / (cases - 1)) ** 0.5)
-    return student_quantile(1 - 2 * tail, cases - 1) if 0 < tail < 0.5 else quantile
+    # A tail too small to leave its mark on 1 − 2·tail would be no tail at all.
+    tail = max(1e-12, NormalDist().cdf(-quantile * (cases / (cases - 1)) ** 0.5))
+    return student_quantile(1 - 2 * tail, cases - 1) if tail < 0.5 else quantile
 
 
 def _groups(order: Ints, worse: Bools) -> dict[int, int]:

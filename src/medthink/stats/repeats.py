@@ -6,7 +6,7 @@ import numpy.typing as npt
 
 from medthink.stats.clusters import Floats, as_column, cluster_totals
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
-from medthink.stats.intervals import student_quantile
+from medthink.stats.student import student_quantile
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):

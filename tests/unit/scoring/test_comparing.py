@@ -8,7 +8,8 @@ from medthink.cli.door import enter
 from medthink.core.errors import UsageError
 from medthink.runs.manifest import Selection
 from medthink.scoring.compare import compare_runs, resolve
-from medthink.scoring.score import score_run
+from medthink.scoring.material import load_run
+from medthink.scoring.score import kept_scores, score_run
 from medthink.stats.estimate import Undefined
 from medthink.workflow.condition import Condition
 
@@ -98,3 +99,26 @@ def test_the_command_names_every_pair_and_says_what_could_be_seen(make_run, caps
     for pair in ("r0 − r1", "r0 − r2", "r1 − r2"):
         assert f"{pair}:" in shown
     assert "too few cases for any difference" in shown
+
+
+def test_a_comparison_keeps_what_was_scored_before(make_run):
+    runs = [make_run(f"r{k}", condition=Condition(option_order=k)) for k in (1, 2)]
+    score_run(runs[0])
+    before = (runs[0] / "scores.json").stat().st_mtime_ns
+    assert enter(["compare", *map(str, runs)]) == 0
+    assert (runs[0] / "scores.json").stat().st_mtime_ns == before
+
+
+def test_scores_just_made_are_those_read_later(make_run):
+    run = make_run("run", condition=Condition(samples=3))
+    material = load_run(run)
+    made = score_run(run)
+    assert kept_scores(run, material) == made
+    assert any(0 < one.right < 1 for one in made.cases)
+
+
+def test_a_run_that_was_moved_goes_by_its_new_name(make_run, tmp_path):
+    run = make_run("run")
+    score_run(run)
+    moved = run.rename(tmp_path / "moved")
+    assert kept_scores(moved, load_run(moved)).origin.name == str(moved)

@@ -9,13 +9,13 @@ import random
 import re
 import shutil
 import signal
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from judge_server import JudgeServer, judge_step, judge_well, step_verdict
 from judged_run import make_discussions, make_run
+from ledger_rows import read_rows
 from medthink.judge.judged import load_cases, load_judged, score_judged
 from medthink.judge.judgement import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
@@ -209,12 +209,8 @@ def test_judging_that_nobody_answered_exits_3_with_the_reason(tmp_path, start_se
 
 def finished_calls(run: Path) -> set[tuple[str, str]]:
     """The model and the nonce of every call that the ledger of judging has an answer to."""
-    ledger = sqlite3.connect(run / "judge.sqlite")
-    try:
-        assert ledger.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        rows = ledger.execute("SELECT request, reply FROM calls WHERE state = 'done'").fetchall()
-    finally:
-        ledger.close()
+    assert read_rows(run / "judge.sqlite", "PRAGMA integrity_check") == [("ok",)]
+    rows = read_rows(run / "judge.sqlite", "SELECT request, reply FROM calls WHERE state = 'done'")
     return {(json.loads(reply)["model"], NONCE.search(request)[1]) for request, reply in rows}
 
 

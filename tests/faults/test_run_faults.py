@@ -10,7 +10,6 @@ import re
 import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger_rows import read_rows
 from processes import finish, medthink
 from small_benchmark import write_benchmark
 
@@ -33,11 +33,7 @@ def run_words(bench: Path, out: Path, url: str, *more: object) -> list[object]:
 
 
 def rows(out: Path, query: str) -> list[tuple]:
-    ledger = sqlite3.connect(out / "ledger.sqlite")
-    try:
-        return ledger.execute(query).fetchall()
-    finally:
-        ledger.close()
+    return read_rows(out / "ledger.sqlite", query)
 
 
 def predictions(out: Path) -> list[dict]:

@@ -125,13 +125,15 @@ class Ledger(Records):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            super().__init__(_connect(path))
-            self._reader.executescript(_SCHEMA)
-            self._close_open_calls()
-            self._connection = _connect(path)
-        except sqlite3.Error as error:
-            raise _unusable(path, error) from None
+        with contextlib.ExitStack() as if_it_fails:
+            try:
+                super().__init__(_connect(path, if_it_fails))
+                self._reader.executescript(_SCHEMA)
+                self._close_open_calls()
+                self._connection = _connect(path, if_it_fails)
+            except sqlite3.Error as error:
+                raise _unusable(path, error) from None
+            if_it_fails.pop_all()
         self._failure: sqlite3.Error | None = None
         self._gathered: list[_Order] = []
         self._orders: queue.SimpleQueue[list[_Order] | None] = queue.SimpleQueue()
@@ -241,8 +243,9 @@ class Ledger(Records):
             self._reader.execute(_INTERRUPT)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, if_it_fails: contextlib.ExitStack) -> sqlite3.Connection:
     connection = sqlite3.connect(path.absolute().as_uri(), uri=True, check_same_thread=False, timeout=30)
+    if_it_fails.callback(connection.close)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     return connection

@@ -179,6 +179,18 @@ def test_a_bad_table_is_one_clear_error(name, data, problem, run, tmp_path):
     assert name in str(caught.value)
 
 
+def test_cells_without_end_are_problems_like_any_other(run, tmp_path):
+    unit = ids(run)[0]
+    deep = write(tmp_path / "deep.csv", ("unit", "factual", "error_types"), (unit, "no", "[" * 100_000))
+    columns = ("case", "step1", "human_factual1")
+    long = write(tmp_path / "long.csv", columns, ("9" * 5000, "words", "yes"))
+    imported = import_tables([deep, long], read_units(run))
+    assert [problem.kind for problem in imported.problems] == ["invalid", "unmatched"]
+    assert imported.readings == ()
+    with pytest.raises(DataError, match="neither a column"):
+        import_tables([write(tmp_path / "far.csv", ("case", "step" + "1" * 5000), ("1", "words"))], read_units(run))
+
+
 def test_words_are_read_and_never_guessed():
     assert read_factual("Supported") == (True, "supported")
     assert read_factual("unsupported") == (False, "unsupported")

@@ -1,7 +1,6 @@
 """A run is judged by models behind HTTP: matched by id, continued without asking again, never by itself."""
 
 import json
-import sqlite3
 from pathlib import Path
 
 import msgspec
@@ -9,6 +8,7 @@ import pytest
 
 from judge_server import JudgeServer, judge_well, read_request, request_text
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
+from ledger_rows import read_rows
 from medthink.core.errors import DataError, Declined, UsageError
 from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS
 from medthink.judge.judged import load_cases, load_judged, score_judged, split
@@ -294,6 +294,6 @@ def test_every_call_is_in_the_judge_s_own_ledger(tmp_path):
     before = (run / "ledger.sqlite").read_bytes()
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
-    calls = sqlite3.connect(run / "judge.sqlite").execute("SELECT kind, state, count(*) FROM calls GROUP BY 1, 2")
-    assert calls.fetchall() == [("steps", "done", 3)]
+    calls = read_rows(run / "judge.sqlite", "SELECT kind, state, count(*) FROM calls GROUP BY 1, 2")
+    assert calls == [("steps", "done", 3)]
     assert (run / "ledger.sqlite").read_bytes() == before

@@ -1,11 +1,11 @@
 """The ledger keeps what was acknowledged, tells what is known, and answers finished calls."""
 
 import asyncio
-import sqlite3
 
 import msgspec
 import pytest
 
+from ledger_rows import read_rows
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply, Usage
@@ -60,9 +60,7 @@ def test_an_intended_or_failed_call_is_not_finished(ledger):
 def test_intent_is_on_disk_before_intend_returns(ledger, tmp_path):
     async def scene():
         await ledger.intend(call("k1"))
-        other = sqlite3.connect(tmp_path / "ledger.sqlite")
-        assert other.execute("SELECT state FROM calls").fetchall() == [("open",)]
-        other.close()
+        assert read_rows(tmp_path / "ledger.sqlite", "SELECT state FROM calls") == [("open",)]
 
     asyncio.run(scene())
 
@@ -167,7 +165,7 @@ def test_every_value_is_kept_exactly_whatever_waits_with_it(ledger, monkeypatch,
         assert (found.reply, found.cost_usd) == (reply, cost_usd)
     bodies = [encode_json({"parts": [["text", text]]}) for text in TEXTS]
     assert list(ledger.predictions()) == bodies
-    rows = sqlite3.connect(ledger.path).execute("SELECT request FROM calls ORDER BY case_id, key").fetchall()
+    rows = read_rows(ledger.path, "SELECT request FROM calls ORDER BY case_id, key")
     assert sorted(request for (request,) in rows) == sorted(body.decode() for body in bodies)
     assert ledger.totals().attempts == len(TEXTS)
 
@@ -183,7 +181,7 @@ def test_after_a_record_that_could_not_be_written_no_other_is(ledger):
     with pytest.raises(LedgerError, match="NOT NULL"):
         asyncio.run(scene())
     ledger.close()
-    assert sqlite3.connect(ledger.path).execute("SELECT state FROM calls").fetchall() == [("open",)]
+    assert read_rows(ledger.path, "SELECT state FROM calls") == [("open",)]
 
 
 def test_a_cancelled_task_does_not_take_its_record_with_it(ledger):
@@ -196,7 +194,7 @@ def test_a_cancelled_task_does_not_take_its_record_with_it(ledger):
 
     asyncio.run(scene())
     ledger.close()
-    rows = sqlite3.connect(ledger.path).execute("SELECT state FROM calls").fetchall()
+    rows = read_rows(ledger.path, "SELECT state FROM calls")
     assert rows == [("done",)]
 
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 import medthink
+from ledger_rows import read_rows
 from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.runs.answerers import open_answerer
 from medthink.runs.manifest import Selection, Shard, parse_shard
@@ -163,12 +164,11 @@ def _said(prediction):
 
 
 def _refer_to_their_own_calls(run):
-    ledger = sqlite3.connect(run / "ledger.sqlite")
+    cases = dict(read_rows(run / "ledger.sqlite", "SELECT id, case_id FROM calls"))
     for line in (run / "predictions.jsonl").read_text().splitlines():
         prediction = json.loads(line)
         (call,) = prediction["calls"]
-        assert ledger.execute("SELECT case_id FROM calls WHERE id = ?", (call,)).fetchone() == (prediction["case"],)
-    ledger.close()
+        assert cases[call] == prediction["case"]
 
 
 def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
@@ -256,21 +256,17 @@ def test_run_works_from_python_inside_a_running_loop(benchmark, tmp_path):
 def test_swapped_images_come_from_another_case(benchmark, tmp_path):
     session = carry_out(order(benchmark, tmp_path / "run", condition=Condition(swap_images=True)))
     own = {case.id: {i.digest() for i in case.question.images} for case in medthink.Benchmark.open(benchmark)["test"]}
-    ledger = sqlite3.connect(tmp_path / "run" / "ledger.sqlite")
-    for case_id, request in ledger.execute("SELECT case_id, request FROM calls"):
+    for case_id, request in read_rows(tmp_path / "run" / "ledger.sqlite", "SELECT case_id, request FROM calls"):
         sent = {part[2] for part in json.loads(request)["parts"] if part[0] == "image"}
         assert sent
         assert not sent & own[case_id]
-    ledger.close()
     assert session.run.manifest.progress.is_complete
 
 
 def test_blind_runs_leave_nothing_withheld_in_the_ledgers_requests(benchmark, tmp_path):
     for task, condition in (("answer", Condition()), ("twi", TWI), ("discussion", Condition())):
         carry_out(order(benchmark, tmp_path / task, task=task, condition=condition))
-        ledger = sqlite3.connect(tmp_path / task / "ledger.sqlite")
-        requests = " ".join(text for (text,) in ledger.execute("SELECT request FROM calls"))
-        ledger.close()
+        requests = str(read_rows(tmp_path / task / "ledger.sqlite", "SELECT request FROM calls"))
         assert "WITHHELD" not in requests
         assert "case00" not in requests
 

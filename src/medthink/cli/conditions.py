@@ -6,6 +6,7 @@ from typing import Any
 import click
 import msgspec
 
+from medthink.cli.params import Real
 from medthink.workflow.condition import Condition, OptionOrder, parse_share
 from medthink.workflow.tasks import default_condition
 
@@ -30,7 +31,7 @@ _FLAGS = [
     click.option("--max-side", type=click.IntRange(1), metavar="PX", help="Shrink images to this longest side."),
     click.option("--max-bytes", type=click.IntRange(1), metavar="N", help="Shrink images to this many bytes."),
     click.option("--effort", type=EFFORTS, help="Reasoning effort, by the provider's own parameter."),
-    click.option("--temperature", type=click.FloatRange(0, 2), metavar="T", help="Sampling temperature."),
+    click.option("--temperature", type=Real(0, 2), metavar="T", help="Sampling temperature."),
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Most tokens of a reply."),
     click.option("--samples", type=click.IntRange(1), metavar="N", help="Answers per case.  [default: 1]"),
     click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every choice by chance.  [default: 0]"),

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import click
 
-from medthink.core.errors import Declined
-
 CASES = 360
 SHARES = (0, 20, 40, 60, 80, 100)
 
@@ -27,7 +25,8 @@ def demo(out: Path) -> None:
         code = enter(words)
         click.echo()
         if code:
-            raise Declined(f"`medthink {words[0]}` ended with exit code {code}", remedy="its message stands above")
+            # Its message stands above, and its code says what kind of end it was.
+            raise click.exceptions.Exit(code)
     click.echo(f"Open {out / 'report.html'} in a browser: every score, figure and wrong answer of these runs.")
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
+from medthink.cli.params import Real
 from medthink.cli.show import print_json, say
 from medthink.core.errors import OutsideError, UsageError
 from medthink.models.request import Effort
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 @click.option("--splitter", metavar="SPEC", help="Who cuts rationales into steps: a model, or `sentences`.")
 @click.option("--allow-self", is_flag=True, help="Let a model judge itself.")
 @click.option("--effort", type=click.Choice(get_args(Effort)), help="How hard the judge thinks.")
-@click.option("--temperature", type=click.FloatRange(0), help="Of the judge's replies.")
+@click.option("--temperature", type=Real(0), help="Of the judge's replies.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Of a reply.")
 @click.option("--no-schema", is_flag=True, help="Ask for JSON in words alone.")
 @click.option("--data", "benchmark", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
 @click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Where the judge's server is.")
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight.")
-@click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds for one reply.")
-@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop before judging costs more.")
+@click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds for one reply.")
+@click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before judging costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before judging makes more calls.")
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -86,7 +87,7 @@ def _read_order(flags: dict[str, Any]) -> "JudgeOrder":
     from medthink.judge.session import JudgeOrder
 
     show, with_images = flags.pop("show"), flags.pop("images")
-    seen = {*(parse_sight(show) if show else DEFAULT_SIGHT), *(["images"] if with_images else [])}
+    seen = {*(DEFAULT_SIGHT if show is None else parse_sight(show)), *(["images"] if with_images else [])}
     return JudgeOrder(
         what=_read_whats(flags.pop("what")),
         sees=tuple(name for name in SIGHTS if name in seen),

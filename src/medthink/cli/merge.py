@@ -3,12 +3,16 @@
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
+
+from medthink.cli.show import print_json
 
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path))
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
-def merge(out: Path, shards: tuple[Path, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def merge(out: Path, shards: tuple[Path, ...], as_json: bool) -> None:
     """Put SHARDS, made by `medthink run --shard i/n`, together as the run OUT.
 
     They must be shards of one run, disjoint, complete and finished; else nothing is written.
@@ -19,4 +23,7 @@ def merge(out: Path, shards: tuple[Path, ...]) -> None:
     from medthink.runs.merge import merge_shards
 
     run = merge_shards(out, list(shards))
-    show_progress(run.path, run.manifest)
+    if as_json:
+        print_json(to_builtins(run.manifest) | {"run": str(run.path)})
+    else:
+        show_progress(run.path, run.manifest)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from medthink.cli.params import Real
 from medthink.cli.show import say
 
 
@@ -14,8 +15,8 @@ from medthink.cli.show import say
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where the lists go.")
 @click.option("--per-sheet", type=click.IntRange(1), default=2, show_default=True, help="Readers of each sheet.")
 @click.option("--sheets", type=click.IntRange(1), metavar="N", help="Only N sheets, drawn by the seed.")
-@click.option("--again", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Share read twice by one.")
-@click.option("--planted", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Share of checks.")
+@click.option("--again", type=Real(0, 1), default=0.1, show_default=True, help="Share read twice by one.")
+@click.option("--planted", type=Real(0, 1), default=0.05, show_default=True, help="Share of checks.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw and the order.")
 @click.option("--format", "form", type=click.Choice(["csv", "xlsx", "jsonl"]), default="csv", show_default=True)
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")

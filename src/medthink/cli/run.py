@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medthink.cli.conditions import condition_flags, read_condition
+from medthink.cli.params import Real
 from medthink.cli.show import print_json, say
 from medthink.core.errors import OutsideError, UsageError
 from medthink.workflow.tasks import TASKS
@@ -35,8 +36,8 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight.")
 @click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests a minute.")
 @click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens a minute.")
-@click.option("--timeout", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds for one reply.")
-@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop before the run costs more.")
+@click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds for one reply.")
+@click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
 @click.option("--dry-run", is_flag=True, help="Count calls, tokens, images and cost; send nothing.")

@@ -51,3 +51,33 @@ def test_a_terminal_without_unicode_gets_question_marks_and_json_stays_whole(ben
     whole = [finish(medthink("run", "--status", run, "--json", env=env))[1] for env in (narrow, {})]
     assert whole[0] == whole[1]
     assert "·" in json.loads(whole[0])["condition_label"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "bench", "--model", "baseline/random", "--out", "run", "--temperature", "nan"], "nan is no number"),
+        (["run", "bench", "--model", "baseline/random", "--out", "run", "--max-usd", "inf"], "inf is no number"),
+        (["judge", "run", "--judge", "baseline/rules", "--max-usd", "nan"], "nan is no number"),
+        (["judge", "run", "--judge", "baseline/rules", "--show", ""], "cannot be shown nothing"),
+        (["reading", "run", "--readers", "a,b", "--out", "lists", "--again", "nan"], "nan is no number"),
+    ],
+)
+def test_a_value_that_bounds_nothing_is_refused(words, message, capsys):
+    assert enter(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_demo_leaves_with_the_code_of_the_command_that_ended_it(capsys):
+    assert enter(["demo", "--out", "/proc/nowhere"]) == 2
+    assert capsys.readouterr().err.count("medthink: ") == 1
+
+
+def test_shards_are_merged_and_told_as_json(bench, tmp_path, capsys):
+    for part in ("1/2", "2/2"):
+        words = ["run", str(bench), "--model", "baseline/random", "--shard", part, "--out", str(tmp_path / part[0])]
+        assert enter(words) == 0
+    capsys.readouterr()
+    assert enter(["merge", str(tmp_path / "whole"), str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["run"], told["progress"]["states"]) == (str(tmp_path / "whole"), {"ok": 3})

@@ -1,0 +1,16 @@
+"""Kinds of option values that click does not know."""
+
+import math
+
+import click
+
+
+class Real(click.FloatRange):
+    """A number within a range: neither nan, which is below and above nothing, nor infinity."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or a usage error."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number to work with.", param, ctx)
+        return number

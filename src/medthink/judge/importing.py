@@ -23,7 +23,7 @@ from medthink.judge.readings import (
 from medthink.judge.tables import TableRow, read_table
 from medthink.judge.units import UnitKey, UnitSet
 
-_STEP = re.compile(r"step(\d+)")
+_STEP = re.compile(r"step(\d{1,3})")
 _READERS = ("reader", "annotator", "rater")
 
 

@@ -125,8 +125,8 @@ def _read_type(piece: str) -> ErrorType:
 def _json_list(text: str) -> list[str]:
     try:
         value = json.loads(text.replace("'", '"'))
-    except json.JSONDecodeError:
-        raise ValueError(f"error_types: {text!r} is no list") from None
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError(f"error_types: {text[:40]!r} is no list") from None
     return [str(one) for one in value]
 
 

@@ -19,7 +19,7 @@ ProblemKind = Literal["unmatched", "duplicate", "contradictory", "invalid", "unl
 
 AGAIN = " (again)"
 _KINDS: dict[What, UnitKind] = {"steps": "step", "discussion": "sentence", "findings": "statement"}
-_CASE = re.compile(r"(?:case\s+number\s+)?0*(\d+)", re.IGNORECASE)
+_CASE = re.compile(r"(?:case\s+number\s+)?0*(\d{1,18})", re.IGNORECASE)
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,13 +61,14 @@ def main_labels(judgement: Judgement) -> dict[str, str]:
 
 
 def seat_panel(judgements: Iterable[Judgement], *, name: str = PANEL) -> list[Judgement]:
-    """One judgement for each prediction by the majority of all its judgements; without one, it is unjudged.
+    """One judgement for each prediction by the majority of its judges; without one, it is unjudged.
 
-    The embedded judge has no vote, and neither has what is unjudged. A prediction with nothing to judge stays so.
+    A judge has one vote, its first word, however often it was asked. The embedded judge has none, and neither has what
+    is unjudged. A prediction with nothing to judge stays so.
     """
     groups: dict[UnitKey, list[Judgement]] = {}
     for one in judgements:
-        if not one.seat.is_wiring_check:
+        if one.repeat == 0 and not one.seat.is_wiring_check:
             groups.setdefault(one.key, []).append(one)
     return [_vote(group, name) for _, group in sorted(groups.items())]
 

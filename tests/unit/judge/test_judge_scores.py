@@ -141,6 +141,13 @@ def test_the_panel_votes_unit_by_unit_and_is_unjudged_where_it_is_divided():
     assert (row.state, row.why) == ("unjudged", "no_majority")
 
 
+def test_a_judge_that_was_asked_more_often_has_no_more_votes():
+    wrong = step(1, "contradicted", "reasoning")
+    often = [judged(1, wrong, judge="a/x", repeat=repeat) for repeat in range(5)]
+    (row,) = seat_panel([*often, judged(1, step(1), judge="a/y"), judged(1, step(1), judge="a/z")])
+    assert (row.state, row.steps[0].factual, row.tries) == ("ok", "supported", 3)
+
+
 def test_types_without_a_majority_keep_the_one_named_most():
     a = judged(1, step(1, "contradicted", "medical_knowledge"), judge="a/x")
     b = judged(1, step(1, "contradicted", "reasoning"), judge="a/y")

@@ -207,6 +207,22 @@ def test_judging_that_nobody_answered_exits_3_with_the_reason(tmp_path, start_se
     assert finish(medthink("judge", run, "--judge", "baseline/rules"))[0] == 0
 
 
+def test_a_judge_with_a_wrong_key_is_one_message_and_takes_nothing_from_the_others(tmp_path, start_server):
+    run = make_run(tmp_path, cases=4)
+    good, bad = start_server("--latency", "0.05"), start_server("--faults", "401", "--fault-rate", "1.0")
+    env = {"OPENAI_API_KEY": "sk-wrong", "OPENAI_BASE_URL": f"{bad.url}/v1"}
+    env |= {"ANTHROPIC_API_KEY": "sk-right", "ANTHROPIC_BASE_URL": good.url}
+    judges = ["--judge", "openai/gpt-5.2", "--judge", "openai/gpt-5.1", "--judge", "anthropic/claude-opus-4-6"]
+    code, _, err = finish(medthink("judge", run, *judges, "--splitter", "sentences", "--max-tokens", "99", env=env))
+    assert code == 3
+    assert err.count("check OPENAI_API_KEY") == 1
+    assert "Traceback" not in err
+    judged = [row for row in read_judgements(run) if row.state == "ok"]
+    assert {(row.case, row.judge) for row in judged} == {
+        (case, "anthropic/claude-opus-4-6") for case in range(100, 104)
+    }
+
+
 def finished_calls(run: Path) -> set[tuple[str, str]]:
     """The model and the nonce of every call that the ledger of judging has an answer to."""
     assert read_rows(run / "judge.sqlite", "PRAGMA integrity_check") == [("ok",)]

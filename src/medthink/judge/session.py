@@ -120,16 +120,21 @@ class _Worker:
         hearings = self._open_hearings(ledger)
         try:
             sets, stop = await self._cut(hearings)
-            stops = await asyncio.gather(
-                *(self._judge_by(hearing, sets, ledger) for spec, hearing in hearings.items() if spec in self._judges)
+            # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
+            ends = await asyncio.gather(
+                *(self._judge_by(hearing, sets, ledger) for spec, hearing in hearings.items() if spec in self._judges),
+                return_exceptions=True,
             )
         finally:
             for hearing in hearings.values():
                 await hearing.desk.answerer.close()
         judgements = merge_judgements(read_judgements(self._order.run), self._made)
         write_judgements(self._order.run, judgements)
+        for end in ends:
+            if isinstance(end, BaseException) and not isinstance(end, BudgetReached):
+                raise end
         made = sum(hearing.desk.made for hearing in hearings.values())
-        stopped_by = next((one for one in (stop, *stops) if one is not None), None)
+        stopped_by = next((one for one in (stop, *ends) if isinstance(one, BudgetReached)), None)
         return JudgeSession(self._run, tuple(judgements), made, stopped_by)
 
     @property

@@ -223,6 +223,21 @@ def test_a_judge_with_a_wrong_key_is_one_message_and_takes_nothing_from_the_othe
     }
 
 
+def test_ctrl_c_stops_judging_cleanly_and_says_how_to_go_on(tmp_path, start_server):
+    run = make_run(tmp_path, cases=6)
+    server = start_server("--latency", "30")
+    judges = [word for name in JUDGES for word in ("--judge", name)]
+    words = ["judge", run, *judges, "--base-url", f"{server.url}/v1", "--splitter", "sentences"]
+    process = medthink(*words, "--concurrency", CONCURRENCY)
+    server.wait_for(CONCURRENCY)
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130
+    assert "run the same command again" in err
+    assert "Traceback" not in err
+    assert server.requests == CONCURRENCY
+
+
 def finished_calls(run: Path) -> set[tuple[str, str]]:
     """The model and the nonce of every call that the ledger of judging has an answer to."""
     assert read_rows(run / "judge.sqlite", "PRAGMA integrity_check") == [("ok",)]

@@ -52,8 +52,12 @@ def judge(as_json: bool, **flags: Any) -> None:
 
     transport = _read_transport(flags)
     order = _read_order(flags)
-    with JudgeProgress() as progress:
-        session = judge_run(order, transport=transport, listener=progress.see)
+    try:
+        with JudgeProgress() as progress:
+            session = judge_run(order, transport=transport, listener=progress.see)
+    except KeyboardInterrupt:
+        say(f"Stopped. {order.run} keeps every finished call; run the same command again to continue.", stderr=True)
+        raise
     _show(session, order, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by

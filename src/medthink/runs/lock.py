@@ -33,6 +33,6 @@ def _take(handle: int, folder: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = os.pread(handle, 200, 0).decode(errors="replace").strip() or "another process"
-        raise LedgerError(f"{folder} is in use by {holder}", remedy="wait for it, or choose another --out") from None
+        raise LedgerError(f"{folder} is in use by {holder}", remedy="wait for it, or work on another run") from None
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()} since {now_utc()}\n".encode(), 0)

@@ -15,9 +15,8 @@ class FileLedger:
 
     def __init__(self, store: ImageStore) -> None:
         self._store = store
-        self._unclaimed = set(store.paths())
-        # A zip or a parquet file can list a path that may not be opened.
-        self._openable = frozenset(path for path in self._unclaimed if not path_problem(path))
+        self._listed = frozenset(store.paths())
+        self._unclaimed = set(self._listed)
 
     def check(self, case: Case) -> list[Finding]:
         """Missing, unsafe and repeated files of a case."""
@@ -25,7 +24,7 @@ class FileLedger:
         for image in case.question.images:
             if image.path in self._unclaimed:
                 self._unclaimed.remove(image.path)
-                if image.path in self._openable:
+                if not path_problem(image.path):  # a zip or a parquet file can list a path that may not be opened
                     continue
             if (finding := self._explain(image)) is not None:
                 found.append(finding)
@@ -41,7 +40,7 @@ class FileLedger:
     def _explain(self, image: Image) -> Finding | None:
         field = f"image_{image.slot:02d}_path"
         shown = ascii(image.path[:120])
-        if image.path in self._openable:
+        if image.path in self._listed and not path_problem(image.path):
             return Finding("image-path-repeated", field, f"{shown} is named by an earlier slot")
         problem = self._store.problem(image.path)
         if not problem:

@@ -22,9 +22,10 @@ class FileLedger:
         """Missing, unsafe and repeated files of a case."""
         found = []
         for image in case.question.images:
-            if image.path in self._unclaimed:
-                self._unclaimed.remove(image.path)
-                if not path_problem(image.path):  # a zip or a parquet file can list a path that may not be opened
+            path = image.path
+            if path in self._unclaimed:
+                self._unclaimed.remove(path)
+                if not path_problem(path):  # a zip or a parquet file can list a path that may not be opened
                     continue
             if (finding := self._explain(image)) is not None:
                 found.append(finding)

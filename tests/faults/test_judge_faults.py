@@ -5,7 +5,6 @@
 
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -15,6 +14,7 @@ import pytest
 
 from judge_server import JudgeServer, judge_step, judge_well, step_verdict
 from judged_run import make_discussions, make_run
+from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
 from medthink.judge.judged import load_cases, load_judged, score_judged
 from medthink.judge.judgement import read_judgements
@@ -263,28 +263,10 @@ def test_kill_9_loses_no_finished_judgement_and_asks_for_none_again(tmp_path, st
     server = start_server("--latency", "0.03")
     flags = ["--base-url", f"{server.url}/v1", "--concurrency", CONCURRENCY]
     flags += [word for judge in JUDGES for word in ("--judge", judge)]
-    chance = random.Random(5)
-    marks: list[tuple[int, set]] = []
-    for _ in range(KILLS):
-        process = medthink("judge", run, *flags)
-        server.wait_for(server.requests + chance.randint(1, 10))
-        process.send_signal(signal.SIGKILL)
-        finish(process)
-        finished = finished_calls(run)
-        if marks:
-            assert marks[-1][1] <= finished, "a finished call was lost"
-        marks.append((server.requests, finished))
-    code, _, err = finish(medthink("judge", run, *flags))
-    assert code == 0, err
+    words = ["judge", run, *flags]
+    marks = kill_and_resume(words, server, waits=draw_waits(5, KILLS, 10), finished=lambda: finished_calls(run))
     asked = [asked_of_server(record) for record in server.ask("/_records")]
-    begun, repeated = 0, []
-    for seen, finished in marks:
-        assert not finished & set(asked[seen:]), "a finished call was asked again"
-        under_way = set(asked[begun:seen]) - finished - {None}
-        repeated.append(len(under_way & set(asked[seen:])))
-        assert len(under_way) <= CONCURRENCY, "more calls were under way than may be"
-        begun = seen
-    print(f"{KILLS} kills: {len(asked)} requests, {sum(repeated)} repeated, at most {max(repeated)} after one kill")
+    check_repeats(marks, asked, concurrency=CONCURRENCY)
     # One call cuts each rationale, and each judge needs one more.
     assert len(finished_calls(run)) == cases * 3
     code, _, err = finish(medthink("judge", never_killed, *flags))

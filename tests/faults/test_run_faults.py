@@ -5,7 +5,6 @@
 
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
 from processes import finish, medthink
 from small_benchmark import write_benchmark
@@ -48,6 +48,7 @@ def asked_of_server(record: dict) -> tuple:
 
 
 def finished_calls(out: Path) -> set[tuple]:
+    assert rows(out, "PRAGMA integrity_check") == [("ok",)]
     found = set()
     for case, kind, request in rows(out, "SELECT case_id, kind, request FROM calls WHERE state = 'done'"):
         images = tuple(part[2] for part in json.loads(request)["parts"] if part[0] == "image")
@@ -80,33 +81,11 @@ def test_kill_9_loses_no_finished_call_and_asks_none_again(tmp_path, start_serve
     bench = write_benchmark(tmp_path / "bench", cases=8 + KILLS * 4, images=2)
     out = tmp_path / "run"
     server = start_server("--latency", "0.03")
-    chance = random.Random(4)
     words = run_words(bench, out, server.url, "--task", "twi")
-    marks: list[tuple[int, set]] = []
-    for _ in range(KILLS):
-        process = medthink(*words)
-        server.wait_for(server.requests + chance.randint(1, 14))
-        process.send_signal(signal.SIGKILL)
-        finish(process)
-        finished = finished_calls(out)
-        assert rows(out, "PRAGMA integrity_check") == [("ok",)]
-        if marks:
-            assert marks[-1][1] <= finished, "a finished call was lost"
-        marks.append((server.requests, finished))
-    code, _, err = finish(medthink(*words))
-    assert code == 0, err
+    marks = kill_and_resume(words, server, waits=draw_waits(4, KILLS, 14), finished=lambda: finished_calls(out))
     # A request that the kill cut off has no body, and keeps its place in the count.
     asked = [asked_of_server(record) if "body" in record else None for record in server.ask("/_records")]
-    begun, repeated = 0, []
-    for seen, finished in marks:
-        assert not finished & set(asked[seen:]), "a finished call was asked again"
-        under_way = set(asked[begun:seen]) - finished - {None}
-        repeated.append(len(under_way & set(asked[seen:])))
-        assert len(under_way) <= CONCURRENCY, "more calls were under way than may be"
-        begun = seen
-    print(
-        f"{KILLS} kills: {len(asked)} requests, {sum(repeated)} calls repeated, at most {max(repeated)} after one kill"
-    )
+    check_repeats(marks, asked, concurrency=CONCURRENCY)
     assert len(predictions(out)) == 8 + KILLS * 4
     ((attempts,),) = rows(out, "SELECT count(*) FROM attempts WHERE is_sent")
     assert attempts >= len(asked) - asked.count(None)

@@ -6,7 +6,6 @@ from itertools import groupby
 
 import click
 import msgspec
-from rich.padding import Padding
 from rich.text import Text
 
 from medthink.cases.benchmark import Benchmark
@@ -82,6 +81,6 @@ def _print_group(code: str, problems: list[Problem]) -> None:
         (problem.split or "–", "–" if problem.case is None else problem.case, problem.field, problem.detail)
         for problem in problems[:_SHOWN_PER_CODE]
     ]
-    console.print(Padding(show.table("", ("split", "case", "field", "what"), rows, right=[1]), (0, 0, 0, 2)))
+    console.print(show.table("", ("split", "case", "field", "what"), rows, right=[1]))
     if len(problems) > _SHOWN_PER_CODE:
         console.print(Text(f"  + {len(problems) - _SHOWN_PER_CODE:,} more (--json lists all)"))

@@ -61,7 +61,7 @@ def _print_images(console: Console, case: Case, *, reveal: bool) -> None:
         labels = (withheld.modality, withheld.sub_modality, withheld.caption) if reveal else ()
         rows.append((image.slot, image.path, there, *labels))
     _print_heading(console, "Images")
-    console.print(Padding(show.table("", columns, rows, right=[0]), (0, 0, 0, 2)))
+    console.print(show.table("", columns, rows, right=[0]))
 
 
 def _print_reference(console: Console, case: Case) -> None:

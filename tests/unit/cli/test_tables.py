@@ -1,8 +1,10 @@
 """Tables fit the terminal, and no number is broken to make them fit."""
 
 import pytest
+from click.testing import CliRunner
 from rich.cells import cell_len
 
+from medthink.cli import data_check
 from medthink.cli.show import console, table
 
 COLUMNS = ("run", "n", "accuracy (95 %)", "of answered", "states")
@@ -38,3 +40,10 @@ def test_wide_characters_empty_cells_and_no_rows_fit_too(monkeypatch, capsys):
     shown = printed(60, monkeypatch, capsys, rows=[("日本語の名前", 1, "", "x" * 80, "\u200b")])
     assert max(cell_len(line) for line in shown.splitlines()) <= 60
     assert "run" in printed(60, monkeypatch, capsys, rows=[])
+
+
+def test_the_table_of_problems_breaks_no_word(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "bad.jsonl").write_text('{"title": 1\n')
+    said = CliRunner().invoke(data_check.command, [str(tmp_path / "bad.jsonl")]).output
+    assert "split  case  field  what" in said

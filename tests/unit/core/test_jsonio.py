@@ -36,8 +36,8 @@ def refusal(text: bytes) -> DataError:
         (b'{"a": 1} {"b": 2}', "not JSON"),
         (b'{"a": 1e999}', "not JSON"),
         (b"[" * 5000 + b"]" * 5000, "not JSON"),
-        (b"[" * (MAX_DEPTH + 2) + b"]" * (MAX_DEPTH + 2), "nested more than 64 deep"),
-        (b'{"a":' * 1000 + b"1" + b"}" * 1000, "nested more than 64 deep"),
+        (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), f"nested more than {MAX_DEPTH} deep"),
+        (b'{"a":' * 1000 + b"1" + b"}" * 1000, f"nested more than {MAX_DEPTH} deep"),
     ],
 )
 def test_what_is_not_strict_json_is_refused(text: bytes, told: str) -> None:

@@ -3,18 +3,21 @@
 import json
 import re
 import unicodedata
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from medthink.cases import rows, stores
+from medthink.cases.case import Case, Image, Question, Reference
+from medthink.cases.check.files import FileLedger
 from medthink.cases.check.grams import GRAM
 from medthink.cases.check.texts import NearlyIdentical, contains_phrase, spell
 from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row
-from medthink.cases.stores import FolderImages, NoImages, path_problem
+from medthink.cases.stores import MISSING, FolderImages, NoImages, list_by_folder, path_problem
 from medthink.core.errors import DataError
 from medthink.core.jsonio import parse_json
 
@@ -84,7 +87,7 @@ def slot_rows(draw: st.DrawFn) -> dict[str, Any]:
     )
     row["image_count"] = draw(odd)
     for _ in range(draw(st.integers(0, 2))):
-        column = draw(st.sampled_from([*SLOT_COLUMNS[:30], SLOT_COLUMNS[-1], "extra", "image_01"]))
+        column = draw(st.sampled_from([*SLOT_COLUMNS[:30], SLOT_COLUMNS[-1], *COLUMNS, "extra", "image_01"]))
         if draw(st.booleans()):
             row.pop(column, None)
         else:
@@ -101,11 +104,58 @@ def _case_or_error(row: dict[str, Any]) -> Any:
 
 @quick
 @given(slot_rows())
-def test_slots_taken_at_one_stroke_are_those_of_any_row(row: dict[str, Any]) -> None:
+def test_texts_taken_at_one_stroke_are_those_of_any_row(row: dict[str, Any]) -> None:
     fast = _case_or_error(row)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_regular_slots", lambda _: None)
+        patch.setattr(rows, "_regular_texts", lambda _: None)
         assert fast == _case_or_error(row)
+
+
+options = st.dictionaries(st.sampled_from("ABCDEF"), st.sampled_from(["a", "b", "", None, 1]), max_size=6)
+LETTERS_IN_ANY_ORDER = st.permutations("ABCDE").map(lambda letters: dict.fromkeys(letters, "text"))
+
+
+@quick
+@given(options | LETTERS_IN_ANY_ORDER)
+def test_options_as_released_are_those_of_any_row(value: dict[str, Any]) -> None:
+    row = dict.fromkeys(COLUMNS, "x") | {"title": "Case number 1", "is_longitudinal": False, "timepoint_count": 1}
+    row |= {"image_count": 0, "options": value}
+    fast = _case_or_error(row)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "_LETTERS", [])
+        assert fast == _case_or_error(row)
+    if isinstance(fast, Case):
+        assert [*fast.question.options] == sorted(fast.question.options)
+
+
+class Listed(NoImages):
+    """A store that lists what it is told, and can read what of it may be opened."""
+
+    def __init__(self, listed: set[str]) -> None:
+        super().__init__(Path())
+        self._listed = listed
+
+    def listing(self) -> dict[str, list[str]]:
+        return list_by_folder(self._listed)
+
+    def problem(self, path: str) -> str:
+        return path_problem(path) or ("" if path in self._listed else MISSING)
+
+
+FILES = st.sampled_from([f"images/{folder}{name}.jpg" for folder in ("", "a/", "b/", "../", "a/b/") for name in "xy"])
+
+
+@quick
+@given(st.sets(FILES), st.lists(st.lists(FILES, max_size=3), max_size=4))
+def test_files_struck_out_by_folder_are_those_struck_out_one_by_one(listed: set[str], cases: list[list[str]]) -> None:
+    store = Listed(listed)
+    by_folder, one_by_one = FileLedger(store), FileLedger(store)
+    for number, paths in enumerate(cases):
+        images = tuple(Image(slot, "x", path, store) for slot, path in enumerate(paths, start=1))
+        case = Case(number, "", "test", Question("", images, {}), cast("Reference", None), len(paths), {})
+        alone = [one_by_one._claim(image) for image in images]
+        assert by_folder.check(case) == [finding for finding in alone if finding is not None]
+    assert [*by_folder.extras()] == [*one_by_one.extras()]
 
 
 pieces = st.sampled_from(["images", "case00001", "a.jpg", ".", "..", "", ".hidden", "a b", "é", "~", "-x", "\\", "\n"])
@@ -189,5 +239,5 @@ def test_the_listed_files_are_those_that_stand_there(tmp_path_factory: pytest.Te
         file.touch()
     found = (file.relative_to(root) for file in (root / "images").rglob("*") if file.is_file())
     seen = {str(file) for file in found if not any(part.startswith(".") for part in file.parts)}
-    listed = list(FolderImages(root).paths())
+    listed = [*chain(*FolderImages(root).listing().values())]
     assert set(listed) == seen and len(listed) == len(seen)

@@ -5,7 +5,6 @@ findings, discussion, answer, codes, timeline. Prompt builders are handed a `Que
 `Reference` can be reached.
 """
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -42,8 +41,11 @@ class ImageStore(Protocol):
     def problem(self, path: str) -> str:
         """Why the image cannot be read, or "" when it can."""
 
-    def paths(self) -> Iterator[str]:
-        """Every image the store holds, asked for or not."""
+    def listing(self) -> dict[str, list[str]]:
+        """The paths of every image the store holds, asked for or not, by folder and sorted in each.
+
+        Paths that may not be opened stand under "" instead.
+        """
 
 
 class Image(msgspec.Struct, frozen=True):

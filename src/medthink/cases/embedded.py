@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.cases.readers import embedded_columns, parquet_file, reading_parquet
-from medthink.cases.stores import MAX_IMAGE_BYTES, path_problem, refusal, too_large
+from medthink.cases.stores import MAX_IMAGE_BYTES, list_by_folder, path_problem, refusal, too_large
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,9 +64,9 @@ class ParquetImages:
         """Why the image cannot be read, or "" when it can."""
         return path_problem(path) or ("" if path in self._spots() else "no such image")
 
-    def paths(self) -> Iterator[str]:
-        """Every embedded image's path, sorted."""
-        return iter(sorted(self._spots()))
+    def listing(self) -> dict[str, list[str]]:
+        """The paths of every embedded image, by folder."""
+        return list_by_folder(self._spots())
 
     def _spots(self) -> dict[str, _Spot]:
         with self._lock:

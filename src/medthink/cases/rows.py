@@ -41,10 +41,8 @@ COLUMNS = (
 )
 SLOT_COLUMNS = tuple(column for columns in _SLOT_COLUMNS for column in columns)
 _OTHER_COLUMNS = tuple(column for column in COLUMNS if column not in TEXT_COLUMNS)
-_REGULAR = [
-    itemgetter(*_OTHER_COLUMNS, *TEXT_COLUMNS, *SLOT_COLUMNS[: len(_SLOT_PARTS) * count])
-    for count in range(MAX_IMAGES + 1)
-]
+_REGULAR_COLUMNS = (*_OTHER_COLUMNS, *TEXT_COLUMNS, *SLOT_COLUMNS)
+_REGULAR = [itemgetter(*_REGULAR_COLUMNS[: len(COLUMNS) + len(_SLOT_PARTS) * count]) for count in range(MAX_IMAGES + 1)]
 EMBEDDED_COLUMNS = tuple(f"image_{slot:02d}" for slot in range(1, MAX_IMAGES + 1))
 _SLOT_OF = {column: slot for slot, columns in enumerate(_SLOT_COLUMNS, start=1) for column in columns}
 _REQUIRED = frozenset(COLUMNS)
@@ -52,6 +50,7 @@ _KNOWN = _REQUIRED | frozenset(SLOT_COLUMNS)
 _ONLY_TEXT = frozenset({str})
 _TEXT_OR_NOTHING = frozenset({str, type(None)})
 _MOST = 2**63 - 1  # in 64 bits with a sign, which every format has
+_LETTERS = [*LETTERS]
 _ALL_LETTERS = LETTERS + "FGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -69,7 +68,7 @@ def case_from_row(row: dict[str, Any], *, split: str, store: ImageStore, place: 
     texts = _regular_texts(row) or _texts_of_any(row, place)
     title, history, findings, discussion, *labels, interval_text = texts.columns
     answer, answer_text, icd_chapter, icd_block, icd_category = labels
-    ids, paths, captions, modalities, sub_modalities = (texts.of_slots[part :: len(_SLOT_PARTS)] for part in range(5))
+    ids, paths, captions, modalities, sub_modalities = [texts.of_slots[part :: len(_SLOT_PARTS)] for part in range(5)]
     return Case(
         id=_case_number(title, place),
         title=title,
@@ -177,6 +176,8 @@ def _refuse_missing_columns(row: dict[str, Any], place: Place) -> None:
 def _options(row: dict[str, Any], place: Place) -> dict[str, str]:
     """The options by letter, sorted, from an object, a list of texts or of pairs, or a JSON string of one of these."""
     value = row["options"]
+    if type(value) is dict and [*value] == _LETTERS and {*map(type, value.values())} == _ONLY_TEXT:
+        return value  # as released: nothing to sort or to leave out
     if isinstance(value, str):
         value = _options_from_text(value, place)
     if isinstance(value, list):

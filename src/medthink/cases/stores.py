@@ -11,7 +11,7 @@ import struct
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,15 @@ def path_problem(path: str) -> str:
     return ""
 
 
+def list_by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The paths as a store lists them: by folder, sorted in each; those that may not be opened under ""."""
+    listed: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        folder = "" if path_problem(path) else path.rpartition("/")[0]
+        listed.setdefault(folder, []).append(path)
+    return listed
+
+
 class NoImages:
     """The store of a benchmark that came without images."""
 
@@ -70,9 +79,9 @@ class NoImages:
         """Why the image cannot be read."""
         return path_problem(path) or MISSING
 
-    def paths(self) -> Iterator[str]:
+    def listing(self) -> dict[str, list[str]]:
         """Nothing."""
-        return iter(())
+        return {}
 
     def __str__(self) -> str:
         return "no images"
@@ -105,30 +114,34 @@ class FolderImages:
         """Why the image cannot be read, or "" when it can."""
         return self._locate(path)[1]
 
-    def paths(self) -> Iterator[str]:
-        """Every regular file below `images/`, sorted within its folder; links are left out, so that all are inside."""
+    def listing(self) -> dict[str, list[str]]:
+        """Every regular file below `images/`, by folder; links are left out, so that all are inside."""
+        listed: dict[str, list[str]] = {}
         waiting = [] if (self.root / FOLDER).is_symlink() else [FOLDER]
         while waiting:
             folder = waiting.pop()
             files, folders = self._list(folder)
-            yield from [f"{folder}/{name}" for name in sorted(files)]
-            waiting += [f"{folder}/{name}" for name in sorted(folders, reverse=True)]
+            paths = [f"{folder}/{name}" for name in sorted(files)]
+            # What may not be opened is seldom; the names joined to one path have the problem that any of them has.
+            if path_problem("/".join([folder, *files])):
+                for name, found in list_by_folder(paths).items():
+                    listed.setdefault(name, []).extend(found)
+            elif paths:
+                listed[folder] = paths
+            waiting += [f"{folder}/{name}" for name in folders]
+        return listed
 
     def _list(self, folder: str) -> tuple[list[str], list[str]]:
         """The names of the files and of the folders in a folder, hidden ones left out."""
-        files, folders = [], []
         try:
             with os.scandir(f"{self._real_root}/{folder}") as entries:
-                for entry in entries:
-                    if entry.name[0] == ".":
-                        continue
-                    if entry.is_file(follow_symlinks=False):
-                        files.append(entry.name)
-                    elif entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.name)
+                seen = [entry for entry in entries if entry.name[0] != "."]
         except OSError:
-            pass  # a folder that cannot be listed: each image in it has its own problem
-        return files, folders
+            return [], []  # a folder that cannot be listed: each image in it has its own problem
+        files = [entry.name for entry in seen if entry.is_file(follow_symlinks=False)]
+        if len(files) == len(seen):
+            return files, []
+        return files, [entry.name for entry in seen if entry.is_dir(follow_symlinks=False)]
 
     def _locate(self, path: str) -> tuple[str, str]:
         """The real place of an image and why it may not be read."""
@@ -212,9 +225,9 @@ class ZipImages:
         """Why the image cannot be read, or "" when it can."""
         return path_problem(path) or ("" if path in self._open()[1] else MISSING)
 
-    def paths(self) -> Iterator[str]:
-        """Every file in the zip, sorted, as a path that starts with `images/`."""
-        return iter(sorted(self._open()[1]))
+    def listing(self) -> dict[str, list[str]]:
+        """Every file in the zip, by folder, as a path that starts with `images/`."""
+        return list_by_folder(self._open()[1])
 
     def _open(self) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]:
         with self._lock:

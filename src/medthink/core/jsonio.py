@@ -98,7 +98,7 @@ def read_lines(path: Path, *, offset: int = 0, max_line_bytes: int = MAX_LINE_BY
 
 def parse_line(line: RawLine, *, file: Path) -> Any:
     """Parse one line of a JSON Lines file, or raise DataError."""
-    if not line.data.strip():
+    if line.data.isspace():
         raise DataError("the line is blank", file=file, row=line.number, remedy="remove it")
     return parse_json(line.data, file=file, row=line.number)
 

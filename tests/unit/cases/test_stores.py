@@ -149,11 +149,12 @@ def test_an_unreadable_file_is_a_data_error(root: Path, monkeypatch: pytest.Monk
 
 def test_stores_list_what_they_hold(root: Path, archive: Path) -> None:
     (root / "images/case00000").mkdir()
-    (root / "images/case00000/z.jpg").write_bytes(b"")
+    other = "images/case00000/z.jpg"
+    (root / other).write_bytes(b"")
     (root / "images/.hidden").write_bytes(b"")
-    assert list(FolderImages(root).paths()) == ["images/case00000/z.jpg", GOOD]
-    assert list(ZipImages(archive).paths()) == ["images/../secret.jpg", GOOD]
-    assert list(NoImages(root).paths()) == []
+    assert FolderImages(root).listing() == {"images/case00000": [other], "images/case00001": [GOOD]}
+    assert ZipImages(archive).listing() == {"": ["images/../secret.jpg"], "images/case00001": [GOOD]}
+    assert NoImages(root).listing() == {}
 
 
 def test_a_zip_may_start_below_its_images_folder(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_a_zip_may_start_below_its_images_folder(tmp_path: Path) -> None:
         file.writestr("case00001/a.jpg", b"picture")
     store = ZipImages(tmp_path / "images.zip")
     assert store.read(GOOD) == b"picture"
-    assert list(store.paths()) == [GOOD]
+    assert store.listing() == {"images/case00001": [GOOD]}
 
 
 def test_a_zip_bomb_is_refused_by_its_declared_size(tmp_path: Path) -> None:
@@ -218,7 +219,7 @@ def test_a_zip_with_a_nameless_member_is_read(tmp_path: Path) -> None:
         file.writestr("images/case00001/", b"")
         file.writestr(GOOD, b"picture")
     path.write_bytes(path.read_bytes().replace(b"Xnameless", b"\0nameless"))
-    assert list(ZipImages(path).paths()) == [GOOD]
+    assert ZipImages(path).listing() == {"images/case00001": [GOOD]}
 
 
 def test_a_zip_is_opened_once_and_read_from_many_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

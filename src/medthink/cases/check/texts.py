@@ -22,7 +22,7 @@ def spell(text: str) -> bytes:
 def contains_phrase(spelled: bytes, phrase: str) -> bool:
     """Whether the phrase's words stand in the spelled text one after the other, whole words only."""
     sought = spell(phrase).split()
-    if not sought or max(sought, key=len) not in spelled:
+    if not sought or not all(map(spelled.__contains__, sought)):
         return False
     return b" %b " % b" ".join(sought) in b" %b " % b" ".join(spelled.split())
 

@@ -5,8 +5,7 @@ from typing import Any
 GRAM = 5
 
 _BASE = 0x9E3779B97F4A7C15
-_STEP = 1 << 12
-_BLOCK = 512
+_BLOCK = 256
 _SPACE, _END = ord(" "), ord("\n")
 
 
@@ -14,25 +13,28 @@ def hash_grams(texts: list[bytes], np: Any) -> tuple[Any, Any]:
     """The hash of every five-word sequence, and the number of its text; a shorter text is one sequence."""
     # In blocks that stay in the processor's cache: a third faster than all at once.
     starts = range(0, len(texts), _BLOCK)
-    blocks = [_hash_block(texts[start : start + _BLOCK], np) for start in starts]
+    letters = [_letters(texts[start : start + _BLOCK], np) for start in starts]
+    most = max(map(len, letters), default=0)
+    powers, inverses = _powers(_BASE, most, np), _powers(pow(_BASE, -1, 1 << 64), most, np)
+    blocks = [_hash_block(block, powers, inverses, np) for block in letters]
     grams = [gram for gram, _ in blocks]
     numbers = [text + start for (_, text), start in zip(blocks, starts, strict=True)]
     return np.concatenate([np.zeros(0, np.uint64), *grams]), np.concatenate([np.zeros(0, np.int64), *numbers])
 
 
-def _hash_block(texts: list[bytes], np: Any) -> tuple[Any, Any]:
+def _hash_block(letters: Any, powers: Any, inverses: Any, np: Any) -> tuple[Any, Any]:
     """The sequences of some texts.
 
     Words are whatever stands between spaces; no word is a line end. The hash is a polynomial, modulo 2 to the 64, in
     the bytes of the words with one space after each: the difference of two running sums, moved to the origin.
     """
-    letters = _letters(texts, np)
     sums = np.zeros(len(letters) + 1, dtype=np.uint64)
-    np.cumsum(_powers(_BASE, len(letters), np) * letters, out=sums[1:])
+    np.multiply(powers[: len(letters)], letters, out=sums[1:])
+    np.cumsum(sums, out=sums)
     starts = np.append(0, np.flatnonzero(letters == _SPACE) + 1)
     first, last, text = _sequences(letters[starts[:-1]] == _END, np)
     first, last = starts[first], starts[last]
-    gram = (sums[last] - sums[first]) * _powers_at(first, pow(_BASE, -1, 1 << 64), np)
+    gram = (sums[last] - sums[first]) * inverses[first]
     return gram ^ gram >> np.uint64(29), text
 
 
@@ -58,19 +60,4 @@ def _sequences(is_end: Any, np: Any) -> tuple[Any, Any, Any]:
 
 def _powers(base: int, count: int, np: Any) -> Any:
     """1, the base, its square …"""
-    small, large = _tables(base, count, np)
-    return np.multiply.outer(large, small).ravel()[:count]
-
-
-def _powers_at(exponents: Any, base: int, np: Any) -> Any:
-    small, large = _tables(base, int(exponents.max(initial=0)) + 1, np)
-    return large[exponents // _STEP] * small[exponents % _STEP]
-
-
-def _tables(base: int, count: int, np: Any) -> tuple[Any, Any]:
-    """The first powers of the base, and every so-many-th, of which all others are products."""
-
-    def powers(of: int, how_many: int) -> Any:
-        return np.cumprod(np.array([1, *[of % (1 << 64)] * (how_many - 1)], dtype=np.uint64))
-
-    return powers(base, _STEP), powers(pow(base, _STEP, 1 << 64), count // _STEP + 1)
+    return np.cumprod(np.concatenate([np.ones(1, np.uint64), np.full(max(count - 1, 0), base, np.uint64)]))[:count]

@@ -123,7 +123,7 @@ def _falls_together(gram: Any, split: Any, np: Any) -> Any:
 
     Most sequences stand in one split only, and this finds them without sorting anything.
     """
-    bucket = (gram % np.uint64(_BUCKETS)).astype(np.int64)
+    bucket = (gram & np.uint64(_BUCKETS - 1)).astype(np.int64)
     owner = np.zeros(_BUCKETS, dtype=split.dtype)
     owner[bucket] = split
     is_mixed = np.zeros(_BUCKETS, dtype=bool)

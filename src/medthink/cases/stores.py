@@ -134,14 +134,14 @@ class FolderImages:
     def _list(self, folder: str) -> tuple[list[str], list[str]]:
         """The names of the files and of the folders in a folder, hidden ones left out."""
         try:
-            with os.scandir(f"{self._real_root}/{folder}") as entries:
-                seen = [entry for entry in entries if entry.name[0] != "."]
+            with os.scandir(f"{self._real_root}/{folder}") as found:
+                entries = [*found]
         except OSError:
             return [], []  # a folder that cannot be listed: each image in it has its own problem
-        files = [entry.name for entry in seen if entry.is_file(follow_symlinks=False)]
-        if len(files) == len(seen):
+        files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False) and entry.name[0] != "."]
+        if len(files) == len(entries):
             return files, []
-        return files, [entry.name for entry in seen if entry.is_dir(follow_symlinks=False)]
+        return files, [entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and entry.name[0] != "."]
 
     def _locate(self, path: str) -> tuple[str, str]:
         """The real place of an image and why it may not be read."""

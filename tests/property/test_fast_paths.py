@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from medthink.cases import rows, stores
 from medthink.cases.case import Case, Image, Question, Reference
 from medthink.cases.check.files import FileLedger
-from medthink.cases.check.grams import GRAM
-from medthink.cases.check.texts import NearlyIdentical, contains_phrase, spell
+from medthink.cases.check.near import GRAM, NearlyIdentical
+from medthink.cases.check.texts import contains_phrase, spell
 from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row
 from medthink.cases.stores import MISSING, FolderImages, NoImages, list_by_folder, path_problem
 from medthink.core.errors import DataError

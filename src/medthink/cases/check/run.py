@@ -7,11 +7,12 @@ from pathlib import Path
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.check.files import FileLedger
+from medthink.cases.check.near import NearlyIdentical
 from medthink.cases.check.one_case import check_case
 from medthink.cases.check.pixels import Slot, check_pixels, slots_of
 from medthink.cases.check.report import CheckReport, Finding, Problem, place, sort_problems
 from medthink.cases.check.shortcuts import ShortcutTally
-from medthink.cases.check.texts import NearlyIdentical, spell
+from medthink.cases.check.texts import spell
 from medthink.core.errors import DataError
 
 Progress = Callable[[str, int], None]

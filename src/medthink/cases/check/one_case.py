@@ -60,22 +60,15 @@ def _check_slots(case: Case, found: list[Finding]) -> None:
 
 
 def _check_images(case: Case, found: list[Finding]) -> None:
-    images, withheld = case.question.images, case.reference.images
     prefix = f"images/case{case.id:05d}/"
-    for image in [image for image in images if not image.path.startswith(f"{prefix}{image.id}.")]:
-        found.extend(_check_path(case, image))
-    has_labels = _MODALITIES.issuperset([each.modality for each in withheld])
-    if not has_labels or not all([each.caption.strip() for each in withheld]):
-        found.extend(_explain_labels(case))
-
-
-def _explain_labels(case: Case) -> Iterator[Finding]:
-    """Which images have an unknown modality, and which no caption."""
     for image, withheld in zip(case.question.images, case.reference.images, strict=True):
+        if not image.path.startswith(f"{prefix}{image.id}."):
+            found.extend(_check_path(case, image))
         if withheld.modality not in _MODALITIES:
-            yield Finding("modality-unknown", f"image_{image.slot:02d}_modality", f'"{withheld.modality[:60]}"')
-        if _is_blank(withheld.caption):
-            yield Finding("reference-empty", f"image_{image.slot:02d}_caption", "empty")
+            detail = f'"{withheld.modality[:60]}"'
+            found.append(Finding("modality-unknown", f"image_{image.slot:02d}_modality", detail))
+        if not withheld.caption.strip():
+            found.append(Finding("reference-empty", f"image_{image.slot:02d}_caption", "empty"))
 
 
 def _check_path(case: Case, image: Image) -> Iterator[Finding]:

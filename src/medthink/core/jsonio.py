@@ -1,8 +1,9 @@
 """Strict JSON and JSON Lines.
 
 Everything read here is checked harder than the standard library does: NaN, Infinity, duplicate keys, lone
-surrogates, deep nesting and byte-order marks are refused, and every error names file, line and field. Lines are
-split on "\\n" alone, because U+2028 inside a string is data. Files are streamed, never loaded.
+surrogates, deep nesting, byte-order marks and whole numbers that 64 bits cannot hold are refused, and every error
+names file, line and field. Lines are split on "\\n" alone, because U+2028 inside a string is data. Files are
+streamed, never loaded.
 """
 
 import json
@@ -19,6 +20,7 @@ from medthink.core.files import open_for_reading, write_atomic
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 254  # what is nested deeper cannot be written again
+WHOLE_NUMBERS = range(-(2**63), 2**64)  # beyond these the parser would make a float of a whole number
 
 _BOM = b"\xef\xbb\xbf"
 # Every string of a valid JSON text, left to right; the group tells keys (":" follows) from values.
@@ -54,12 +56,9 @@ def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any
         raise DataError(
             f"nested more than {MAX_DEPTH} deep", file=file, row=row, remedy="is this the right file?"
         ) from None
-    # A text that is what its value encodes to names no key twice, and encoding is six times faster than searching.
-    if not data.startswith(written) and _names_key_twice(data, value):
-        field = _find_duplicate_key(data)
-        raise DataError(
-            "the same key stands twice in one object", file=file, row=row, field=field, remedy="keep one of them"
-        )
+    # A text that is what its value encodes to has lost nothing, and encoding is six times faster than searching.
+    if not data.startswith(written):
+        _refuse_loss(data, value, file=file, row=row)
     return value
 
 
@@ -148,6 +147,21 @@ def _explain(data: bytes, error: orjson.JSONDecodeError) -> tuple[str, str]:
     return f"not JSON: {error}", "mend the text at that column"
 
 
+def _refuse_loss(data: bytes, value: Any, *, file: object, row: int | None) -> None:
+    """Refuse a text of which the parser dropped something: the first of two equal keys, or digits of a number."""
+    if _names_key_twice(data, value):
+        problem, field, remedy = (
+            "the same key stands twice in one object",
+            _find_duplicate_key(data),
+            "keep one of them",
+        )
+    elif (found := _find_rounded_number(data, value)) is not None:
+        problem, field, remedy = "a whole number of more than 64 bits would be rounded", found, "write it as text"
+    else:
+        return
+    raise DataError(problem, file=file, row=row, field=field, remedy=remedy)
+
+
 def _names_key_twice(data: bytes, value: Any) -> bool:
     """Whether the text names more keys than its value kept."""
     kept = _count_keys_kept(value)
@@ -180,3 +194,23 @@ def _find_duplicate_key(data: bytes) -> str:
     with suppress(RecursionError):  # what the first of the two held may be nested deeper than this parser goes
         json.loads(data, object_pairs_hook=see)
     return twice[0] if twice else ""
+
+
+def _find_rounded_number(data: bytes, value: Any) -> str | None:
+    """The field of the first whole number that the parser made a float of; None when there is none."""
+    # Nearly no value holds a float so large, and only the slower parser tells which were written as whole numbers.
+    if not any(type(number) is float and abs(number) >= 2**63 for _, number in _numbers(value)):
+        return None
+    exact = _numbers(json.loads(data))
+    return next((field for field, number in exact if type(number) is int and number not in WHOLE_NUMBERS), None)
+
+
+def _numbers(value: Any, field: str = "") -> Iterator[tuple[str, int | float]]:
+    """Every number in a parsed value, with the key it stands under."""
+    if type(value) is int or type(value) is float:
+        yield field, value
+        return
+    inside = value.items() if type(value) is dict else ((field, each) for each in value) if type(value) is list else ()
+    for key, inner in inside:
+        if type(inner) is not str:  # nearly everything in a row is text, and need not be entered
+            yield from _numbers(inner, key)

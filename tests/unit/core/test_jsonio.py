@@ -63,6 +63,29 @@ def test_a_key_given_twice_is_refused_by_name(text: bytes, field: str) -> None:
     assert refusal(text).field == field
 
 
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        (b'{"a":18446744073709551616}', "a"),
+        (b'{"a": 1e300, "b": {"c": [0, -9223372036854775809]}}', "c"),
+        (b'{"x": "1", "a": 1' + b"0" * 300 + b"}", "a"),
+        (b"[18446744073709551616]\n", ""),
+    ],
+)
+def test_a_whole_number_that_would_become_a_float_is_refused_by_name(text: bytes, field: str) -> None:
+    error = refusal(text)
+    assert (error.file, error.row, error.field) == ("f", 3, field)
+    assert "64 bits" in error.problem
+    assert "as text" in error.remedy
+
+
+@pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 1e300, -1e20, 2.0**64])
+def test_the_largest_numbers_stay_what_they_are(number: float) -> None:
+    for text in (f"[{number!r}]", f"[ {number!r} ]"):
+        (parsed,) = parse_json(text.encode())
+        assert (parsed, type(parsed)) == (number, type(number))
+
+
 def test_a_doubled_key_around_a_nesting_bomb_is_refused() -> None:
     # Older Pythons cannot go deep enough to name the key.
     assert "stands twice" in str(refusal(b'{"a":' + b"[" * 1000 + b"]" * 1000 + b',"a":1}'))

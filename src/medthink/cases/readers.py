@@ -119,7 +119,7 @@ class ParquetTable:
 
     def _rows_of(self, batch: "pa.RecordBatch") -> list[dict[str, Any]]:
         with reading_parquet(self.path):
-            return _rows_of_batch(batch)
+            return _rows_of_batch(batch, self.path)
 
     def _finish(self, values: dict[str, Any], marked: frozenset[str], number: int) -> Row | DataError:
         """Decode the columns that hold JSON."""
@@ -193,39 +193,49 @@ def embedded_columns(schema: "pa.Schema") -> list[str]:
     return [field.name for field in schema if field.name in _EMBEDDED and carries_bytes(field.type)]
 
 
-def _rows_of_batch(batch: "pa.RecordBatch") -> list[dict[str, Any]]:
+def _rows_of_batch(batch: "pa.RecordBatch", path: Path) -> list[dict[str, Any]]:
     """The batch's rows; of the slot columns only what is filled, since most of the 49 slots are empty in every row."""
     plain = [name for name in batch.schema.names if name not in _SLOTS]
-    columns = [_values(batch.column(name), name) for name in plain]
+    columns = [_values(batch.column(name), name, path) for name in plain]
     rows = [dict(zip(plain, values, strict=True)) for values in zip(*columns, strict=True)]
     for name in batch.schema.names:
         if name not in _SLOTS or (column := batch.column(name)).null_count == len(column):
             continue
-        for row, value in zip(rows, _values(column, name), strict=True):
+        for row, value in zip(rows, _values(column, name, path), strict=True):
             if value:
                 row[name] = value
     return rows
 
 
-def _values(column: "pa.Array", name: str) -> list[Any]:
+def _values(column: "pa.Array", name: str, path: Path) -> list[Any]:
     import pyarrow.types as types
 
     values: list[Any] = column.to_pylist()
     if types.is_floating(column.type) or types.is_nested(column.type):
-        return [_finite(value, name) for value in values]
+        try:
+            return [_finite(value) for value in values]
+        except _Infinite:
+            raise DataError(
+                "the column holds an infinite number, which JSON cannot say",
+                file=path, field=name, remedy="write null, or turn the column into text",
+            ) from None  # fmt: skip
     return values
 
 
-def _finite(value: Any, name: str) -> Any:
-    """The value with null for NaN, which in parquet means "no value"; JSON has no word for infinity."""
+class _Infinite(Exception):
+    """A number that JSON has no word for."""
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for NaN, which in parquet means "no value"."""
     if isinstance(value, float):
         if math.isinf(value):
-            raise ValueError(f"the column {name} holds an infinite number")
+            raise _Infinite
         return None if math.isnan(value) else value
     if isinstance(value, dict):
-        return {key: _finite(inner, name) for key, inner in value.items()}
+        return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_finite(inner, name) for inner in value]
+        return [_finite(inner) for inner in value]
     return value
 
 

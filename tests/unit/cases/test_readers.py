@@ -106,7 +106,13 @@ def test_not_a_number_means_no_value(tmp_path: Path, row_maker: MakeRow) -> None
     slots = columns_of([row_maker(1)]) | {"image_49_id": [float("nan")]}
     (case,) = Benchmark.open(write_parquet(tmp_path / "c.parquet", slots))
     assert [image.slot for image in case.question.images] == [1, 2]
-    assert "infinite" in str(refusal(write_parquet(tmp_path / "b.parquet", columns | {"x": [float("inf"), 1.0]})))
+
+
+@pytest.mark.parametrize("value", [float("inf"), [float("-inf")], {"a": float("inf")}])
+def test_an_infinite_number_is_refused_by_its_column(tmp_path: Path, row_maker: MakeRow, value: Any) -> None:
+    error = refusal(write_parquet(tmp_path / "b.parquet", columns_of([row_maker(1)]) | {"x": [value]}))
+    assert (error.file, error.field) == (str(tmp_path / "b.parquet"), "x")
+    assert "infinite" in error.problem and "null" in error.remedy
 
 
 def test_parquet_without_rows_is_as_empty_as_any_empty_file(tmp_path: Path, row_maker: MakeRow) -> None:

@@ -39,6 +39,7 @@ class Benchmark:
         self.images = images
         self._keep = keep
         self._index: dict[int, tuple[Table, int, int]] | None = None
+        self._unreadable = 0
 
     @classmethod
     def open(cls, path: str | Path) -> "Benchmark":
@@ -97,7 +98,7 @@ class Benchmark:
         if self._index is None:
             self._index = self._build_index()
         if case_id not in self._index:
-            raise DataError(f"no case {case_id}", file=self.path, remedy="medthink data stats says what there is")
+            raise self._no_case(case_id)
         table, number, position = self._index[case_id]
         found = self._case_or_error(table, table.row_at(position, number))
         if isinstance(found, DataError):
@@ -157,12 +158,21 @@ class Benchmark:
     def _is_kept(self, case: Case) -> bool:
         return not self._keep or all(keep(case) for keep in self._keep)
 
+    def _no_case(self, case_id: int) -> DataError:
+        if self._unreadable:
+            problem = f"no case {case_id} among the rows that can be read; {self._unreadable} cannot"
+            return DataError(problem, file=self.path, remedy="medthink data check names them")
+        return DataError(f"no case {case_id}", file=self.path, remedy="medthink data stats says what there is")
+
     def _build_index(self) -> dict[int, tuple[Table, int, int]]:
+        self._unreadable = 0
         index: dict[int, tuple[Table, int, int]] = {}
         for table in self.tables:
             for row in table.rows():
                 found = row if isinstance(row, DataError) else self._case_or_error(table, row)
-                if isinstance(row, Row) and isinstance(found, Case) and self._is_kept(found):
+                if isinstance(row, DataError) or isinstance(found, DataError):
+                    self._unreadable += 1
+                elif self._is_kept(found):
                     index.setdefault(found.id, (table, row.number, row.position))
         return index
 

@@ -65,6 +65,15 @@ def test_a_case_is_found_by_its_number(tiny_folder: Path) -> None:
         benchmark.filter(longitudinal=True).case(7)
 
 
+def test_a_case_that_is_not_found_may_be_a_row_that_cannot_be_read(tiny_folder: Path) -> None:
+    with (tiny_folder / "test.jsonl").open("ab") as stream:
+        stream.write(b'{"title": "Case number 5"}\n{"title": \n')
+    benchmark = Benchmark.open(tiny_folder)
+    assert benchmark.case(300).id == 300
+    with pytest.raises(DataError, match=r"no case 5 .*; 2 cannot\n.*data check"):
+        benchmark.case(5)
+
+
 def test_a_case_is_not_mistaken_when_the_file_changes(tiny_folder: Path, row_maker: Any) -> None:
     benchmark = Benchmark.open(tiny_folder)
     assert benchmark.case(300).id == 300

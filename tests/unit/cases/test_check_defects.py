@@ -415,6 +415,12 @@ def test_all_problems_of_one_benchmark_are_found_at_once_errors_first(draft: Dra
     assert len(report.errors) == 3 and len(report.warnings) == 1
 
 
+def test_rows_that_cannot_be_read_are_listed_in_the_order_of_the_file(draft: Draft) -> None:
+    draft.rows["train"] += [{"title": "no case"}] * 12
+    problems = check_benchmark(draft.write()).problems
+    assert [problem.detail.split(":")[1] for problem in problems] == [*map(str, range(3, 15))]
+
+
 def test_a_duplicate_id_across_splits_names_the_other_split(draft: Draft) -> None:
     draft.rows["test"][0]["title"] = "Case number 99"
     details = [problem.detail for problem in check_benchmark(draft.write()).problems if problem.code == "id-duplicate"]

@@ -62,10 +62,10 @@ def place(finding: Finding, *, split: str = "", case: int | None = None) -> Prob
 
 
 def sort_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Errors before warnings, then by code, split, case and field."""
+    """Errors before warnings, then by code, split, case and field; else in the order of the files."""
     return tuple(sorted(problems, key=_rank))
 
 
 def _rank(problem: Problem) -> tuple[object, ...]:
     case = -1 if problem.case is None else problem.case
-    return (problem.severity, _ORDER[problem.code], problem.split, case, problem.field, problem.detail)
+    return (problem.severity, _ORDER[problem.code], problem.split, case, problem.field)

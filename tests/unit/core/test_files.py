@@ -40,6 +40,15 @@ def test_permissions_follow_the_umask(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
 
 
+def test_the_umask_of_the_process_stays_what_it_was(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_atomic(tmp_path / "a", [b""])
+    finally:
+        after = os.umask(before)
+    assert after == 0o027
+
+
 def test_what_cannot_be_written_is_a_data_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(DataError, match="cannot be written"):
@@ -82,10 +91,45 @@ def test_a_folder_that_may_not_be_looked_into_is_a_data_error(tmp_path: Path, mo
 def test_the_bytes_are_on_the_disk_before_the_name_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     sync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: (steps.append("fsync"), sync(handle))[1])
+
+    def note_sync(handle: int) -> None:
+        found = os.fstat(handle)
+        steps.append("sync folder" if stat.S_ISDIR(found.st_mode) else f"sync {found.st_size} bytes")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
     monkeypatch.setattr(Path, "replace", lambda self, to: (steps.append("rename"), replace(self, to))[1])
-    write_atomic(tmp_path / "a.txt", [b"x"])
-    assert steps == ["fsync", "rename", "fsync"]
+    write_atomic(tmp_path / "a.txt", [b"abc", b"de"])
+    assert steps == ["sync 5 bytes", "rename", "sync folder"]
+
+
+def fill_the_disk(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_is_a_data_error_and_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", fill_the_disk)
+    with pytest.raises(DataError, match=r"a.txt: cannot be written: No space left on device\n.*free space"):
+        write_atomic(tmp_path / "a.txt", [b"new"])
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.txt", b"old")]
+
+
+def test_a_full_disk_leaves_no_new_folder(tmp_path: Path) -> None:
+    with (
+        pytest.raises(DataError, match=r"out: cannot be written: No space left on device"),
+        new_folder(tmp_path / "out") as folder,
+    ):
+        (folder / "a").write_bytes(b"1")
+        fill_the_disk()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_folder_takes_the_place_of_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with new_folder(tmp_path / "out") as folder:
+        (folder / "a").write_bytes(b"1")
+    assert (tmp_path / "out/a").read_bytes() == b"1"
 
 
 def test_reading_errors_are_data_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

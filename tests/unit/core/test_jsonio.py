@@ -32,7 +32,7 @@ def refusal(text: bytes) -> DataError:
         (b'{"a": "\xff"}', "not UTF-8 at byte 7"),
         (b'{"a": 1', "cut off"),
         (b"", "cut off"),
-        (b"{'a': 1}", "not JSON"),
+        (b"{'a': 1}", "mend the text at that column"),
         (b'{"a": 1} {"b": 2}', "not JSON"),
         (b'{"a": 1e999}', "not JSON"),
         (b"[" * 5000 + b"]" * 5000, "not JSON"),

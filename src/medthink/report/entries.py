@@ -12,7 +12,7 @@ from medthink.core.errors import UsageError
 from medthink.report.labels import run_labels, run_names
 from medthink.report.markup import clean
 from medthink.runs.manifest import Manifest
-from medthink.scoring.material import Material, load_run
+from medthink.scoring.material import Material, load_runs
 from medthink.scoring.score import kept_scores
 from medthink.scoring.scores import AnswerScores, Scores
 from medthink.stats.estimate import Estimate, Measured
@@ -88,7 +88,10 @@ def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a run is given twice", remedy="name every run once")
     names = run_names(paths)
-    materials = [_load(path, data) for path in paths]
+    materials = load_runs(paths, data)
+    for material in materials:
+        if not material.cases:
+            raise UsageError(f"{material.name} is about no case", remedy="leave it out")
     manifests = [material.manifest for material in materials if material.manifest]
     scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
     # Until it is known beside which others a run stands, its name has to do for a label.
@@ -112,13 +115,6 @@ def value_of(measured: Measured | None) -> float | None:
 def ends_of(measured: Measured | None) -> tuple[float, float] | None:
     """The ends of the interval, where there is one."""
     return (measured.low, measured.high) if isinstance(measured, Estimate) else None
-
-
-def _load(path: Path, data: Path | None) -> Material:
-    material = load_run(path, data)
-    if not material.cases:
-        raise UsageError(f"{path} is about no case", remedy="leave it out")
-    return material
 
 
 def _sees_all(condition: Condition) -> bool:

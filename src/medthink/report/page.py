@@ -25,7 +25,8 @@ from medthink.report.wrong_cases import MOST_CASES, wrong_cases_markup
 _TITLE = "Diagnostic reasoning report"
 _READING = (
     "Every accuracy is over all cases: a reply that could not be read, a refusal or a failure counts as wrong, and how "
-    "many there are stands beside it. The interval is the range that holds the true rate at 95 %.",
+    "many there are stands beside it. The interval is the range that holds the true rate at 95 %; in figures it is a "
+    "line.",
     "A rank is a range: it holds the run's true rank at 95 %, all its comparisons taken together. Runs of one tie "
     "group cannot be told from the best of that group on these cases.",
     "Runs on other cases, other data or with an expert's cues stand in groups of their own and are never ranked "
@@ -33,7 +34,8 @@ _READING = (
 )
 _STEPS = (
     "Means over cases, of the texts that have a score. ROUGE-L (shared words) and finding F1 (shared statements) lie "
-    "within 0 and 1, higher is better. Conflicts are statements a text that contradict the expert's, lower is better."
+    "within 0 and 1, higher is better. Conflicts are the statements of a text that contradict the expert's, lower is "
+    "better."
 )
 _RADCLIQ = (
     "RadCliQ: lower is better. It was fitted on reports of chest radiographs; for anything else it only orders texts."

@@ -2,12 +2,13 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.figure import Figure
 from msgspec.structs import replace
 
 from made_runs import make_run
 from medthink.core.errors import UsageError
 from medthink.report.entries import group_entries, load_entries
-from medthink.report.figures.accuracy import accuracy_drawing
+from medthink.report.figures.accuracy import _beside, accuracy_drawing
 from medthink.report.figures.cost import Priced, cost_drawing, pareto_set
 from medthink.report.figures.curves import curve_panels, share_curves, size_curves, token_curves
 from medthink.report.figures.letters import letters_drawing
@@ -93,6 +94,21 @@ def test_the_page_decides_the_colours(blind):
     svg = draw_markup(accuracy_drawing(blind), prefix="g")
     assert "var(--series-0)" in svg and "var(--ink)" in svg
     assert not re.search(r"(fill|stroke): #(?!ffffff)", svg)
+
+
+def test_no_series_is_told_apart_by_its_colour_alone(blind):
+    for drawing in (slices_drawing(blind), cost_drawing(blind)):
+        figure = Figure()
+        drawing.draw(figure)
+        drawn = [line for line in figure.axes[0].lines if line.get_marker() not in ("None", " ", "")]
+        colours = {line.get_color() for line in drawn}
+        assert len(colours) > 1, drawing.key
+        assert len({line.get_marker() for line in drawn}) == len(colours), drawing.key
+
+
+def test_no_number_stands_on_the_line_of_chance():
+    assert _beside(0.15, 0.2) == 0.2
+    assert _beside(0.25, 0.2) == 0.25 and _beside(0.05, 0.2) == 0.05
 
 
 @pytest.mark.parametrize("name", ["server/$x^{$", "server/肺炎-7b", "server/<b>&\"'", r"server/\frac{1}{0}", "a" * 300])

@@ -3,12 +3,15 @@
 from typing import TYPE_CHECKING
 
 from medthink.report.entries import Group, ends_of, value_of
-from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis, wrapped
+from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, percent_axis, wrapped
 from medthink.report.tables import Table, rank_range
 from medthink.scoring.scores import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# About what a number takes up of an axis of shares.
+_NUMBER_WIDTH = 0.1
 
 
 def chance(group: Group) -> float:
@@ -19,27 +22,29 @@ def chance(group: Group) -> float:
 
 
 def accuracy_drawing(group: Group) -> Drawing | None:
-    """A dot and an interval a run, best at the top, coloured by tie group; one run alone needs no figure."""
+    """A mark and an interval a run, best at the top, tie groups by colour and shape; one run alone needs no figure."""
     entries = group.lettered
     if len(entries) < 2:
         return None
     places = {entry.label: place for entry, place in group.ranked()}
     ties = [places[entry.label].group if entry.label in places else 1 for entry in entries]
 
+    line = chance(group)
+
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
         for row, (entry, tie) in enumerate(zip(entries, ties, strict=True)):
-            colour = COLOURS[(tie - 1) % len(COLOURS)]
+            colour, mark = COLOURS[(tie - 1) % len(COLOURS)], MARKS[(tie - 1) % len(MARKS)]
             ends, value = ends_of(entry.accuracy), value_of(entry.accuracy)
             if ends:
                 axes.plot(ends, (row, row), color=colour, linewidth=2.2, solid_capstyle="round")
             if value is not None:
-                axes.plot([value], [row], "o", color=colour, markersize=5.5)
+                axes.plot([value], [row], mark, color=colour, markersize=5.5)
                 axes.annotate(
-                    f"{value * 100:.1f}", (value, row), (0, 5), textcoords="offset points", ha="center", fontsize=7,
-                    color=INK,
+                    f"{value * 100:.1f}", (_beside(ends[1] if ends else value, line), row), (5, 0), va="center",
+                    textcoords="offset points", fontsize=7, color=INK,
                 )  # fmt: skip
-        axes.axvline(chance(group), color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
+        axes.axvline(line, color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
         axes.set_yticks(range(len(entries)), [wrapped(entry.label) for entry in entries])
         axes.set_ylim(len(entries) - 0.4, -0.75)
         axes.grid(axis="y", visible=False)
@@ -52,8 +57,13 @@ def accuracy_drawing(group: Group) -> Drawing | None:
         else (entry.label, percent(entry.accuracy), "–")
         for entry in entries
     )
-    message = f"Accuracy over all {group.n_cases:,} cases."
+    message = f"Accuracy over all {group.n_cases:,} cases with 95 % intervals."
     if group.ranking:
-        message += " Runs of one colour cannot be told from the best of that colour."
+        message += " Runs of one colour and shape cannot be told from the best of them."
     table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
     return Drawing("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)
+
+
+def _beside(end: float, line: float) -> float:
+    """Where the number of an interval stands: at its end, or past the line that would strike it out."""
+    return line if end < line < end + _NUMBER_WIDTH else end

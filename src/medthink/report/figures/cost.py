@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of
-from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
+from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, percent_axis
 from medthink.report.markup import one_line
 from medthink.report.tables import Table, money
 from medthink.scoring.scores import percent
@@ -58,10 +58,10 @@ def cost_drawing(group: Group) -> Drawing | None:
         axes.step([one.usd for one in best], [one.accuracy for one in best], where="post", color=SOFT, linewidth=1)
         numbers = {one.entry.label: str(number) for number, one in enumerate(best, 1)}
         for one in priced:
-            colour = COLOURS[0] if one in best else COLOURS[1]
+            colour, mark = (COLOURS[0], MARKS[0]) if one in best else (COLOURS[1], MARKS[1])
             if ends := ends_of(one.entry.accuracy):
                 axes.plot((one.usd, one.usd), ends, color=colour, linewidth=0.9, alpha=0.55)
-            axes.plot([one.usd], [one.accuracy], "o", color=colour, markersize=5)
+            axes.plot([one.usd], [one.accuracy], mark, color=colour, markersize=5)
             number = numbers.get(one.entry.label, "")
             axes.annotate(number, (one.usd, one.accuracy), (4, 4), textcoords="offset points", fontsize=7, color=INK)
         for label, number in numbers.items():

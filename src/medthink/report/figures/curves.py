@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from medthink.report.entries import Entry, Group, ends_of, value_of
-from medthink.report.figures.style import COLOURS, SOFT, Drawing, percent_axis
+from medthink.report.figures.style import COLOURS, MARKS, SOFT, Drawing, percent_axis
 from medthink.report.labels import model_family, model_size, short_models
 from medthink.report.markup import one_line
 from medthink.report.tables import Table, tokens_per_case
@@ -132,10 +132,10 @@ def draw_curves(axes: "Axes", panel: Curves) -> None:
     """Draw the curves with their intervals."""
     _draw_alone(axes, panel.alone)
     for number, curve in enumerate(panel.curves):
-        colour = COLOURS[number % len(COLOURS)]
+        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
         xs = [point.x for point in curve.points]
         ys = [value_of(point.entry.accuracy) or 0.0 for point in curve.points]
-        axes.plot(xs, ys, "-o", color=colour, linewidth=1.4, markersize=4.5, label=curve.label)
+        axes.plot(xs, ys, f"-{mark}", color=colour, linewidth=1.4, markersize=4.5, label=curve.label)
         for point, y in zip(curve.points, ys, strict=True):
             if ends := ends_of(point.entry.accuracy):
                 axes.plot((point.x, point.x), ends, color=colour, linewidth=0.9, alpha=0.55)

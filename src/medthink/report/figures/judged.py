@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS
 from medthink.judge.scores import Discussions, StepScores
 from medthink.report.entries import ends_of, value_of
-from medthink.report.figures.style import COLOURS, INK, Drawing, percent_axis
+from medthink.report.figures.style import COLOURS, INK, MARKS, Drawing, percent_axis
 from medthink.report.judged_tables import AGREEMENT
 from medthink.report.seated import Seated, mean, share
 from medthink.report.tables import Table
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STEP_KINDS = {True: "critical steps", False: "other steps"}
-_MARKS = ("o", "s", "^")
 _FULL_SCORE = 2
 
 
@@ -37,7 +36,7 @@ def profile_drawing(one: Seated[StepScores], number: int) -> Drawing:
             f"{name} (n = {cells[ERROR_TYPES[0], critical].of_steps.n:,})", colour, mark,
             tuple(cells[kind, critical].of_steps for kind in ERROR_TYPES),
         )
-        for (critical, name), colour, mark in zip(_STEP_KINDS.items(), (COLOURS[1], COLOURS[0]), _MARKS, strict=False)
+        for (critical, name), colour, mark in zip(_STEP_KINDS.items(), (COLOURS[1], COLOURS[0]), MARKS, strict=False)
     ]  # fmt: skip
 
     ends = [(ends_of(cell.of_steps) or (0, value_of(cell.of_steps) or 0))[1] for cell in one.scores.profile]
@@ -65,7 +64,7 @@ def discussion_drawing(one: Seated[Discussions], number: int) -> Drawing:
     values = [_Series("", COLOURS[0], "o", tuple(scores.education[name] for name in DIMENSIONS))]
     labels = [
         _Series(label, colour, mark, tuple(scores.by_section[name][label] for name in SECTIONS))
-        for label, colour, mark in zip(SENTENCE_LABELS, (COLOURS[2], COLOURS[1], COLOURS[3]), _MARKS, strict=True)
+        for label, colour, mark in zip(SENTENCE_LABELS, (COLOURS[2], COLOURS[1], COLOURS[3]), MARKS, strict=False)
     ]
 
     def draw(figure: "Figure") -> None:

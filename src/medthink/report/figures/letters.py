@@ -29,11 +29,11 @@ def letters_drawing(group: Group) -> Drawing | None:
     down = -(-len(shown) // across)
 
     def draw(figure: "Figure") -> None:
-        panels = figure.subplots(down, across, squeeze=False).flat
+        panels = list(figure.subplots(down, across, squeeze=False).flat)
         for axes, (entry, answers) in zip(panels, shown, strict=False):
             _draw(axes, answers)
             axes.set_title(one_line(entry.label, 32), fontsize=7)
-        for axes in list(panels)[len(shown) :]:
+        for axes in panels[len(shown) :]:
             axes.remove()
 
     columns = _columns([answers for _, answers in scored])

@@ -103,7 +103,10 @@ def _draw_models(axes: "Axes", group: Group, entries: list[Entry]) -> None:
     labels = [wrapped(one_line(entry.label, 40)) for entry in entries]
     axes.set_xticks(range(len(entries)), labels, rotation=90 if is_crowded else 38, ha="right", rotation_mode="anchor")
     axes.tick_params(axis="x", labelsize=5 if is_crowded else 6)
-    axes.set(ylabel="accuracy (%)", title=f"a  Accuracy by model, {group.n_cases:,} cases (dashed: chance)")
+    axes.set(
+        ylabel="accuracy (%)",
+        title=f"a  Accuracy by model, {group.n_cases:,} cases (lines: 95 % intervals; dashed: chance)",
+    )
     axes.set_xlim(-0.6, max(len(entries), 6) - 0.4)
     axes.grid(axis="x", visible=False)
     percent_axis(axes, along="y")

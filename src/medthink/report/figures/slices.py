@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.report.entries import Entry, Group, ends_of, value_of
-from medthink.report.figures.style import COLOURS, LINE, Drawing, percent_axis
+from medthink.report.figures.style import COLOURS, LINE, MARKS, Drawing, percent_axis
 from medthink.report.markup import one_line
 from medthink.report.tables import Table
 from medthink.scoring.scores import SliceScore, percent
@@ -43,7 +43,7 @@ def slices_drawing(group: Group) -> Drawing | None:
 
     names = ", ".join(entry.label for entry in shown)
     message = (
-        f"Accuracy in slices of the cases, for {names}. Hollow dots: fewer than {SMALL} cases, where chance rules. "
+        f"Accuracy in slices of the cases, for {names}. Hollow marks: fewer than {SMALL} cases, where chance rules. "
         f"Slices of fewer than {_FEWEST_DRAWN} cases and sub-modalities stand in the table alone."
     )
     height = 1.1 + 0.225 * (len(drawn) + len({row.by for row in drawn})) + 0.1 * len(shown)
@@ -73,17 +73,17 @@ def _draw(axes: "Axes", rows: list[_Row], places: list[int], labels: list[str]) 
     for row in rows:
         if row.by != previous:
             height += 0.45
-            axes.text(0, height, row.by, transform=axes.get_yaxis_transform(), fontweight="bold", va="center")
+            axes.text(0.01, height, row.by, transform=axes.get_yaxis_transform(), fontweight="bold", va="center")
             axes.axhline(height - 0.55, color=LINE, linewidth=0.6)
             previous, height = row.by, height + 1
         for number, place in enumerate(places):
             y = height + (number - (len(places) - 1) / 2) * spread
-            _dot(axes, row.found[place], y, COLOURS[number], "")
+            _dot(axes, row.found[place], y, COLOURS[number], MARKS[number])
         ticks.append(height)
         names.append(f"{one_line(row.value.removeprefix('Chapter '), 27)} ({row.n:,})")
         height += 1
     for number, label in enumerate(labels):
-        axes.plot([], [], "o", color=COLOURS[number], label=label, markersize=4)
+        axes.plot([], [], MARKS[number], color=COLOURS[number], label=label, markersize=4)
     axes.set_yticks(ticks, names)
     axes.set_ylim(height - 0.3, -0.2)
     axes.grid(axis="y", visible=False)
@@ -91,14 +91,14 @@ def _draw(axes: "Axes", rows: list[_Row], places: list[int], labels: list[str]) 
     percent_axis(axes, along="x")
 
 
-def _dot(axes: "Axes", one: SliceScore | None, y: float, colour: str, label: str) -> None:
+def _dot(axes: "Axes", one: SliceScore | None, y: float, colour: str, mark: str) -> None:
     value = value_of(one.accuracy) if one else None
     if one is None or value is None:
         return
     if ends := ends_of(one.accuracy):
         axes.plot(ends, (y, y), color=colour, linewidth=1, alpha=0.6)
     filling = "none" if one.is_small else colour
-    axes.plot([value], [y], "o", color=colour, markerfacecolor=filling, markersize=3.6, label=label or None)
+    axes.plot([value], [y], mark, color=colour, markerfacecolor=filling, markersize=3.6)
 
 
 def _table(entries: Sequence[Entry], rows: list[_Row]) -> Table:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette, its yellow darkened: told apart with every common colour blindness.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5c9e", "#8a8a2e")
+# Beside its colour each series has a shape, for readers and printers without colour.
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "p")
 INK, SOFT, LINE = "#24292f", "#66707b", "#d9dde2"
 # On the page each colour is a variable, so that a dark page has light ink and lighter colours.
 _VARIABLES = {

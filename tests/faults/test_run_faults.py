@@ -110,6 +110,38 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path, start_server):
     assert rows(tmp_path / "run", "SELECT count(*) FROM attempts") == [(server.requests,)]
 
 
+BUSY = """
+import sys, time
+from medthink.baselines.rules import ChoosingReader
+from medthink.cli.door import enter
+
+def learn(self, prompt, *, sample):
+    print("learning", file=sys.stderr, flush=True)
+    for _ in range(100_000):
+        time.sleep(0.01)
+
+ChoosingReader.answer = learn
+sys.exit(enter(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_stops_a_reader_that_learns_and_keeps_the_loop_busy(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=20)
+    words = ["run", bench, "--model", "baseline/random", "--out", tmp_path / "run"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while process.stderr.readline() != "learning\n":
+        pass
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130
+    assert "run the same command again" in err
+    assert "Traceback" not in err
+    assert rows(tmp_path / "run", "SELECT count(*) FROM attempts") == [(0,)]
+    assert rows(tmp_path / "run", "SELECT DISTINCT state, error_kind FROM calls") == [("failed", "interrupted")]
+
+
 NOTEBOOK = """
 import asyncio, sys, medthink
 

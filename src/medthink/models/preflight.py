@@ -33,7 +33,7 @@ def check_fits(request: Request, body_bytes: int, limits: ImageLimits) -> None:
             _check_side(number, image, max_side)
     if limits.max_request_bytes is not None and body_bytes > limits.max_request_bytes:
         raise _refusal(
-            f"the request has {body_bytes / MB:.1f} MB, and this model takes {limits.max_request_bytes / MB:.0f} MB",
+            f"the request has {body_bytes / MB:.1f} MB, and this model takes {limits.max_request_bytes / MB:g} MB",
             "set --max-bytes or --max-side, or lower --image-share",
         )
 
@@ -47,7 +47,7 @@ def _max_side(count: int, limits: ImageLimits) -> int | None:
 def _check_bytes(number: int, image: ImagePart, most: int) -> None:
     if image.size_bytes > most:
         raise _refusal(
-            f"image {number} has {image.size_bytes / MB:.1f} MB, and this model takes {most / MB:.0f} MB",
+            f"image {number} has {image.size_bytes / MB:.1f} MB, and this model takes {most / MB:g} MB",
             f"set --max-bytes {most} or less",
         )
 

@@ -1,11 +1,17 @@
 """The one event loop, opened here whether or not the caller (a notebook) has one running already."""
 
 import asyncio
-from collections.abc import Coroutine
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+# How long Ctrl-C waits for the loop to hear of it.
+_PATIENCE_S = 0.5
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
@@ -13,8 +19,42 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return asyncio.run(_insist(work))
     return _run_aside(work)
+
+
+async def _insist(work: Coroutine[Any, Any, Result]) -> Result:
+    with _hard_interrupts():
+        try:
+            return await work
+        except KeyboardInterrupt:
+            # The loop raises it by itself when the task ends so; told twice, it would print a traceback.
+            raise asyncio.CancelledError from None
+
+
+@contextmanager
+def _hard_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end work that keeps the loop busy, such as a reader that learns, where it is and not at its end."""
+    ask_to_stop = signal.getsignal(signal.SIGINT)  # the loop's own way: it cancels the task at its next turn
+    if threading.current_thread() is not threading.main_thread() or not callable(ask_to_stop):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _then_insist(ask_to_stop))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGINT, ask_to_stop)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _then_insist(ask_to_stop: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+        ask_to_stop(number, frame)
+
+    return interrupt
 
 
 def _run_aside(work: Coroutine[Any, Any, Result]) -> Result:

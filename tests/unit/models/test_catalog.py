@@ -1,10 +1,12 @@
 """Model names, keys, base URLs, and what fits."""
 
+import asyncio
+
 import pytest
 
 from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, TextPart
-from medthink.models.catalog import PROVIDERS, parse_model_name, resolve_target
+from medthink.models.catalog import PROVIDERS, open_model, parse_model_name, resolve_target
 from medthink.models.keys import Key
 from medthink.models.preflight import MB, ImageLimits, check_fits
 
@@ -108,6 +110,32 @@ def test_what_does_not_fit_names_the_flag(images, body_bytes, flag):
     with pytest.raises(ModelError) as caught:
         check_fits(Request(parts=tuple(images)), body_bytes, LIMITS)
     assert caught.value.kind == "unsupported" and flag in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("spec", "images", "flag"),
+    [
+        ("openai/gpt-5.2", [picture()] * 501, "--image-share"),
+        ("openai-chat/gpt-5.2", [picture(51 * 1024)], "--max-bytes"),
+        ("openai/gpt-5.2", [picture(20 * 1024)] * 2, "--max-bytes"),
+        ("anthropic/claude-opus-4-6", [picture()] * 601, "--image-share"),
+        ("anthropic/claude-opus-4-6", [picture(7_700)], "--max-bytes 7864320"),
+        ("anthropic/claude-opus-4-6", [picture(side=2001)] * 21, "--max-side 2000"),
+        ("google/gemini-3-pro", [picture()] * 901, "--image-share"),
+        ("google/gemini-3-pro", [picture(7_200)], "--max-bytes 7340032"),
+    ],
+)
+def test_what_a_provider_does_not_take_is_refused_before_it_is_sent(spec, images, flag):
+    model = open_model(spec, env=KEYS)
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(model.generate(Request(parts=tuple(images), max_tokens=100)))
+    assert (caught.value.kind, caught.value.attempts) == ("unsupported", 0)
+    assert flag in caught.value.remedy
+
+
+def test_a_limit_of_half_a_megabyte_is_not_rounded_away():
+    with pytest.raises(ModelError, match=r"has 7\.6 MB, and this model takes 7\.5 MB"):
+        open_model("anthropic/m", env=KEYS).preflight(Request(parts=(picture(7_750),), max_tokens=1))
 
 
 def test_what_fits_passes():

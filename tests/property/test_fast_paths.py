@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from medthink.cases import rows, stores
 from medthink.cases.case import Case, Image, Question, Reference
+from medthink.cases.check import one_case
 from medthink.cases.check.files import FileLedger
 from medthink.cases.check.near import GRAM, NearlyIdentical
+from medthink.cases.check.one_case import check_case
 from medthink.cases.check.texts import contains_phrase, spell
 from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row
 from medthink.cases.stores import MISSING, FolderImages, NoImages, list_by_folder, path_problem
@@ -135,6 +137,25 @@ def test_options_as_released_are_those_of_any_row(value: dict[str, Any]) -> None
         assert fast == _case_or_error(row)
     if isinstance(fast, Case):
         assert [*fast.question.options] == sorted(fast.question.options)
+
+
+parts = st.sampled_from(["images", "case00007", "case7", "case00008", "a", "a.b", "a.", ".a", "a.jpg", "jpg", "é", ""])
+image_paths = st.lists(parts, max_size=4).map("/".join) | parts.map(lambda name: f"images/case00007/{name}.jpg")
+
+
+@quick
+@given(image_paths, st.sampled_from(["a", "a.b", "", "case00007/a", "a."]))
+@example("images/case00007/a.b.jpg", "a")
+@example("images/case00007/a.b/c.jpg", "a")
+@example("images/case00007/.jpg", "")
+def test_a_path_that_agrees_at_a_glance_agrees_when_looked_at(path: str, name: str) -> None:
+    row: dict[str, Any] = dict.fromkeys(COLUMNS, "x") | {"title": "Case number 7", "options": {"A": "a"}}
+    row |= {"is_longitudinal": False, "timepoint_count": 1, "image_count": 1, "image_01_modality": "CT"}
+    case = case_from_row(
+        row | {"image_01_id": name, "image_01_path": path}, split="test", store=STORE, place=Place("f", 1)
+    )
+    found = [finding for finding in check_case(case, b"") if finding.code == "image-path-disagrees"]
+    assert found == [*one_case._check_path(case, case.question.images[0])]
 
 
 class Listed(NoImages):

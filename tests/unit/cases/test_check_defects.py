@@ -226,6 +226,12 @@ def other_id_in_path(draft: Draft) -> None:
 
 
 @plants("image-path-disagrees")
+def longer_id_in_path(draft: Draft) -> None:
+    draft.files["images/case00099/img_99-1.b.jpg"] = draft.files.pop(draft.path())
+    draft.rows["train"][0]["image_01_path"] = "images/case00099/img_99-1.b.jpg"
+
+
+@plants("image-path-disagrees")
 def other_layout(draft: Draft) -> None:
     draft.files["images/img_99-1.jpg"] = draft.files.pop(draft.path())
     draft.rows["train"][0]["image_01_path"] = "images/img_99-1.jpg"

@@ -45,6 +45,7 @@ def test_help_loads_nothing_heavy():
 def test_overview_names_every_command():
     for name in COMMANDS:
         assert re.search(rf"^  {name}\b", overview(), re.MULTILINE)
+    assert max(map(len, overview().splitlines())) <= 80
 
 
 def test_every_command_has_a_docs_heading():

@@ -18,16 +18,16 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark"),
-    "run": Command("medthink.cli.run", "Run a model over a benchmark; every call kept, continued by running it again"),
+    "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue"),
     "merge": Command("medthink.cli.merge", "Put the shards of one run together"),
     "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty"),
-    "compare": Command("medthink.cli.compare", "Compare runs on the same cases: differences, flips, ranks"),
+    "compare": Command("medthink.cli.compare", "Compare runs on the same cases: differences, and cases won or lost"),
     "report": Command("medthink.cli.report", "Write runs as one self-contained page, with figures and tables"),
-    "judge": Command("medthink.cli.judge", "Judge a run's steps, discussions and findings, by one model or several"),
+    "judge": Command("medthink.cli.judge", "Have models judge a run's steps, discussions and findings"),
     "agree": Command("medthink.cli.agree", "Compare readers and judges: agreement, and what a judge's errors do"),
     "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists"),
-    "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for what they add to guessing"),
-    "demo": Command("medthink.cli.demo", "The whole job on phantom data, from data to report: no key, no network"),
+    "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for mere guessing"),
+    "demo": Command("medthink.cli.demo", "The whole job on phantom data: no key, no network"),
     "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing"),
 }
 
@@ -81,13 +81,15 @@ def overview() -> str:
         [
             "Usage: medthink COMMAND [OPTIONS] …",
             "",
-            "The toolkit for multi-image diagnostic reasoning benchmarks. Research and education only.",
+            "The toolkit for multi-image diagnostic reasoning benchmarks.",
+            "Research and education only.",
             "",
             "Commands:",
             *lines,
             "",
-            "`medthink COMMAND --help` tells more; `medthink --version` says which one this is.",
-            "Exit codes: 0 done, 1 the answer is no, 2 bad usage or input, 3 the outside failed, 130 interrupted.",
+            "`medthink COMMAND --help` tells more; `medthink --version` names the release.",
+            "Exit codes: 0 done; 1 the answer is no (errors found, alarm, limit reached);",
+            "2 bad usage or input; 3 the network or a provider failed; 130 interrupted.",
             _EXAMPLE,
             "",
         ]

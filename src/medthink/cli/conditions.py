@@ -16,23 +16,27 @@ EFFORTS = click.Choice(["none", "minimal", "low", "medium", "high", "xhigh"])
 _FLAGS = [
     click.option("--image-share", metavar="SHARE", help="Share of each case's images, such as 40%.  [default: 100%]"),
     click.option(
-        "--image-choice", type=click.Choice(["first", "spread", "seeded"]), help="Which images make the share."
+        "--image-choice",
+        type=click.Choice(["first", "spread", "seeded"]),
+        help="Which images make the share: the first, spread over the case, or drawn.",
     ),
-    click.option("--image-order", type=click.Choice(["as_is", "reversed", "seeded"]), help="In which order."),
-    click.option("--swap-images", is_flag=True, default=None, help="Show another case's images: a grounding probe."),
+    click.option(
+        "--image-order", type=click.Choice(["as_is", "reversed", "seeded"]), help="The order they are shown in."
+    ),
+    click.option("--swap-images", is_flag=True, default=None, help="Show another case's images, as a test of looking."),
     click.option("--hide-history", is_flag=True, default=None, help="Do not show the clinical history."),
     click.option("--hide-options", is_flag=True, default=None, help="Do not show the options: free-text diagnosis."),
     click.option("--option-order", metavar="ORDER", help="as_is, seeded, or a number k: rotate by k letters."),
-    click.option("--findings", type=SOURCES, help="Where step 1 comes from."),
-    click.option("--summary", type=SOURCES, help="Where step 2 comes from."),
-    click.option("--single-call", is_flag=True, default=None, help="twi: all three steps in one reply."),
-    click.option("--prompt-set", metavar="NAME", help="A prompt set, or the path of a folder of one's own."),
+    click.option("--findings", type=SOURCES, help="Step 1, findings per image: the expert's or the model's own."),
+    click.option("--summary", type=SOURCES, help="Step 2, summary of all images: likewise."),
+    click.option("--single-call", is_flag=True, default=None, help="twi: ask for all three steps in one reply."),
+    click.option("--prompt-set", metavar="NAME", help="default, brief, or the path of a folder of one's own."),
     click.option("--no-schema", is_flag=True, default=None, help="Ask for JSON in words only, for servers without it."),
     click.option("--max-side", type=click.IntRange(1), metavar="PX", help="Shrink images to this longest side."),
     click.option("--max-bytes", type=click.IntRange(1), metavar="N", help="Shrink images to this many bytes."),
-    click.option("--effort", type=EFFORTS, help="Reasoning effort, by the provider's own parameter."),
+    click.option("--effort", type=EFFORTS, help="How hard the model thinks, by the provider's own parameter."),
     click.option("--temperature", type=Real(0, 2), metavar="T", help="Sampling temperature."),
-    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Most tokens of a reply."),
+    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="The most tokens a reply may have."),
     click.option("--samples", type=click.IntRange(1), metavar="N", help="Answers per case.  [default: 1]"),
     click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every choice by chance.  [default: 0]"),
 ]

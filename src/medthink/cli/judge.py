@@ -18,17 +18,34 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--judge", "judges", multiple=True, required=True, metavar="SPEC", help="Who judges; give several.")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    required=True,
+    metavar="SPEC",
+    help="Who judges: a model, as in medthink run, or baseline/rules; may be repeated.",
+)
 @click.option("--what", metavar="LIST", help="steps, discussion, findings; by default what the run's task gives.")
 @click.option("--images", is_flag=True, help="Show the judge the images too.")
-@click.option("--show", metavar="LIST", help="What else it sees; by default all of the expert's words and the answer.")
-@click.option("--repeat", "repeats", type=click.IntRange(1), default=1, show_default=True, help="Ask N times.")
-@click.option("--splitter", metavar="SPEC", help="Who cuts rationales into steps: a model, or `sentences`.")
+@click.option(
+    "--show",
+    metavar="LIST",
+    help="What it sees of history,options,captions,findings,discussion,diagnosis; by default all.",
+)
+@click.option(
+    "--repeat", "repeats", type=click.IntRange(1), default=1, show_default=True, help="Ask every judge so many times."
+)
+@click.option(
+    "--splitter",
+    metavar="SPEC",
+    help="Who cuts rationales into steps: a model (by default the first judge), or `sentences`.",
+)
 @click.option("--allow-self", is_flag=True, help="Let a model judge itself.")
 @click.option("--effort", type=click.Choice(get_args(Effort)), help="How hard the judge thinks.")
-@click.option("--temperature", type=Real(0), help="Of the judge's replies.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Of a reply.")
-@click.option("--no-schema", is_flag=True, help="Ask for JSON in words alone.")
+@click.option("--temperature", type=Real(0), metavar="T", help="Sampling temperature.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="The most tokens a reply may have.")
+@click.option("--no-schema", is_flag=True, help="Ask for JSON in words only, for servers without it.")
 @click.option("--data", "benchmark", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
 @click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Where the judge's server is.")
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight.")

@@ -11,14 +11,32 @@ from medthink.cli.show import say
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--readers", required=True, metavar="NAME,NAME…", help="Who reads.")
+@click.option("--readers", required=True, metavar="NAME,NAME…", help="Who reads: a list for each.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where the lists go.")
-@click.option("--per-sheet", type=click.IntRange(1), default=2, show_default=True, help="Readers of each sheet.")
-@click.option("--sheets", type=click.IntRange(1), metavar="N", help="Only N sheets, drawn by the seed.")
-@click.option("--again", type=Real(0, 1), default=0.1, show_default=True, help="Share read twice by one.")
-@click.option("--planted", type=Real(0, 1), default=0.05, show_default=True, help="Share of checks.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw and the order.")
-@click.option("--format", "form", type=click.Choice(["csv", "xlsx", "jsonl"]), default="csv", show_default=True)
+@click.option(
+    "--per-sheet", type=click.IntRange(1), default=2, show_default=True, help="How many readers read each sheet."
+)
+@click.option(
+    "--sheets",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only N sheets, drawn by the seed; a sheet is one text of one case.",
+)
+@click.option(
+    "--again", type=Real(0, 1), default=0.1, show_default=True, help="Share of sheets that a reader gets twice."
+)
+@click.option(
+    "--planted", type=Real(0, 1), default=0.05, show_default=True, help="Share of sheets whose truth is known."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another draw and order.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "xlsx", "jsonl"]),
+    default="csv",
+    show_default=True,
+    help="What to write.",
+)
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
 def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Path | None, **flags: Any) -> None:
     """Make blinded reading lists of what was judged in RUNS.

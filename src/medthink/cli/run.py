@@ -24,16 +24,20 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option(
     "--model", metavar="SPEC", help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, baseline/NAME, replay/RUN."
 )
-@click.option("--task", type=click.Choice(list(TASKS)), default="answer", show_default=True, help="What is asked.")
+@click.option(
+    "--task", type=click.Choice(list(TASKS)), default="answer", show_default=True,
+    help="The answer alone; twi (think with images): findings, summary, differential; or a teaching discussion.",
+)  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder; made, or continued.")
-@click.option("--split", default="test", show_default=True, help="Which split.")
+@click.option("--split", default="test", show_default=True, help="Which split of DATA.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
 @click.option("--cases", metavar="ID,ID…", help="Only these cases.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts; put them together with medthink merge.")
+@condition_flags
 @click.option(
     "--base-url", "base_urls", multiple=True, metavar="URL", help="Where the server is; several are balanced."
 )
-@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight.")
+@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="The most calls in flight.")
 @click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests a minute.")
 @click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens a minute.")
 @click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds for one reply.")
@@ -44,7 +48,6 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
 @click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Say how far a run is, and leave.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@condition_flags
 def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
     """Run a model over the cases of DATA, keeping every call on disk.
 

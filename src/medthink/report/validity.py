@@ -113,7 +113,14 @@ def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
                 bias,
             )
         )
-    columns = ("Run", "Accuracy", "Strongest rival", "Diagnostic gain", "Right where it misses", "Letters even: p")
+    columns = (
+        "Run",
+        "Accuracy",
+        "Strongest rival",
+        "Diagnostic gain (points)",
+        "Right where it misses",
+        "Letters even: p",
+    )
     return Table(columns, tuple(rows), frozenset({1, 3, 4, 5}))
 
 
@@ -123,7 +130,7 @@ def _rival_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
         for entry, audit in audits
         for rival in audit.rivals
     )
-    columns = ("Run", "Rival", "Rival's accuracy", "Run's gain", "Run where the rival misses")
+    columns = ("Run", "Rival", "Rival's accuracy", "Run's gain (points)", "Run where the rival misses")
     return Table(columns, rows, frozenset({2, 3, 4}))
 
 

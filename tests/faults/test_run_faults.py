@@ -59,7 +59,7 @@ def finished_calls(out: Path) -> set[tuple]:
 def test_with_a_third_of_the_calls_going_wrong_every_case_ends_and_every_attempt_is_counted(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=40)
     server = start_server("--seed", "11", "--fault-rate", "0.3", "--hang", "0.5")
-    flags = ("--temperature", "0.3", "--max-tokens", "77", "--effort", "low", "--timeout", "2")
+    flags = ("--temperature", "0.3", "--max-tokens", "77", "--effort", "low", "--model-seed", "5", "--timeout", "2")
     code, _, err = finish(medthink(*run_words(bench, tmp_path / "run", server.url, *flags)))
     assert code == 0, err
     states = Counter(prediction["state"] for prediction in predictions(tmp_path / "run"))
@@ -71,10 +71,25 @@ def test_with_a_third_of_the_calls_going_wrong_every_case_ends_and_every_attempt
     assert attempts == len(records)
     assert any(record["fault"] for record in records)
     whole = [record for record in records if "body" in record]
-    assert {(r["body"]["temperature"], r["body"]["max_tokens"], r["body"]["reasoning_effort"]) for r in whole} == {
-        (0.3, 77, "low")
-    }
+    names = ("temperature", "max_tokens", "reasoning_effort", "seed")
+    assert {tuple(record["body"][name] for name in names) for record in whole} == {(0.3, 77, "low", 5)}
     assert all(len(record["images"]) == 2 for record in whole)
+
+
+def test_a_dry_run_counts_what_the_run_then_sends(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=6)
+    server = start_server()
+    for number, task in enumerate(("answer", "twi")):
+        words = run_words(bench, tmp_path / task, server.url, "--task", task, "--samples", "2")
+        code, out, err = finish(medthink(*words, "--dry-run", "--json"))
+        assert code == 0, err
+        foreseen, before = json.loads(out), server.requests
+        assert before == number * 12, "a dry run sends nothing"
+        assert finish(medthink(*words))[0] == 0
+        records = server.ask("/_records")[before:]
+        assert (foreseen["calls"], foreseen["images"]) == (len(records), sum(len(one["images"]) for one in records))
+        if task == "answer":  # later steps quote earlier replies, whose length nobody can foresee
+            assert foreseen["upload_bytes"] == sum(int(one["headers"]["content-length"]) for one in records)
 
 
 def test_kill_9_loses_no_finished_call_and_asks_none_again(tmp_path, start_server):

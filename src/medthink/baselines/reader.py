@@ -7,7 +7,7 @@ import msgspec
 
 from medthink.cases.case import Question
 from medthink.models.errors import ModelError
-from medthink.models.request import Reply, Usage
+from medthink.models.request import Reply, Request, Usage
 from medthink.workflow.ask import Prompt
 
 
@@ -68,6 +68,18 @@ def steps(findings: list[str], summary: str, reasoning: str, answer: str) -> dic
 def reply(name: str, content: dict[str, Any]) -> Reply:
     """The content as a reply; an embedded reader takes no tokens and no time."""
     return Reply(text=msgspec.json.encode(content).decode(), json=content, usage=Usage(), model=f"baseline/{name}")
+
+
+def refuse_settings(name: str, request: Request) -> None:
+    """Raise ModelError where the request sets what this reader does not have: it would count for nothing."""
+    for flag, value in (
+        ("--temperature", request.temperature),
+        ("--effort", request.effort),
+        ("--max-tokens", request.max_tokens),
+        ("--model-seed", None if name == "random" else request.seed),
+    ):
+        if value is not None:
+            raise unsupported(name, f"takes no {flag}", remedy=f"leave out {flag}")
 
 
 def unsupported(name: str, problem: str, *, remedy: str) -> ModelError:

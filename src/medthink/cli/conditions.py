@@ -38,7 +38,13 @@ _FLAGS = [
     click.option("--temperature", type=Real(0, 2), metavar="T", help="Sampling temperature."),
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="The most tokens a reply may have."),
     click.option("--samples", type=click.IntRange(1), metavar="N", help="Answers per case.  [default: 1]"),
-    click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of every choice by chance.  [default: 0]"),
+    click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of what is shown by chance.  [default: 0]"),
+    click.option(
+        "--model-seed",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Seed sent to the model, and N + k with sample k.",
+    ),
 ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from medthink.baselines.reader import Reader, refuse_settings
 from medthink.core.errors import UsageError
 from medthink.models.errors import ModelError
 from medthink.models.prices import Price, load_prices
@@ -13,7 +14,6 @@ from medthink.runs.records import LEDGER, Records
 from medthink.workflow.ask import Prompt
 
 if TYPE_CHECKING:
-    from medthink.baselines.reader import Reader
     from medthink.cases.benchmark import Benchmark
     from medthink.models.transport import Transport
 
@@ -48,6 +48,9 @@ class Answerer(Protocol[Asked]):
 
     def input_tokens(self, request: Request) -> int:
         """About how many tokens the request has, images included."""
+
+    def upload_bytes(self, request: Request) -> int:
+        """How many bytes are sent, or ModelError where it is known that the request would not be taken."""
 
     def worst_cost_usd(self, request: Request) -> float | None:
         """The most that this call may cost; None when that cannot be known."""
@@ -86,6 +89,10 @@ class ModelAnswerer:
         """By the provider's own rules for images."""
         return estimate_input_tokens(request, self._model.target.provider, self._model.target.name)
 
+    def upload_bytes(self, request: Request) -> int:
+        """The body's size."""
+        return self._model.preflight(request).size_bytes
+
     def worst_cost_usd(self, request: Request) -> float | None:
         """The price of the estimated input and of all the output allowed."""
         if self._price is None:
@@ -114,6 +121,10 @@ class Free:
         """None are counted."""
         return 0
 
+    def upload_bytes(self, request: Request) -> int:  # noqa: ARG002
+        """None: nothing leaves this machine."""
+        return 0
+
     def worst_cost_usd(self, request: Request) -> float | None:  # noqa: ARG002
         """Nothing."""
         return 0.0
@@ -122,13 +133,19 @@ class Free:
 class BaselineAnswerer(Free):
     """An embedded reader: it answers a prompt's structure instead of its text."""
 
-    def __init__(self, spec: str, reader: "Reader") -> None:
+    def __init__(self, spec: str, reader: Reader) -> None:
         self.spec = spec
         self._reader = reader
 
     async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
-        """Let the reader answer."""
-        return self._reader.answer(prompt, sample=request.sample)
+        """Let the reader answer; a seed says which of its draws is wanted."""
+        refuse_settings(self._reader.name, request)
+        return self._reader.answer(prompt, sample=request.sample if request.seed is None else request.seed)
+
+    def upload_bytes(self, request: Request) -> int:
+        """None: nothing leaves this machine."""
+        refuse_settings(self._reader.name, request)
+        return 0
 
     async def close(self) -> None:
         """Nothing is held open."""

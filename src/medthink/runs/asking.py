@@ -178,6 +178,8 @@ def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[s
         schema=prompt.schema if condition.use_schema else None,
         max_tokens=condition.max_tokens,
         temperature=condition.temperature,
+        # A server that keeps to its seed would give the same answer to every sample.
+        seed=None if condition.model_seed is None else condition.model_seed + sample,
         effort=condition.effort,
         sample=sample,
     )

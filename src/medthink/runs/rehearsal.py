@@ -10,7 +10,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.models.request import Reply, Request, Schema, TextPart, Usage
+from medthink.models.request import Reply, Request, Schema, Usage
 from medthink.models.tokens import estimate_text_tokens
 from medthink.runs.answerers import Answerer
 from medthink.runs.asking import encode_image, request_for
@@ -117,10 +117,9 @@ class _Tally:
 
     def see(self, prompt: Prompt, request: Request) -> None:
         """Count one request."""
-        texts = [part.text for part in request.parts if isinstance(part, TextPart)]
         self.calls += 1
         self.images += len(request.images)
-        self.upload_bytes += sum(len(image.base64) for image in request.images) + sum(map(len, texts))
+        self.upload_bytes += self._answerer.upload_bytes(request)
         made_up = msgspec.json.encode(_fill(prompt.schema, len(prompt.question.images), _TYPICAL_TEXT)).decode()
         usage = Usage(input=self._answerer.input_tokens(request), output=estimate_text_tokens(made_up))
         self.input_tokens += usage.input

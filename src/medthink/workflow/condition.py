@@ -25,7 +25,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     `option_order` is "as_is", "seeded", or a number k: every option moves on by k letters, the last ones to the front.
     `image_max_side` and `image_max_bytes` allow images to be made smaller; without them every image is sent as it is.
-    `effort`, `temperature` and `max_tokens` are the provider's own defaults where None.
+    `effort`, `temperature` and `max_tokens` are the provider's own defaults where None. `seed` settles what is shown by
+    chance; `model_seed` goes to the model, raised by one for each further sample.
     """
 
     image_share: float = 1.0
@@ -47,6 +48,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     max_tokens: int | None = None
     samples: int = 1
     seed: int = 0
+    model_seed: int | None = None
 
     def __post_init__(self) -> None:
         # 1 and 1.0 are one share and one digest.
@@ -100,6 +102,7 @@ def _refuse_out_of_range(condition: Condition) -> None:
         ("image_max_side", 1, None),
         ("image_max_bytes", 1, None),
         ("seed", 0, 2**63 - 1),
+        ("model_seed", 0, 2**63 - 1),
     ):
         value = getattr(condition, field)
         # Written so that NaN is refused too.
@@ -156,6 +159,7 @@ def _describe_settings(condition: Condition) -> list[str]:
         ("max tokens", condition.max_tokens),
         ("samples", condition.samples if condition.samples > 1 else None),
         ("seed", condition.seed or None),
+        ("model seed", condition.model_seed),
     )
     return [
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"

@@ -69,7 +69,7 @@ def test_an_error_body_has_its_kind(wire, status, value, kind):
 
 FLAGS = [
     ("Unsupported value: 'temperature' does not support 0", "--temperature"),
-    ("unknown parameter seed", "--seed"),
+    ("unknown parameter seed", "--model-seed"),
     ("reasoning_effort xhigh is not supported", "--effort"),
     ("response_format json_schema is not supported", "--no-schema"),
     ("max_tokens too large", "--max-tokens"),
@@ -82,6 +82,12 @@ FLAGS = [
 def test_a_complaint_about_a_parameter_names_the_flag(message, flag):
     error = failure(openai_chat, reply({"error": {"message": message, "type": "invalid_request_error"}}, 400))
     assert error.kind == "unsupported" and flag in error.remedy
+
+
+@pytest.mark.parametrize("data", [b"<html><h1>413 Request Entity Too Large</h1></html>", b"", b'{"error": "no"}'])
+def test_a_request_that_a_proxy_finds_too_large_names_the_flags(data):
+    error = failure(openai_chat, HttpReply(413, {}, data))
+    assert not error.retryable and "--image-share, --max-side or --max-bytes" in error.remedy
 
 
 NOT_ANSWERS = [

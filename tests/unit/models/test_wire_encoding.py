@@ -57,13 +57,13 @@ def test_what_was_not_asked_for_is_not_sent(wire):
 
 
 REFUSED = [
-    (openai_responses, "gpt-5.2", {"seed": 1}, "--seed"),
+    (openai_responses, "gpt-5.2", {"seed": 1}, "--model-seed"),
     (openai_responses, "gpt-5.2", {"temperature": 0.0}, "--temperature"),
     (openai_responses, "gpt-5-mini", {"temperature": 0.0, "effort": "low"}, "--temperature"),
     (openai_responses, "o3", {"temperature": 1.0}, "--temperature"),
     (openai_chat, "o4-mini", {"temperature": 1.0}, "--temperature"),
     (anthropic, "claude-opus-4-6", {"temperature": 0.0}, "--temperature"),
-    (anthropic, "claude-opus-4-6", {"seed": 0}, "--seed"),
+    (anthropic, "claude-opus-4-6", {"seed": 0}, "--model-seed"),
     (anthropic, "claude-opus-4-6", {"max_tokens": None}, "--max-tokens"),
     (anthropic, "claude-opus-4-6", {"effort": "minimal"}, "--effort"),
     (anthropic, "claude-haiku-4-5", {"effort": "high", "max_tokens": 16_384}, "--max-tokens"),
@@ -71,7 +71,7 @@ REFUSED = [
     (gemini, "gemini-3-pro", {"effort": "xhigh"}, "--effort"),
     (gemini, "gemini-2.5-pro", {"effort": "none"}, "--effort"),
     (gemini, "gemini-2.5-flash", {"effort": "xhigh"}, "--effort"),
-    (gemini, "gemini-3-pro", {"seed": 2**31}, "--seed"),
+    (gemini, "gemini-3-pro", {"seed": 2**31}, "--model-seed"),
 ]
 
 

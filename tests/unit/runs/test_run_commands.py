@@ -38,6 +38,43 @@ def test_prompts_of_an_empty_shard_are_refused(benchmark, capsys):
     assert "no case is in this part" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("baseline/longest", ["--temperature", "0"]),
+        ("baseline/random", ["--effort", "none"]),
+        ("baseline/retrieval", ["--max-tokens", "9"]),
+        ("baseline/majority", ["--model-seed", "0"]),
+        ("anthropic/m", ["--max-tokens", "9", "--model-seed", "0"]),
+        ("openai/m", ["--model-seed", "0"]),
+    ],
+)
+def test_what_a_model_does_not_take_is_refused_by_the_run_and_by_its_estimate(
+    benchmark, tmp_path, capsys, monkeypatch, model, words
+):
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, "sk-0123456789")
+    command = ["run", str(benchmark), "--model", model, *words]
+    assert enter([*command, "--dry-run"]) == 3
+    assert f"leave out {words[-2]}" in capsys.readouterr().err
+    assert enter([*command, "--out", str(tmp_path / "run")]) == 3
+    made = (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()
+    assert len(made) == 12
+    assert all(json.loads(line)["state"] == "failed" and f"leave out {words[-2]}" in line for line in made)
+
+
+def test_a_model_seed_chooses_among_random_draws(benchmark, tmp_path):
+    def letters(name, *words):
+        command = ["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / name), *words]
+        assert enter(command) == 0
+        lines = (tmp_path / name / "predictions.jsonl").read_text().splitlines()
+        return [json.loads(line)["prediction"] for line in lines]
+
+    plain, seeded = letters("plain", "--samples", "2"), letters("seeded", "--model-seed", "1")
+    assert letters("again", "--model-seed", "1") == seeded == plain[1::2]
+    assert seeded != plain[::2] == letters("shown", "--seed", "1")
+
+
 def _cases_in(benchmark, number, capsys) -> int:
     words = ["run", str(benchmark), "--model", "baseline/random", "--dry-run", "--json", "--shard", f"{number}/99"]
     assert enter(words) == 0

@@ -13,7 +13,7 @@ from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.runs.answerers import open_answerer
 from medthink.runs.manifest import Selection, Shard, parse_shard
 from medthink.runs.merge import merge_shards
-from medthink.runs.rehearsal import Rehearsal, estimate
+from medthink.runs.rehearsal import Rehearsal, estimate, rehearse
 from medthink.runs.session import Order, carry_out, select_cases
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import find_task
@@ -126,6 +126,20 @@ def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):
     predictions = list(session.run.predictions())
     assert [(p.case, p.sample) for p in predictions[:4]] == [(100, 0), (100, 1), (100, 2), (101, 0)]
     assert session.calls_made == 36
+
+
+def test_each_sample_has_a_model_seed_of_its_own(benchmark):
+    asked = []
+    cases = list(medthink.Benchmark.open(benchmark)["test"])[:1]
+    condition = Condition(samples=3, model_seed=5, seed=9)
+    rehearse(
+        cases,
+        find_task("answer", condition),
+        condition,
+        lambda _, request: asked.append(request),
+        benchmark=medthink.Benchmark.open(benchmark)["test"],
+    )
+    assert [(request.sample, request.seed) for request in asked] == [(0, 5), (1, 6), (2, 7)]
 
 
 def test_letters_come_back_in_the_lettering_of_the_file(benchmark, tmp_path):

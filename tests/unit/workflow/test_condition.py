@@ -10,7 +10,7 @@ def test_every_field_changes_the_digest() -> None:
         "image_share": 0.4, "image_choice": "spread", "image_order": "reversed", "swap_images": True,
         "show_history": False, "show_options": False, "option_order": 2, "findings": "expert", "summary": "self",
         "single_call": True, "prompt_set": "brief", "use_schema": False, "image_max_side": 512, "image_max_bytes": 9999,
-        "effort": "high", "temperature": 0.5, "max_tokens": 100, "samples": 3, "seed": 7,
+        "effort": "high", "temperature": 0.5, "max_tokens": 100, "samples": 3, "seed": 7, "model_seed": 0,
     }  # fmt: skip
     assert set(changed) == set(Condition.__struct_fields__), "a new field must be tried here"
     digests = {Condition(**{field: value}).digest() for field, value in changed.items()}
@@ -32,12 +32,12 @@ def test_label_is_one_line_that_names_the_kind() -> None:
     plain = Condition()
     rich = Condition(
         image_share=0.4, image_choice="spread", findings="expert", summary="self", show_history=False, option_order=3,
-        effort="low", temperature=0.5, samples=5, seed=9,
+        effort="low", temperature=0.5, samples=5, seed=9, model_seed=0,
     )  # fmt: skip
     assert str(plain) == plain.label() == "blind · 100 % of images"
     assert rich.label() == (
         "expert-cued · 40 % of images (spread) · no history · options rotated by 3 · expert findings · self summary"
-        " · effort low · temperature 0.5 · samples 5 · seed 9"
+        " · effort low · temperature 0.5 · samples 5 · seed 9 · model seed 0"
     )
 
 
@@ -55,9 +55,10 @@ def test_expert_words_make_another_kind(findings: str, summary: str, is_blind: b
     "fields",
     [
         {"image_share": 1.01}, {"image_share": -0.1}, {"image_share": float("nan")}, {"temperature": -1},
-        {"temperature": float("nan")}, {"samples": 0}, {"max_tokens": 0}, {"seed": -1}, {"option_order": 0},
-        {"option_order": -2}, {"option_order": "seeded", "show_options": False}, {"prompt_set": ""},
-        {"swap_images": True, "findings": "expert"}, {"image_max_side": 0}, {"image_max_bytes": 0},
+        {"temperature": float("nan")}, {"samples": 0}, {"max_tokens": 0}, {"seed": -1}, {"model_seed": -1},
+        {"option_order": 0}, {"option_order": -2}, {"option_order": "seeded", "show_options": False},
+        {"prompt_set": ""}, {"swap_images": True, "findings": "expert"}, {"image_max_side": 0},
+        {"image_max_bytes": 0},
     ],
 )  # fmt: skip
 def test_conditions_that_mean_nothing_are_refused(fields: dict) -> None:

@@ -51,9 +51,12 @@ def encode(request: Request, model: str) -> Encoded:
     """Encode the request; the provider is told to refuse, not shrink, an image that is too large."""
     if request.max_tokens is None:
         raise ModelError("unsupported", "Anthropic needs a token limit", remedy="give --max-tokens")
-    for name in ("temperature", "seed"):
-        if getattr(request, name) is not None:
-            raise ModelError("unsupported", f"Anthropic takes no {name}", remedy=f"leave out --{name}")
+    for name, value, flag in (
+        ("temperature", request.temperature, "--temperature"),
+        ("seed", request.seed, "--model-seed"),
+    ):
+        if value is not None:
+            raise ModelError("unsupported", f"Anthropic takes no {name}", remedy=f"leave out {flag}")
     thinking, effort = _encode_effort(request, model)
     config = drop_absent({"effort": effort, "format": _encode_format(request)})
     body = drop_absent(

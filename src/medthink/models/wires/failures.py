@@ -65,7 +65,7 @@ _PRECISE: frozenset[ErrorKind] = frozenset({"quota", "content_filter", "unsuppor
 # What a complaint is about, and the flag that resolves it; the first that matches counts.
 _FLAGS = (
     (r"temperature", "leave out --temperature"),
-    (r"\bseed\b", "leave out --seed"),
+    (r"\bseed\b", "leave out --model-seed"),
     (r"effort|thinking|reasoning", "choose another --effort, or leave it out"),
     (r"schema|response_format|text\.format|output_config\.format|grammar", "run with --no-schema"),
     (r"max_?(completion_?|output_?)?tokens|context (length|window)", "lower --max-tokens, or --image-share"),
@@ -92,6 +92,8 @@ class Complaint(NamedTuple):
 def failure_of(reply: HttpReply) -> ModelError:
     """The error a non-200 reply stands for."""
     complaint = find_complaint(reply.body) or Complaint(describe_body(reply))
+    if reply.status == 413:  # a proxy before the server says no more than that, and in HTML
+        complaint = complaint._replace(words=(*complaint.words, "request_too_large"))
     kind = _kind_of_status(reply.status)
     named = _kind_of_words(complaint)
     if named in _PRECISE or (named is not None and reply.status == 200):

@@ -65,7 +65,7 @@ class _Response(msgspec.Struct, rename="camel"):
 def encode(request: Request, model: str) -> Encoded:
     """Encode the request."""
     if request.seed is not None and not -_MAX_SEED <= request.seed <= _MAX_SEED:
-        raise ModelError("unsupported", "Gemini's seed is a 32-bit number", remedy="give a smaller --seed")
+        raise ModelError("unsupported", "Gemini's seed is a 32-bit number", remedy="give a smaller --model-seed")
     config = drop_absent(
         {
             "temperature": request.temperature,

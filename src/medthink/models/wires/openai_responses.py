@@ -61,7 +61,7 @@ def encode(request: Request, model: str) -> Encoded:
         raise ModelError(
             "unsupported",
             "the Responses API takes no seed",
-            remedy="leave out --seed, or use openai-chat/NAME",
+            remedy="leave out --model-seed, or use openai-chat/NAME",
         )
     refuse_temperature(request, model)
     body = drop_absent(

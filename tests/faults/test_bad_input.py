@@ -67,6 +67,16 @@ def folder_for_file(root: Path) -> Path:
     return root
 
 
+def pipe(root: Path) -> Path:
+    os.mkfifo(root / "test.jsonl")
+    return root
+
+
+def link_to_nothing(root: Path) -> Path:
+    (root / "test.jsonl").symlink_to("gone.jsonl")
+    return root
+
+
 def gigabyte_line(root: Path) -> Path:
     with (root / "test.jsonl").open("wb") as stream:
         stream.write(b'{"title": "')
@@ -97,6 +107,9 @@ BAD = {
     "nesting bomb": (jsonl(b"[" * 900 + b"]" * 900), "nested more than", "right file"),
     "wrong type": (jsonl(LINE.replace(b'"timepoint_count":1', b'"timepoint_count":"1"')), "timepoint_count", "correct"),
     "folder for file": (folder_for_file, "a file is due", "inside it"),
+    "pipe": (pipe, "not a regular file", "copy its content"),
+    "link to nothing": (link_to_nothing, "test.jsonl: no such file", "check the path"),
+    "long number": (jsonl(LINE[:-1] + b',"x":%d}' % 2**64), "test.jsonl:1: x: a whole number", "write it as text"),
     "gigabyte line": (gigabyte_line, "longer than", "JSON Lines"),
     "missing columns": (parquet(title=..., options=...), "columns are missing: title, options", "split of"),
     "impossible column": (parquet(blob=b"\0"), "blob: the column holds binary", "drop the column"),

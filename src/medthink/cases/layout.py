@@ -68,6 +68,9 @@ def _tables_of_folder(folder: Path) -> tuple[Table, ...]:
 
 
 def _table(path: Path) -> Table:
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # A pipe or a device would be read without end; what is wrong with a folder is said when it is opened.
+        raise DataError("not a regular file", file=path, remedy="copy its content into one")
     try:
         path.stem.encode()
     except UnicodeEncodeError:

@@ -58,12 +58,7 @@ class JsonlTable:
 
     def count(self) -> int:
         """How many rows there are, without parsing them."""
-        lines, last = 0, b""
-        with open_for_reading(self.path) as stream:
-            while chunk := stream.read(1024 * 1024):
-                lines += chunk.count(b"\n")
-                last = chunk
-        return lines if last.endswith(b"\n") or not last else lines + 1
+        return sum(1 for _ in read_lines(self.path))
 
 
 class ParquetTable:

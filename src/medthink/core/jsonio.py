@@ -9,9 +9,9 @@ streamed, never loaded.
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
@@ -64,8 +64,9 @@ def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any
 
 def read_json(path: Path) -> Any:
     """Read a file that holds one JSON text."""
-    with open_for_reading(path) as stream:
-        return parse_json(stream.read(), file=path)
+    with _reading(path) as stream:
+        data = stream.read()
+    return parse_json(data, file=path)
 
 
 def read_jsonl(path: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
@@ -80,17 +81,14 @@ def read_lines(path: Path, *, offset: int = 0, max_line_bytes: int = MAX_LINE_BY
     What makes the whole file unusable (empty, a byte-order mark, CRLF, an endless line) is raised here; what is wrong
     with one line only is left to `parse_line`, so that a caller can go on to the next.
     """
-    with open_for_reading(path) as stream:
-        try:
-            stream.seek(offset)
-            number = 0
-            while data := stream.readline(max_line_bytes + 1):
-                number += 1
-                _refuse_bad_file(data, file=path, row=number, max_line_bytes=max_line_bytes)
-                yield RawLine(number, offset, data)
-                offset += len(data)
-        except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", file=path, remedy="check the disk") from None
+    with _reading(path) as stream:
+        stream.seek(offset)
+        number = 0
+        while data := stream.readline(max_line_bytes + 1):
+            number += 1
+            _refuse_bad_file(data, file=path, row=number, max_line_bytes=max_line_bytes)
+            yield RawLine(number, offset, data)
+            offset += len(data)
         if number == 0:
             raise DataError("the file is empty", file=path, remedy="expected one JSON object per line")
 
@@ -120,6 +118,16 @@ def write_json(path: Path, value: Any) -> None:
 def write_jsonl(path: Path, values: Iterable[Any]) -> None:
     """Write one JSON text per line, atomically, without holding them all."""
     write_atomic(path, (orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE) for value in values))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    """The open file, with an error of the disk as DataError: what was read until then must not pass for the whole."""
+    with open_for_reading(path) as stream:
+        try:
+            yield stream
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", file=path, remedy="check the disk") from None
 
 
 def _refuse_bad_file(raw: bytes, *, file: Path, row: int, max_line_bytes: int) -> None:

@@ -223,9 +223,12 @@ def test_a_missing_column_is_not_an_empty_one(tmp_path: Path, row_maker: MakeRow
 
 def test_rows_are_counted_without_being_parsed(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
-    for text, count in ((b"{\n{\n", 2), (b"{\n{", 2), (b"", 0), (b"\n", 1)):
+    for text, count in ((b"{\n{\n", 2), (b"{\n{", 2), (b"\n", 1)):
         path.write_bytes(text)
         assert JsonlTable(path, "test").count() == count
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match="the file is empty"):
+        JsonlTable(path, "test").count()
 
 
 def test_any_row_can_be_read_again_by_its_position(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

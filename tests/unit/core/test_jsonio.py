@@ -1,9 +1,11 @@
+import io
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from medthink.core import jsonio
 from medthink.core.errors import DataError
 from medthink.core.jsonio import (
     MAX_DEPTH,
@@ -147,6 +149,26 @@ def test_a_folder_or_nothing_where_a_file_is_due(tmp_path: Path) -> None:
         list(read_jsonl(tmp_path))
     with pytest.raises(DataError, match="no such file"):
         read_json(tmp_path / "none.json")
+
+
+class FailingDisk(io.BytesIO):
+    """A file of which nothing beyond the first line can be read."""
+
+    def readline(self, size: int | None = -1) -> bytes:
+        return super().readline(size) if self.tell() == 0 else self.read()
+
+    def read(self, _: int | None = -1) -> bytes:
+        raise OSError(5, "Input/output error")
+
+
+def test_a_disk_that_fails_half_way_does_not_pass_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonio, "open_for_reading", lambda _: FailingDisk(b"{}\n{}\n"))
+    lines = read_jsonl(Path("a.jsonl"))
+    assert next(lines).value == {}
+    with pytest.raises(DataError, match=r"a.jsonl: cannot be read: Input/output error\n.*disk"):
+        next(lines)
+    with pytest.raises(DataError, match=r"a.json: cannot be read: Input/output error"):
+        read_json(Path("a.json"))
 
 
 def test_a_line_of_a_gigabyte_is_refused_without_reading_it_all(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 `MEDTHINK_KILLS=100 pytest tests/faults/test_run_faults.py -k kill` runs the long form of the kill test.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -104,6 +105,7 @@ def test_kill_9_loses_no_finished_call_and_asks_none_again(tmp_path, start_serve
     assert len(predictions(out)) == 8 + KILLS * 4
     ((attempts,),) = rows(out, "SELECT count(*) FROM attempts WHERE is_sent")
     assert attempts >= len(asked) - asked.count(None)
+    assert attempts <= len(asked) + CONCURRENCY * KILLS, "calls that waited for a place were never sent"
     assert rows(out, "SELECT count(*) FROM calls WHERE state != 'done'") == [(0,)]
 
 
@@ -296,6 +298,44 @@ def test_a_run_that_nobody_answered_exits_3_and_one_that_somebody_answered_does_
         assert done == code
         assert json.loads(out)["progress"]["states"]["failed"] > 0
         assert ("no case was answered" in err) == (code == 3)
+
+
+def test_failed_calls_are_made_again_by_the_next_run_and_finished_ones_never(tmp_path, start_server):
+    bench, out = write_benchmark(tmp_path / "bench", cases=12), tmp_path / "run"
+    sick, healthy = start_server("--faults", "400", "--fault-rate", "0.5", "--seed", "1"), start_server()
+    assert finish(medthink(*run_words(bench, out, sick.url)))[0] == 0
+    failed = {one["case"] for one in predictions(out) if one["state"] == "failed"}
+    assert 0 < len(failed) < 12
+    # The same run from another place: where the server stands is not part of what was asked.
+    assert finish(medthink(*run_words(bench, out, healthy.url)))[0] == 0
+    assert {asked_of_server(record)[0] for record in healthy.ask("/_records")} == failed
+    assert healthy.requests == len(failed)
+    assert all(one["state"] == "ok" for one in predictions(out))
+
+
+def test_a_terminal_shows_cases_states_rate_and_spend_and_counts_no_earlier_call_into_the_rate(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=12)
+    words = ["run", bench, "--model", "baseline/random", "--out", tmp_path / "run"]
+    shown = [_on_terminal(words), _on_terminal(words)]
+    for text in shown:
+        assert "12/12" in text and "12 ok" in text and "$0.0000" in text
+    assert " 0.0 calls/s" not in shown[0] and " 0.0 calls/s" in shown[1]
+
+
+def _on_terminal(words: list[object]) -> str:
+    """What a run writes to a terminal on standard error."""
+    mine, its = os.openpty()
+    env = os.environ | {"TERM": "xterm", "COLUMNS": "160"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "medthink", *map(str, words)], stdout=subprocess.DEVNULL, stderr=its, env=env
+    ):
+        os.close(its)
+        chunks = []
+        with contextlib.suppress(OSError):  # how a terminal ends
+            while chunk := os.read(mine, 65536):
+                chunks.append(chunk)
+    os.close(mine)
+    return b"".join(chunks).decode()
 
 
 def test_a_spending_limit_stops_before_it_is_passed_and_exits_1(tmp_path, start_server):

@@ -59,11 +59,11 @@ class RunProgress:
         self._task = self._bars.add_task("cases", total=total, note="")
         self._bars.start()
 
-    def see(self, prediction: Prediction) -> None:
-        """Take in one more prediction."""
+    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
+        """Take in one more prediction; calls of an earlier session do not make this one faster."""
         self._states[prediction.state] = self._states.get(prediction.state, 0) + 1
         self._cost = None if self._cost is None or prediction.cost_usd is None else self._cost + prediction.cost_usd
-        self._calls += len(prediction.calls)
+        self._calls += 0 if is_kept else len(prediction.calls)
         if self._bars.disable:
             return
         rate = self._calls / max(0.1, time.monotonic() - self._began)

@@ -28,8 +28,8 @@ class Listener(Protocol):
     def begin(self, total: int) -> None:
         """The run will make so many predictions."""
 
-    def see(self, prediction: Prediction) -> None:
-        """One more prediction is there."""
+    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
+        """One more prediction is there; `is_kept`: from an earlier session."""
 
 
 class Engine:
@@ -64,7 +64,8 @@ class Engine:
     async def _predict(self, work: tuple[Case, int]) -> None:
         case, sample = work
         if (case.id, sample) in self._kept:
-            self._listener.see(msgspec.json.decode(self._ledger.prediction(case.id, sample), type=Prediction))
+            kept = msgspec.json.decode(self._ledger.prediction(case.id, sample), type=Prediction)
+            self._listener.see(kept, is_kept=True)
             return
         shown, cues = self._showing.show(case)
         ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample)

@@ -110,6 +110,7 @@ class Settled(NamedTuple):
 _Written = dict[str, Settled]
 # SQLite takes no text of more than a gigabyte; a reply of the largest size allowed has eight times as much at most.
 _MOST_BYTES = 64 * 1024 * 1024
+_MOST_PLACES = 2**31 - 1
 
 
 class _Order(NamedTuple):
@@ -121,15 +122,21 @@ class _Order(NamedTuple):
 
 
 class Ledger(Records):
-    """The open ledger of a run; one process at a time writes it."""
+    """The open ledger of a run; one process at a time writes it.
 
-    def __init__(self, path: Path) -> None:
+    `places` is how many of the calls intended may be under way at once, given in the order of intents; 0 when nobody
+    counts them.
+    """
+
+    def __init__(self, path: Path, *, places: int = 0) -> None:
         self.path = path
         with contextlib.ExitStack() as if_it_fails:
             try:
                 super().__init__(_connect(path, if_it_fails))
                 self._reader.executescript(_SCHEMA)
                 self._close_open_calls()
+                # Kept for the session that finds this one dead.
+                self._reader.execute(f"PRAGMA user_version = {min(places, _MOST_PLACES)}")
                 self._connection = _connect(path, if_it_fails)
             except sqlite3.Error as error:
                 raise _unusable(path, error) from None
@@ -235,10 +242,16 @@ class Ledger(Records):
         return orders, False
 
     def _close_open_calls(self) -> None:
-        """A call still open belongs to a process that died: nobody knows how it ended, and that is written down."""
+        """A call still open belongs to a process that died: nobody knows how it ended, and that is written down.
+
+        Calls that waited for a place cannot have been sent, and have no attempt.
+        """
+        (places,) = self._reader.execute("PRAGMA user_version").fetchone()
         with self._reader:
             self._reader.execute(
                 "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0 FROM calls WHERE state = 'open'"
+                " ORDER BY started_at, id LIMIT ?",
+                (places or -1,),
             )
             self._reader.execute(_INTERRUPT)
 

@@ -143,7 +143,7 @@ class _Worker:
         order = self._order
         self._listener.begin(total)
         manifest, is_same_release = self._settle_manifest()
-        ledger = Ledger(order.out / LEDGER)
+        ledger = Ledger(order.out / LEDGER, places=answerer.concurrency)
         try:
             totals = ledger.totals()
             budget = Budget(
@@ -235,5 +235,5 @@ class _Nobody:
     def begin(self, total: int) -> None:
         """Nothing."""
 
-    def see(self, prediction: Prediction) -> None:
+    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
         """Nothing."""

@@ -65,6 +65,13 @@ def test_intent_is_on_disk_before_intend_returns(ledger, tmp_path):
     asyncio.run(scene())
 
 
+def test_every_commit_reaches_the_disk(ledger):
+    """No test can cut the power; these are the settings under which SQLite promises to survive it."""
+    for connection in (ledger._connection, ledger._reader):
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,), "FULL"
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 def test_many_at_once_are_all_kept(ledger):
     async def scene():
         await asyncio.gather(*(finish(ledger, f"k{n}") for n in range(300)))
@@ -83,6 +90,21 @@ def test_a_call_left_open_by_a_dead_process_is_written_down_as_unknown(tmp_path)
     first.close()
     assert totals.unknown_attempts == 1
     assert totals.calls == {"failed": 1}
+
+
+def test_calls_that_waited_for_a_place_when_the_process_died_were_not_sent(tmp_path):
+    async def scene(ledger):
+        await asyncio.gather(*(ledger.intend(call(f"k{n}")) for n in range(9)))
+
+    first = Ledger(tmp_path / "ledger.sqlite", places=4)
+    asyncio.run(scene(first))
+    second = Ledger(tmp_path / "ledger.sqlite", places=2**40)
+    totals = second.totals()
+    second.close()
+    first.close()
+    assert (totals.unknown_attempts, totals.attempts, totals.calls) == (4, 4, {"failed": 9})
+    unknown = read_rows(tmp_path / "ledger.sqlite", "SELECT call_key FROM attempts ORDER BY 1")
+    assert unknown == [("k0",), ("k1",), ("k2",), ("k3",)]
 
 
 def test_a_call_that_was_stopped_counts_the_attempts_it_made_and_no_more(tmp_path):

@@ -55,10 +55,10 @@ def probe(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None
 
 def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
     """The runs' scores; a guesser has nothing to say of another split's cases, so runs on one are refused."""
-    from medthink.scoring.material import load_run
+    from medthink.scoring.material import load_runs
     from medthink.scoring.score import kept_scores
 
-    scored = [kept_scores(run, load_run(run, data)) for run in runs]
+    scored = [kept_scores(run, loaded) for run, loaded in zip(runs, load_runs(runs, data), strict=True)]
     for one in scored:
         if one.origin.split != split:
             raise UsageError(

@@ -1,6 +1,8 @@
 """What is scored: predictions, from a run or a submission, beside the cases they are about."""
 
 import re
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import Line, read_jsonl
-from medthink.runs.manifest import Manifest
+from medthink.runs.manifest import Manifest, Selection
 from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.runs.run import Run
 from medthink.runs.session import select_cases
@@ -38,19 +40,41 @@ class Material(NamedTuple):
 
 def load_run(path: Path, data: Path | None = None) -> Material:
     """A run with its references, from where it was made or from `data`; other texts than then are refused."""
-    run = Run.open(path)
+    return load_runs([path], data)[0]
+
+
+def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[Material]:
+    """The same of several runs; the cases that some of them share are read once."""
+    read = cache(_read_selection)
+    return [_load(Run.open(path), data, read) for path in paths]
+
+
+def _load(run: Run, data: Path | None, read: Callable[[Path, Selection], "_Selected"]) -> Material:
     manifest = run.manifest
     place = data or Path(manifest.benchmark)
     if not place.exists():
-        raise UsageError(f"{path}: its benchmark is not at {place} any more", remedy="say where it is with --data")
-    benchmark = Benchmark.open(place)
-    found = benchmark[manifest.selection.split].text_fingerprint()
-    if found != manifest.text_fingerprint:
-        raise UsageError(f"{place} is not the benchmark that {path} was made on", remedy="give the right one by --data")
-    cases = {case.id: case for case in select_cases(benchmark, manifest.selection)}
+        raise UsageError(f"{run.path}: its benchmark is not at {place} any more", remedy="say where it is with --data")
+    found = read(place, manifest.selection)
+    if found.text_fingerprint != manifest.text_fingerprint:
+        raise UsageError(
+            f"{place} is not the benchmark that {run.path} was made on", remedy="give the right one by --data"
+        )
     predictions = list(run.predictions())
-    _refuse_gaps(path, cases, predictions, manifest.condition.samples)
-    return Material(str(path), manifest, found, cases, predictions)
+    _refuse_gaps(run.path, found.cases, predictions, manifest.condition.samples)
+    return Material(str(run.path), manifest, found.text_fingerprint, found.cases, predictions)
+
+
+class _Selected(NamedTuple):
+    """The cases of a selection, and the fingerprint of their whole split."""
+
+    text_fingerprint: str
+    cases: dict[int, Case]
+
+
+def _read_selection(place: Path, selection: Selection) -> _Selected:
+    benchmark = Benchmark.open(place)
+    cases = {case.id: case for case in select_cases(benchmark, selection)}
+    return _Selected(benchmark[selection.split].text_fingerprint(), cases)
 
 
 def load_submission(path: Path, data: Path, split: str) -> Material:

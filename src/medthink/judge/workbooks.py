@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 from openpyxl import Workbook, load_workbook
 from openpyxl.styles import Alignment, Font
@@ -16,9 +16,11 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from medthink.core.errors import DataError
 from medthink.judge.rubric import SENTENCE_LABELS, SUPPORTS
-from medthink.judge.tables import guarded
+from medthink.judge.tables import MAX_BYTES, guarded
 
 UNSURE = "unsure"
+# A sheet of a few rows may claim all 16,384 columns of them; whole columns of one format are about 12 million cells.
+MAX_CELLS = 20_000_000
 _CHOICES: dict[str, tuple[str, ...]] = {
     "factual": (*SUPPORTS, UNSURE),
     "critical": ("yes", "no", UNSURE),
@@ -30,15 +32,27 @@ _WIDE = {"text": 70, "history": 60, "findings": 60, "discussion": 80, "captions"
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
-def read_workbook(stream: BinaryIO, path: Path) -> list[list[Any]]:
+def read_workbook(stream: BinaryIO, path: Path) -> list[tuple[Any, ...]]:
     """The rows of the first sheet, formulas by their last value."""
     try:
+        with ZipFile(stream) as archive:
+            _refuse_over(MAX_BYTES, sum(member.file_size for member in archive.infolist()), "bytes", path)
         book = load_workbook(stream, read_only=True, data_only=True)
-        rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
+        rows: list[tuple[Any, ...]] = []
+        cells = 0
+        for row in book.worksheets[0].iter_rows(values_only=True):
+            cells += len(row)
+            _refuse_over(MAX_CELLS, cells, "cells", path)
+            rows.append(row)
         book.close()
     except (BadZipFile, InvalidFileException, KeyError, ValueError, IndexError, SyntaxError) as error:
         raise DataError(f"not an XLSX workbook: {error}", file=path, remedy="save it as .xlsx again") from None
     return rows
+
+
+def _refuse_over(most: int, found: int, what: str, path: Path) -> None:
+    if found > most:
+        raise DataError(f"unpacks to more than {most:,} {what}", file=path, remedy="is this the right file?")
 
 
 def workbook_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:

@@ -1,0 +1,48 @@
+"""Workbooks that are small on disk and large in memory are refused before they are."""
+
+import io
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+from openpyxl import Workbook
+
+from medthink.core.errors import DataError
+from medthink.judge import workbooks
+from medthink.judge.tables import MAX_BYTES, read_table, write_table
+
+
+def save(path, cells):
+    book = Workbook()
+    for place, value in cells.items():
+        book.active[place] = value
+    book.save(path)
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused_unopened(tmp_path, monkeypatch):
+    path = tmp_path / "bomb.xlsx"
+    save(path, {"A1": "unit"})
+    with ZipFile(path, "a", ZIP_DEFLATED) as archive, archive.open("xl/media/zeros", "w") as member:
+        for _ in range(MAX_BYTES // 2**20 + 1):
+            member.write(bytes(2**20))
+    assert path.stat().st_size < 2**20
+    monkeypatch.setattr(workbooks, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
+    with pytest.raises(DataError, match=r"bomb.xlsx: unpacks to more than 67,108,864 bytes\n.*right file"):
+        read_table(path)
+
+
+def test_a_sheet_that_claims_all_its_cells_is_refused(tmp_path):
+    path = tmp_path / "wide.xlsx"
+    save(path, {"A1": "unit", "XFD1048576": "far"})
+    assert path.stat().st_size < 10_000
+    with pytest.raises(DataError, match="unpacks to more than 20,000,000 cells"):
+        read_table(path)
+
+
+def test_a_workbook_as_large_as_allowed_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "table.xlsx"
+    write_table(path, ("unit", "note"), [{"unit": "a", "note": "x"}])
+    with ZipFile(io.BytesIO(path.read_bytes())) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    monkeypatch.setattr(workbooks, "MAX_BYTES", size)
+    monkeypatch.setattr(workbooks, "MAX_CELLS", 4)
+    assert [row.cells for row in read_table(path)] == [{"unit": "a", "note": "x"}]

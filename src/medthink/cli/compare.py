@@ -28,10 +28,10 @@ def compare(runs: tuple[Path, ...], data: Path | None, as_json: bool) -> None:
     Example: medthink compare runs/all-images runs/no-images
     """
     from medthink.scoring.compare import compare_runs
-    from medthink.scoring.material import load_run
+    from medthink.scoring.material import load_runs
     from medthink.scoring.score import kept_scores
 
-    materials = [load_run(path, data) for path in runs]
+    materials = load_runs(runs, data)
     scored = [kept_scores(path, material) for path, material in zip(runs, materials, strict=True)]
     comparison = compare_runs(scored, materials[0].cases)
     if as_json:
@@ -85,7 +85,7 @@ def _show_pair(pair: "PairOfRuns") -> None:
         seen = f"no difference could have been shown: {pair.resolution.reason}."
     out.print(f"{pair.a} − {pair.b}: {seen}")
     out.print(f"  won: {_case_list(pair.won)}\n  lost: {_case_list(pair.lost)}")
-    found = [one for one in pair.slices if one.p_holm < 0.05]
+    found = [one for one in pair.slices if one.is_different]
     rows = [(one.by, one.value, one.n, points(one.difference), f"{one.p_holm:.3g}") for one in found]
     if rows:
         out.print(table("Slices that differ", ("by", "slice", "n", "difference (95 %)", "p (Holm)"), rows, right=(2,)))

@@ -27,8 +27,3 @@ def mean_by_group(values: Sequence[float | None], groups: Sequence[Hashable]) ->
     for value, group in zip(values, groups, strict=True):
         members.setdefault(group, []).append(value)
     return {group: mean_of(listed) for group, listed in members.items()}
-
-
-def mean_of_groups(values: Sequence[float | None], groups: Sequence[Hashable]) -> Mean:
-    """The mean of the groups' means, so that a case with many images weighs no more than one with few."""
-    return mean_of(mean.value for mean in mean_by_group(values, groups).values())

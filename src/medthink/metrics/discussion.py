@@ -1,8 +1,6 @@
-"""A case discussion by its six sections: which are there, and how far each overlaps with the reference's.
+"""A case discussion by its six sections, and how many of the reference's a candidate has.
 
-Section ROUGE is read only where both sides have the section; a section the candidate lacks is `missing` and one it
-adds is `extra`: states, not zeros. Coverage, range 0 to 1, higher is better, is the share of the reference's
-sections that the candidate has.
+Coverage, range 0 to 1, higher is better, is the share of the reference's sections that the candidate has.
 """
 
 import re
@@ -11,13 +9,10 @@ from typing import Literal, get_args
 
 import msgspec
 
-from medthink.metrics.rouge import Overlap, Rouge, RougeKind
-
 Section = Literal[
     "background", "clinical_perspective", "imaging_perspective", "clinical_significance", "outcome", "teaching_points"
 ]
 SECTIONS: tuple[Section, ...] = get_args(Section)
-SectionState = Literal["ok", "missing", "extra", "absent"]
 
 _HEADINGS: dict[Section, str] = {
     "background": r"background|introduction",
@@ -48,13 +43,6 @@ class Discussion(msgspec.Struct, frozen=True):
     preamble: str
 
 
-class SectionScore(msgspec.Struct, frozen=True):
-    """How one section fared; the overlaps are there only when both sides have it."""
-
-    state: SectionState
-    overlaps: dict[RougeKind, Overlap] | None
-
-
 def split_discussion(text: str) -> Discussion:
     """Cut a discussion at its headings; a heading that comes twice continues its section."""
     headings = list(_HEADING.finditer(text))
@@ -66,20 +54,6 @@ def split_discussion(text: str) -> Discussion:
         if body:
             sections[section] = f"{sections[section]}\n{body}" if section in sections else body
     return Discussion(sections, text[: starts[0]].strip())
-
-
-def score_sections(reference: str, candidate: str, *, rouge: Rouge) -> dict[Section, SectionScore]:
-    """The state of all six sections, and ROUGE of those both sides have."""
-    ref, cand = split_discussion(reference).sections, split_discussion(candidate).sections
-    return {section: _score_section(ref.get(section), cand.get(section), rouge) for section in SECTIONS}
-
-
-def _score_section(reference: str | None, candidate: str | None, rouge: Rouge) -> SectionScore:
-    if reference and candidate:
-        return SectionScore("ok", rouge.score(reference, candidate))
-    if reference:
-        return SectionScore("missing", None)
-    return SectionScore("extra" if candidate else "absent", None)
 
 
 def section_coverage(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:

@@ -9,11 +9,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from medthink.core.errors import UsageError
 from medthink.metrics import answers, discussion, spelling, usage
 from medthink.metrics.bleu import bleu2
 from medthink.metrics.findings import VERSION as FINDINGS_VERSION
-from medthink.metrics.findings import Agreement, compare_findings
+from medthink.metrics.findings.agreement import FINDING_VALUES, Agreement, compare_findings
 from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
 from medthink.metrics.rouge import KINDS, Rouge, RougeKind
 
@@ -38,13 +37,6 @@ class Metric(msgspec.Struct, frozen=True):
     function: Callable[..., Any]
     # Whether any text with at least two words scores the best value against itself.
     best_if_identical: bool = True
-
-
-def find_metric(name: str) -> Metric:
-    """The metric of this name, or UsageError."""
-    if name not in METRICS:
-        raise UsageError(f"no metric called {name!r}", remedy=f"take one of: {', '.join(sorted(METRICS))}")
-    return METRICS[name]
 
 
 def _rouge_f1(kind: RougeKind, *, normalise: bool) -> PairFunction:
@@ -82,26 +74,18 @@ def _texts() -> Iterable[Metric]:
 
 
 def _findings() -> Iterable[Metric]:
-    def conflicts(agreement: Agreement) -> float | None:
-        return len(agreement.conflicts) if agreement.f1 is not None else None
-
-    shares: tuple[tuple[str, Callable[[Agreement], float | None]], ...] = (
-        ("finding_f1", lambda agreement: agreement.f1),
-        ("finding_precision", lambda agreement: agreement.precision),
-        ("finding_recall", lambda agreement: agreement.recall),
-    )
-    for name, read in shares:
-        yield Metric(name, FINDINGS_VERSION, "pairs", "higher", 0.0, 1.0, "findings", _agreement_value(read))
-    yield Metric(
-        name="finding_conflicts",
-        version=FINDINGS_VERSION,
-        kind="pairs",
-        direction="lower",
-        low=0.0,
-        high=math.inf,
-        card="findings",
-        function=_agreement_value(conflicts),
-    )
+    for name, read in FINDING_VALUES.items():
+        counts = name == "finding_conflicts"
+        yield Metric(
+            name=name,
+            version=FINDINGS_VERSION,
+            kind="pairs",
+            direction="lower" if counts else "higher",
+            low=0.0,
+            high=math.inf if counts else 1.0,
+            card="findings",
+            function=_agreement_value(read),
+        )
 
 
 def _agreement_value(read: Callable[[Agreement], float | None]) -> PairFunction:

@@ -33,6 +33,7 @@ class Overlap(NamedTuple):
     f1: float
 
 
+Overlaps = dict[RougeKind, Overlap]
 NO_OVERLAP = Overlap(0.0, 0.0, 0.0)
 
 
@@ -46,21 +47,21 @@ class Rouge:
         self.kinds = tuple(kinds)
         self._number = _WordNumbers(stem).__getitem__
 
-    def score(self, reference: str, candidate: str) -> dict[RougeKind, Overlap]:
+    def score(self, reference: str, candidate: str) -> Overlaps:
         """The overlaps of one candidate with its reference."""
-        scores: dict[RougeKind, Overlap] = {}
+        scores: Overlaps = {}
         if self.kinds != ("rougeLsum",):
             scores.update(self._score_whole(self._words(reference), self._words(candidate)))
         if "rougeLsum" in self.kinds:
             scores["rougeLsum"] = self._score_lines(reference, candidate, scores.get("rougeL"))
         return scores
 
-    def score_all(self, references: Iterable[str], candidates: Iterable[str]) -> list[dict[RougeKind, Overlap]]:
+    def score_all(self, references: Iterable[str], candidates: Iterable[str]) -> list[Overlaps]:
         """The overlaps of every candidate with the reference in the same place."""
         return [self.score(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
 
-    def _score_whole(self, ref: list[int], cand: list[int]) -> dict[RougeKind, Overlap]:
-        scores: dict[RougeKind, Overlap] = {}
+    def _score_whole(self, ref: list[int], cand: list[int]) -> Overlaps:
+        scores: Overlaps = {}
         if "rouge1" in self.kinds:
             scores["rouge1"] = _overlap(_shared_words(ref, cand), len(ref), len(cand))
         if "rouge2" in self.kinds:

@@ -3,13 +3,15 @@
 from collections import Counter
 
 import numpy as np
+from msgspec.structs import replace
 
 from medthink.cases.case import Case
-from medthink.metrics.answers import Outcome, count_answers, majority, summarise_repeats
+from medthink.metrics.answers import Outcome, count_answers, summarise_repeats
 from medthink.runs.prediction import Prediction
 from medthink.scoring.material import Material
 from medthink.scoring.scores import AnswerScores, CaseScore, SliceScore
-from medthink.scoring.slices import SMALL, slice_order, slice_values
+from medthink.scoring.slices import SMALL, group_by_slice, slice_order
+from medthink.stats.clusters import Floats
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import rate_interval, wilson
 from medthink.stats.repeats import repeated_mean
@@ -61,11 +63,7 @@ def score_cases(material: Material) -> tuple[CaseScore, ...]:
 
 def score_slices(cases: dict[int, Case], scored: tuple[CaseScore, ...]) -> tuple[SliceScore, ...]:
     """Accuracy in every slice, the samples of a case being one cluster as in the headline."""
-    members: dict[tuple[str, str], list[CaseScore]] = {}
-    for one in scored:
-        for by, values in slice_values(cases[one.case]).items():
-            for value in values:
-                members.setdefault((by, value), []).append(one)
+    members = group_by_slice((cases[one.case], one) for one in scored)
     order = list(dict.fromkeys(by for by, _ in members))
     return tuple(
         SliceScore(by=by, value=value, n=len(part), accuracy=_rate(part), is_small=len(part) < SMALL)
@@ -82,19 +80,15 @@ def _rate(part: list[CaseScore]) -> Measured:
 
 
 def _with_repeats(
-    scores: AnswerScores, grouped: dict[int, list[Outcome]], hits: "np.ndarray[tuple[int], np.dtype[np.float64]]",
-    clusters: list[int],
-) -> AnswerScores:  # fmt: skip
-    from msgspec.structs import replace
-
+    scores: AnswerScores, grouped: dict[int, list[Outcome]], hits: Floats, clusters: list[int]
+) -> AnswerScores:
     summary = summarise_repeats({str(case_id): listed for case_id, listed in grouped.items()})
-    votes = [majority(listed) == listed[0].gold for listed in grouped.values()]
     return replace(
         scores,
         # Student's interval, which `repeated_mean` gives, leaves 0 to 100 % where cases are few.
         repeats=replace(repeated_mean(hits, cases=clusters), mean=scores.accuracy),
         consistency=summary.consistency,
-        majority=wilson(sum(votes), len(votes)),
+        majority=wilson(summary.majority_right, summary.n_cases),
     )
 
 

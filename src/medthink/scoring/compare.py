@@ -10,7 +10,7 @@ from medthink.cases.case import Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.scoring.scores import Scores
-from medthink.scoring.slices import SMALL, slice_values
+from medthink.scoring.slices import SMALL, group_by_slice
 from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.multiple import holm
 from medthink.stats.paired import PairedComparison, compare_pair, paired_difference, sign_flip_test
@@ -31,6 +31,11 @@ class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
     difference: Measured
     p_value: float
     p_holm: float
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the difference holds after correction for all slices compared."""
+        return self.p_holm < ALPHA
 
 
 class PairOfRuns(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,11 +140,7 @@ def _compare_slices(
     ids: list[int], differences: Rights, cases: dict[int, Case], rng: np.random.Generator
 ) -> tuple[SliceDifference, ...]:
     """Every slice that is large enough, its p-value corrected over all of them."""
-    members: dict[tuple[str, str], list[int]] = {}
-    for row, case_id in enumerate(ids):
-        for by, values in slice_values(cases[case_id]).items():
-            for value in values:
-                members.setdefault((by, value), []).append(row)
+    members = group_by_slice((cases[case_id], row) for row, case_id in enumerate(ids))
     large = {key: rows for key, rows in members.items() if len(rows) >= SMALL}
     found = []
     for (by, value), rows in large.items():

@@ -1,6 +1,7 @@
 """RadCliQ of written steps: computed with the weights at hand, read from a file, or not computed and why."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,7 +11,7 @@ from medthink.metrics.radcliq.chexbert import CheXbert
 from medthink.metrics.radcliq.component import Bleu2, Component
 from medthink.metrics.radcliq.graphs import RadGraph
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
-from medthink.metrics.radcliq.score import FIELDS
+from medthink.metrics.radcliq.score import FIELDS, Fingerprint
 from medthink.metrics.radcliq.weights import WeightSource
 from medthink.scoring.pairs import Columns, Pair
 
@@ -26,20 +27,28 @@ class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Path | None = None
 
 
-def radcliq_columns(pairs: list[Pair], options: RadCliQOptions | None) -> tuple[Columns, str]:
-    """The composites and their components, a value a pair; or no column and the reason."""
+class Computed(NamedTuple):
+    """The composites and their components, a value a pair, and what they were computed with; or why not."""
+
+    columns: Columns
+    fingerprint: Fingerprint
+    not_computed: str = ""
+
+
+def compute_radcliq(pairs: list[Pair], options: RadCliQOptions | None) -> Computed:
+    """RadCliQ of the pairs, as far as the options allow."""
     if options is None:
-        return {}, "not asked for; --radcliq computes it"
+        return Computed({}, {}, "not asked for; --radcliq computes it")
     result = _score(pairs, options)
     if not result.is_computed:
-        return {}, result.status.removeprefix("not computed: ")
+        return Computed({}, {}, result.status.removeprefix("not computed: "))
     columns: Columns = {
         "radcliq_v0": [row.v0 for row in result.rows],
         "radcliq_v1": [row.v1 for row in result.rows],
     }
     for field in FIELDS:
         columns[f"radcliq.{field}"] = [getattr(row.components, field, None) for row in result.rows]
-    return columns, ""
+    return Computed(columns, result.fingerprint)
 
 
 def _score(pairs: list[Pair], options: RadCliQOptions) -> RadCliQ:

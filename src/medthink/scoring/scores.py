@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from medthink.metrics.radcliq.score import Fingerprint
 from medthink.metrics.registry import Direction
 from medthink.metrics.usage import UsageSummary
 from medthink.stats.estimate import Estimate, Measured
@@ -64,13 +65,15 @@ class TextScores(msgspec.Struct, frozen=True, kw_only=True):
     """Step 1, step 2 or a discussion against the expert's text: pairs by state, and metrics over the pairs that are ok.
 
     A text that is missing or empty has no score; it is counted here. Means go image → case → benchmark. `by_group` has
-    the same by modality (step 1) or section (discussion).
+    the same by modality (step 1) or section (discussion), and `radcliq`, where that was computed, what it was computed
+    with.
     """
 
     step: str
     states: dict[str, int]
     metrics: tuple[MetricScore, ...]
     by_group: dict[str, tuple[MetricScore, ...]] = {}
+    radcliq: Fingerprint | msgspec.UnsetType = msgspec.UNSET
 
 
 class SliceScore(msgspec.Struct, frozen=True, kw_only=True):

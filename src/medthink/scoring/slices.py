@@ -1,6 +1,8 @@
 """Slices: the groups of cases that a score is also given for."""
 
 import re
+from collections.abc import Iterable
+from typing import TypeVar
 
 from medthink.cases.case import Case
 
@@ -21,6 +23,19 @@ def slice_values(case: Case) -> dict[str, tuple[str, ...]]:
         "ICD chapter": (case.reference.icd_chapter or "none",),
         "length rank of the right option": (_length_rank(case),),
     }
+
+
+Row = TypeVar("Row")
+
+
+def group_by_slice(rows: Iterable[tuple[Case, Row]]) -> dict[tuple[str, str], list[Row]]:
+    """What belongs to the cases of every slice, by its kind and value; a row of two modalities is in both."""
+    members: dict[tuple[str, str], list[Row]] = {}
+    for case, row in rows:
+        for by, values in slice_values(case).items():
+            for value in values:
+                members.setdefault((by, value), []).append(row)
+    return members
 
 
 def slice_order(value: str) -> tuple[int, str]:

@@ -5,20 +5,21 @@ interval is a bootstrap over cases.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from msgspec import UNSET
 
 from medthink.metrics.aggregate import mean_by_group
 from medthink.metrics.bleu import bleu2
 from medthink.metrics.discussion import section_coverage
-from medthink.metrics.findings.agreement import compare_findings
+from medthink.metrics.findings.agreement import FINDING_VALUES, compare_findings
 from medthink.metrics.registry import METRICS
-from medthink.metrics.rouge import KINDS, Rouge
+from medthink.metrics.rouge import KINDS, Overlaps, Rouge
 from medthink.metrics.spelling import normalise_spelling
 from medthink.scoring.material import Material
 from medthink.scoring.pairs import Columns, Pair
-from medthink.scoring.radcliq import NAMES, RadCliQOptions, radcliq_columns
+from medthink.scoring.radcliq import NAMES, RadCliQOptions, compute_radcliq
 from medthink.scoring.scores import MetricScore, TextScores
 from medthink.stats.bootstrap import replicate_interval, resample_totals
 from medthink.stats.estimate import Measured, Undefined
@@ -36,14 +37,15 @@ def score_texts(
     # In one order, whatever that of the lines: sums of floats depend on it in their last digits.
     usable = sorted(pair for pair in listed if pair.state == "ok")
     columns = text_columns([pair.reference for pair in usable], [pair.candidate for pair in usable])
-    composites, reason = radcliq_columns(usable, radcliq)
-    columns |= composites
+    composites = compute_radcliq(usable, radcliq)
+    columns |= composites.columns
     groups = sorted({pair.group for pair in usable if pair.group})
     return TextScores(
         step=step,
         states=dict(sorted(Counter(pair.state for pair in listed).items())),
-        metrics=_mean_scores(columns, [pair.case for pair in usable], rng=rng) + _not_computed(reason),
+        metrics=_mean_scores(columns, [pair.case for pair in usable], rng=rng) + _not_computed(composites.not_computed),
         by_group={group: _score_group(columns, usable, group, rng=rng) for group in groups},
+        radcliq=composites.fingerprint or UNSET,
     )
 
 
@@ -51,17 +53,24 @@ def text_columns(references: Sequence[str], candidates: Sequence[str]) -> Column
     """A value a pair for every metric of texts, by metric name."""
     columns: Columns = {}
     plain = Rouge(KINDS).score_all(references, candidates)
-    folded = Rouge(KINDS).score_all(map(normalise_spelling, references), map(normalise_spelling, candidates))
+    folded = list(_score_folded(plain, references, candidates))
     for kind in KINDS:
         columns[kind] = [overlaps[kind].f1 for overlaps in plain]
         columns[f"{kind}_norm"] = [overlaps[kind].f1 for overlaps in folded]
     columns["bleu2"] = [bleu2(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
     agreements = [compare_findings(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
-    columns["finding_precision"] = [one.precision for one in agreements]
-    columns["finding_recall"] = [one.recall for one in agreements]
-    columns["finding_f1"] = [one.f1 for one in agreements]
-    columns["finding_conflicts"] = [float(len(one.conflicts)) for one in agreements]
-    return columns
+    return columns | {name: [read(one) for one in agreements] for name, read in FINDING_VALUES.items()}
+
+
+def _score_folded(
+    plain: Sequence[Overlaps], references: Sequence[str], candidates: Sequence[str]
+) -> Iterator[Overlaps]:
+    """ROUGE in one spelling; where that changes neither text it is ROUGE as they are."""
+    rouge = Rouge(KINDS)
+    for overlaps, texts in zip(plain, zip(references, candidates, strict=True), strict=True):
+        folded = tuple(map(normalise_spelling, texts))
+        # ROUGE lowers letters itself.
+        yield overlaps if folded == tuple(map(str.lower, texts)) else rouge.score(*folded)
 
 
 def score_coverage(material: Material, *, rng: np.random.Generator) -> MetricScore:

@@ -1,6 +1,6 @@
 """Means that keep count of what they leave out."""
 
-from medthink.metrics.aggregate import Mean, mean_by_group, mean_of, mean_of_groups
+from medthink.metrics.aggregate import Mean, mean_by_group, mean_of
 
 
 def test_mean_counts_unknowns() -> None:
@@ -12,4 +12,3 @@ def test_mean_counts_unknowns() -> None:
 def test_images_to_cases_to_benchmark() -> None:
     values, cases = [1.0, 1.0, 1.0, 0.0, None], ["a", "a", "a", "b", "c"]
     assert mean_by_group(values, cases) == {"a": Mean(1.0, 3, 0), "b": Mean(0.0, 1, 0), "c": Mean(None, 0, 1)}
-    assert mean_of_groups(values, cases) == Mean(0.5, 2, 1)

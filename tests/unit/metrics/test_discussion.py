@@ -2,8 +2,7 @@
 
 import pytest
 
-from medthink.metrics.discussion import SECTIONS, score_sections, section_coverage, split_discussion
-from medthink.metrics.rouge import Rouge
+from medthink.metrics.discussion import SECTIONS, section_coverage, split_discussion
 
 FULL = """Some opening words.
 Background
@@ -67,19 +66,3 @@ def test_empty_and_repeated_headings() -> None:
 
 def test_coverage() -> None:
     assert section_coverage([FULL, FULL, "none"], [FULL, "Outcome\nGood.", FULL]) == [1.0, pytest.approx(1 / 6), None]
-
-
-def test_missing_and_extra_sections_are_states() -> None:
-    scores = score_sections(
-        "Background\nRare mass.\nOutcome\nGood.", "Background\nRare mass.\nKey points\nX.", rouge=Rouge(("rougeL",))
-    )
-    assert {name: score.state for name, score in scores.items()} == {
-        "background": "ok",
-        "clinical_perspective": "absent",
-        "imaging_perspective": "absent",
-        "clinical_significance": "absent",
-        "outcome": "missing",
-        "teaching_points": "extra",
-    }
-    assert scores["background"].overlaps is not None and scores["background"].overlaps["rougeL"].f1 == 1
-    assert scores["outcome"].overlaps is None

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from medthink.core.errors import UsageError
 from medthink.metrics.aggregate import mean_of
 from medthink.metrics.answers import STATES, Outcome
 from medthink.metrics.radcliq import Components
-from medthink.metrics.registry import METRICS, Metric, find_metric
+from medthink.metrics.registry import METRICS, Metric
 from medthink.metrics.usage import CallUsage
 
 TEXTS = [
@@ -112,7 +111,7 @@ def test_perfect_components_beat_all_others(metric: Metric) -> None:
 @every
 def test_is_described(metric: Metric) -> None:
     assert metric.name == metric.name.strip() and metric.version and metric.low <= metric.high
-    assert find_metric(metric.name) is metric
+    assert METRICS[metric.name] is metric
 
 
 @pairs
@@ -147,8 +146,3 @@ def test_hostile_texts_stay_in_range(metric: Metric) -> None:
 def test_unequal_lengths_are_refused(metric: Metric) -> None:
     with pytest.raises(ValueError):
         metric.function(["a"], [])
-
-
-def test_an_unknown_metric_is_refused() -> None:
-    with pytest.raises(UsageError, match="no metric called"):
-        find_metric("rouge17")

@@ -4,18 +4,21 @@ import json
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import DataError, UsageError
+from medthink.metrics.registry import METRICS
 from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run, load_submission
-from medthink.scoring.pairs import finding_pairs
+from medthink.scoring.pairs import discussion_pairs, finding_pairs
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
 from medthink.scoring.scores import number, percent, points, to_plain
 from medthink.scoring.slices import slice_order, slice_values
+from medthink.scoring.texts import text_columns
 from medthink.stats.estimate import Estimate, Undefined
 from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
@@ -123,9 +126,28 @@ def test_radcliq_is_computed_from_given_components_or_says_why_not(make_run, twi
     table = tmp_path / "components.csv"
     rows = [f"{name},1,1,1,1" for name in ids]
     table.write_text("id,radgraph,bertscore,semb,bleu2\n" + "\n".join(rows) + "\n")
-    given = {one.metric: one for one in score_run(run, radcliq=RadCliQOptions(components=table)).steps[1].metrics}
+    summary = score_run(run, radcliq=RadCliQOptions(components=table)).steps[1]
+    given = {one.metric: one for one in summary.metrics}
     assert given["radcliq_v0"].value.value == pytest.approx(-0.24213342294409346)
     assert given["radcliq_v1"].value.value == pytest.approx(-1.4406902828047017)
+    assert summary.radcliq == {"precomputed": {"source": "components.csv"}}
+    kept = json.loads((run / "scores.json").read_text())["steps"][1]
+    assert kept["radcliq"] == summary.radcliq
+
+
+def test_scores_without_radcliq_say_nothing_of_what_made_it(make_run, twi):
+    run = make_run("run", model="baseline/retrieval", **twi)
+    score_run(run)
+    assert "radcliq" not in json.loads((run / "scores.json").read_text())["steps"][1]
+
+
+def test_a_run_is_scored_by_the_metrics_that_are_registered():
+    references = ["A 12 mm nodule in the right upper lobe. No effusion.", "Oedema of the left frontal lobe.", "Words."]
+    candidates = ["A 30 mm nodule in the right upper lobe.\nAn effusion.", "Edema of the left frontal lobe.", "Others."]
+    columns = text_columns(references, candidates)
+    assert columns == {name: list(METRICS[name].function(references, candidates)) for name in columns}
+    assert columns["rougeL_norm"][1] == 1.0 > columns["rougeL"][1]
+    assert columns["finding_conflicts"] == [2.0, 0.0, 0.0]
 
 
 def test_hidden_options_have_no_letters_and_no_score(make_run):
@@ -145,6 +167,23 @@ def test_a_discussion_is_scored_by_section(make_run):
     (discussion,) = scores.steps
     assert scores.answers is None
     assert discussion.metrics[0].metric == "section_coverage"
+
+
+def test_sections_that_are_not_on_both_sides_are_states_and_not_zeros(bench):
+    written = answer(100, discussion={"background": "A rare mass.", "outcome": " ", "teaching_points": "Look twice."})
+    made = material(bench, [written])
+    reference = replace(
+        made.cases[100].reference, discussion="Background\nA mass.\nOutcome\nGood.\nClinical features\nX."
+    )
+    made.cases[100] = replace(made.cases[100], reference=reference)
+    assert {pair.group: pair.state for pair in discussion_pairs(made)} == {
+        "background": "ok",
+        "clinical_perspective": "missing",
+        "imaging_perspective": "no reference",
+        "clinical_significance": "no reference",
+        "outcome": "empty",
+        "teaching_points": "no reference",
+    }
 
 
 def test_an_unfinished_run_is_refused(make_run):

@@ -10,7 +10,7 @@ and a contradicted one are not the same mistake:
 - size: matched, but the sizes differ by more than 2 mm and more than a fifth of the reference's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -55,6 +55,16 @@ class Agreement(msgspec.Struct, frozen=True):
         """Twice the matches over all statements of both; none where neither states anything."""
         stated = len(self.reference) + len(self.candidate)
         return 2 * len(self.matched) / stated if stated else None
+
+
+FINDING_VALUES: dict[str, Callable[[Agreement], float | None]] = {
+    "finding_precision": lambda agreement: agreement.precision,
+    "finding_recall": lambda agreement: agreement.recall,
+    "finding_f1": lambda agreement: agreement.f1,
+    # Texts that state nothing do not conflict.
+    "finding_conflicts": lambda agreement: float(len(agreement.conflicts)),
+}
+"""What each metric reads off an agreement."""
 
 
 def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> Agreement:

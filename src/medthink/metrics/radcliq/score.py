@@ -15,6 +15,8 @@ from medthink.metrics.radcliq.component import Component
 from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
 
 PairState = Literal["ok", "empty_candidate", "empty_reference"]
+Fingerprint = dict[str, dict[str, str]]
+"""By component, what its values depend on: weights by digest, packages by version, options."""
 _NOTHING = Components(0.0, 0.0, 0.0, 0.0)
 FIELDS = ("radgraph", "bertscore", "semb", "bleu2")
 POLICY = (
@@ -41,7 +43,7 @@ class RadCliQ(msgspec.Struct, frozen=True):
     v1: float | None
     states: dict[PairState, int]
     truncated: int
-    fingerprint: dict[str, dict[str, str]]
+    fingerprint: Fingerprint
     policy: str = POLICY
 
     @property
@@ -103,7 +105,7 @@ def _assemble(
     states: Sequence[PairState],
     values: Mapping[int, Components],
     truncated: int,
-    fingerprint: dict[str, dict[str, str]],
+    fingerprint: Fingerprint,
 ) -> RadCliQ:
     rows = [_row(state, values.get(place)) for place, state in enumerate(states)]
     return RadCliQ(

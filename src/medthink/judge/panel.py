@@ -60,7 +60,7 @@ def main_labels(judgement: Judgement) -> dict[str, str]:
     return steps | sentences | {verdict.id: str(verdict.support) for verdict in judgement.statements}
 
 
-def seat_panel(judgements: Iterable[Judgement], *, name: str = PANEL) -> list[Judgement]:
+def seat_panel(judgements: Iterable[Judgement]) -> list[Judgement]:
     """One judgement for each prediction by the majority of its judges; without one, it is unjudged.
 
     A judge has one vote, its first word, however often it was asked. The embedded judge has none, and neither has what
@@ -70,17 +70,17 @@ def seat_panel(judgements: Iterable[Judgement], *, name: str = PANEL) -> list[Ju
     for one in judgements:
         if one.repeat == 0 and not one.seat.is_wiring_check:
             groups.setdefault(one.key, []).append(one)
-    return [_vote(group, name) for _, group in sorted(groups.items())]
+    return [_vote(group) for _, group in sorted(groups.items())]
 
 
-def _vote(group: list[Judgement], name: str) -> Judgement:
+def _vote(group: list[Judgement]) -> Judgement:
     first = group[0]
     sees = {sight for one in group for sight in one.setting.sees}
     blank = Judgement(
         case=first.case,
         sample=first.sample,
         what=first.what,
-        judge=name,
+        judge=PANEL,
         repeat=0,
         state="unjudged",
         setting=Setting(sees=tuple(sight for sight in SIGHTS if sight in sees)),

@@ -6,7 +6,6 @@ from medthink.judge.scores import (
     COMPLETE_SHARE,
     Coverage,
     Discussions,
-    ErrorCell,
     Findings,
     Slice,
     Soundness,
@@ -173,10 +172,6 @@ def finding_slices_table(one: Seated[Findings]) -> Table:
 
 def _slice(part: Slice[StepScores] | Slice[Discussions] | Slice[Findings]) -> tuple[str, str, str]:
     return (f"{part.slicing}: {part.value}", _cases(part.cases), _judged(part.scores.coverage))
-
-
-def _error_heading(cell: ErrorCell) -> str:
-    return f"{cell.error_type.replace('_', ' ').capitalize()}, of {'critical' if cell.critical else 'other'} steps"
 
 
 def _step_cells(scores: StepScores) -> tuple[str, ...]:

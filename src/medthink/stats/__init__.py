@@ -43,7 +43,7 @@ from medthink.stats.paired import (
 from medthink.stats.panel import PanelAgreement, krippendorff_alpha, panel_agreement
 from medthink.stats.power import Resolution, minimum_detectable_difference, needed_cases, paired_power
 from medthink.stats.ranks import RankedRun, Ranking, rank_runs
-from medthink.stats.repeats import Repeats, case_means, repeated_mean
+from medthink.stats.repeats import Repeats, repeated_mean
 
 __all__ = [
     "Agreement",
@@ -69,7 +69,6 @@ __all__ = [
     "bootstrap_statistic",
     "brier_score",
     "calibration",
-    "case_means",
     "clustered_error",
     "cohen_kappa",
     "compare_pair",

@@ -14,10 +14,6 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, tag="estimate", tag_fi
     clusters: int
     method: str
 
-    def excludes(self, value: float) -> bool:
-        """Whether `value` lies outside the interval."""
-        return not self.low <= value <= self.high
-
 
 class Undefined(msgspec.Struct, frozen=True, kw_only=True, tag="undefined", tag_field="kind"):
     """A quantity, or the interval around it, that these rows cannot give.

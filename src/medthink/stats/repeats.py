@@ -28,12 +28,6 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     rerun_sd: float | None
 
 
-def case_means(values: npt.ArrayLike, *, cases: npt.ArrayLike) -> Floats:
-    """Mean per case, cases in sorted order of their labels."""
-    totals = cluster_totals(as_column(values)[:, None], cases)
-    return totals.sums[:, 0] / totals.sizes
-
-
 def repeated_mean(values: npt.ArrayLike, *, cases: npt.ArrayLike, level: float = 0.95) -> Repeats:
     """Mean of case means over repeated samples, with the error bars that repetition needs.
 

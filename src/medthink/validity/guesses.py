@@ -24,24 +24,24 @@ class Guesses(NamedTuple):
     letters: dict[int, str]
 
 
-class Material(NamedTuple):
+class Guessable(NamedTuple):
     """The cases that are guessed, and those that are learnt from (none: cross-validation)."""
 
     cases: list[Case]
     lessons: list[Case]
 
 
-def gather(benchmark: Benchmark, split: str) -> Material:
+def gather(benchmark: Benchmark, split: str) -> Guessable:
     """The usable cases of the split, and the train split's unless that is the split itself."""
     cases = [case for case in benchmark[split] if is_usable(case)]
     if len(cases) < 2 * FOLDS:
         raise UsageError(f"{len(cases)} usable cases are too few for an audit", remedy="audit a larger split")
     has_lessons = TRAIN in benchmark.splits and split != TRAIN
     lessons = [case for case in benchmark[TRAIN] if is_usable(case)] if has_lessons else []
-    return Material(cases, lessons)
+    return Guessable(cases, lessons)
 
 
-def guess_by_inputs(material: Material, inputs: Inputs) -> Guesses:
+def guess_by_inputs(material: Guessable, inputs: Inputs) -> Guesses:
     """A trained guesser that sees these inputs and nothing else."""
     if not material.lessons:
         found = cross_validated(material.cases, inputs, folds=FOLDS)
@@ -57,7 +57,7 @@ def guess_longest(cases: Sequence[Case]) -> Guesses:
     return Guesses("longest option", "rule", {case.id: longest_letter(case.question) for case in cases})
 
 
-def guess_majority(material: Material) -> Guesses:
+def guess_majority(material: Guessable) -> Guesses:
     """Always the letter that is right most often: in the train split, or in the other folds."""
     if material.lessons:
         letter = rank_letters(material.lessons)[0]

@@ -20,7 +20,7 @@ from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import wilson
 from medthink.stats.multiple import holm
-from medthink.validity.guesses import Guesses, Material, gather, guess_by_inputs, guess_longest, guess_majority
+from medthink.validity.guesses import Guessable, Guesses, gather, guess_by_inputs, guess_longest, guess_majority
 
 ALPHA = 0.01
 Verdict = Literal["clear", "alarm", "for information"]
@@ -93,7 +93,7 @@ def probe_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str]
     )
 
 
-def _probes(material: Material) -> dict[str, Callable[[], Guesses]]:
+def _probes(material: Guessable) -> dict[str, Callable[[], Guesses]]:
     return {
         "majority letter": lambda: guess_majority(material),
         "longest option": lambda: guess_longest(material.cases),

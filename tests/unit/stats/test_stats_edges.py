@@ -17,7 +17,6 @@ from medthink.stats import (
     bootstrap_mean,
     bootstrap_statistic,
     calibration,
-    case_means,
     cohen_kappa,
     compare_pair,
     confusion,
@@ -306,7 +305,6 @@ def test_single_samples_show_no_variance_within():
 def test_cases_weigh_equally_whatever_their_samples():
     result = repeated_mean([1.0, 1.0, 1.0, 0.0], cases=["x", "x", "x", "y"])
     assert result.mean.value == 0.5
-    assert case_means([1.0, 1.0, 1.0, 0.0], cases=["x", "x", "x", "y"]).tolist() == [1.0, 0.0]
     assert result.within_variance == 0.0
 
 

@@ -41,8 +41,9 @@ from medthink.cli.show import say
 def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Path | None, **flags: Any) -> None:
     """Make blinded reading lists of what was judged in RUNS.
 
-    Each reader gets a list to fill in, a table of the cases and their images, all under codes. Who is behind a code
-    stands in key.json: keep that from the readers. RUNS must have been judged before: that cuts their texts into units.
+    Each reader gets a list to fill in, a table of the cases and their images, all under codes, and how-to-read.txt.
+    Who is behind a code stands in key.json: keep that from the readers. RUNS must have been judged before: that cuts
+    their texts into units.
 
     \b
     Example: medthink reading runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/

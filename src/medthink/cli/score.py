@@ -19,16 +19,21 @@ if TYPE_CHECKING:
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the run found it.")
 @click.option("--split", default="test", show_default=True, help="For a file of predictions: the split it is about.")
 @click.option("--slices", is_flag=True, help="Show accuracy by slice.")
-@click.option("--radcliq", is_flag=True, help="Also compute RadCliQ (extra: radcliq).")
+@click.option("--radcliq", is_flag=True, help="Also compute RadCliQ; needs the extra radcliq.")
 @click.option("--weights", type=click.Path(path_type=Path), metavar="DIR", help="RadCliQ: the folder of weights.")
 @click.option("--download", is_flag=True, help="RadCliQ: fetch weights that are not there.")
-@click.option("--components", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: components from a file.")
 @click.option(
-    "--annotations", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: RadGraph's, from a file."
+    "--components", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: its components, computed elsewhere."
+)
+@click.option(
+    "--annotations",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="RadCliQ: annotations of RadGraph, made elsewhere.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool, **radcliq: Any) -> None:
-    """Score RUNS (folders of `medthink run`, or one .jsonl in the submission format) against the references.
+    """Score RUNS (folders of `medthink run`, or .jsonl files in the submission format) against the references.
 
     Nothing is asked of any model, and the same run gives the same bytes. A run's scores are kept in its scores.json.
 

@@ -20,6 +20,7 @@ from medthink.core.errors import DataError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import read_json, write_json
 from medthink.judge.evidence import DEFAULT_SIGHT, Evidence, gather_evidence
+from medthink.judge.instructions import reading_instructions
 from medthink.judge.rubric import DIMENSIONS, load_rubric
 from medthink.judge.sentences import split_sentences
 from medthink.judge.tables import write_table
@@ -32,6 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 CASE_COLUMNS = ("sheet", "images", "history", "options", "captions", "findings", "discussion", "diagnosis")
 KEY_FILE = "key.json"
+HOW_TO_FILE = "how-to-read.txt"
 
 
 class Code(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +110,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_lists(out: Path, sheets: Sequence[Sheet], plan: Plan, *, form: str = "csv") -> ReadingKey:
-    """Write every reader's list, case table and images, and the key; returns the key."""
+    """Write every reader's list, case table and images, how to read them, and the key; returns the key."""
     if not sheets:
         raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
     if (out / KEY_FILE).exists():
@@ -126,6 +128,7 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: Plan, *, form: str = "
                 rows.append({"reader": reader, "sheet": sheet, "unit": code, **_visible(line)})
         write_table(out / f"{reader}.{form}", COLUMNS, rows)
         write_table(out / f"{reader}-cases.{form}", CASE_COLUMNS, cases)
+    write_atomic(out / HOW_TO_FILE, [reading_instructions().encode()])
     models = {sheet.run: sheet.model for sheet in sheets}
     key = ReadingKey(seed=plan.seed, rubric=load_rubric().version(), runs=models, codes=codes)
     write_json(out / KEY_FILE, msgspec.to_builtins(key))

@@ -18,6 +18,7 @@ from medthink.judge.importing import import_tables
 from medthink.judge.judged import load_cases
 from medthink.judge.labels import read_factual, read_labels, read_types
 from medthink.judge.readings import catalogue, parse_case
+from medthink.judge.rubric import load_rubric
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.tables import guard, read_table, unguard, write_table
 from medthink.judge.units import read_units
@@ -228,6 +229,17 @@ def test_reading_lists_are_blind_shuffled_double_read_and_the_same_for_the_same_
     }
     assert {path.name.rsplit("-", 1)[0] for path in (tmp_path / "a/images").iterdir()} == sheets_seen
     assert key.runs == {sheets[0].run: "baseline/random"}
+
+
+def test_readers_get_the_meaning_of_every_word_they_may_write(run, tmp_path):
+    write_lists(tmp_path / "a", sheets_of_run(run), Plan(readers=("anna", "ben")))
+    page = (tmp_path / "a/how-to-read.txt").read_text(encoding="utf-8")
+    rubric = load_rubric()
+    meanings = [rubric.critical, *rubric.support.values(), *rubric.error_types.values(), *rubric.sentence.values()]
+    levels = [level for anchors in rubric.education.values() for level in anchors.levels]
+    assert not [meaning for meaning in (*meanings, *levels) if meaning not in page]
+    assert not [word for word in ("factual", "critical", "error_types", "label", "score", "note") if word not in page]
+    assert "baseline" not in page and "$" not in page
 
 
 def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):

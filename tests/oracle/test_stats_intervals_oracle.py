@@ -84,6 +84,14 @@ def test_bootstrap_mean_is_the_percentile_bootstrap_of_scipy():
     assert (ours.low, ours.high) == pytest.approx(theirs, abs=0.012)
 
 
+@pytest.mark.parametrize("groups", [3, 5, 20, 720])
+def test_the_expanded_tail_is_as_far_out_as_student_s_interval(groups):
+    """The bootstrap's own spread is short by √((G − 1)/G), so that much further out the tail must lie."""
+    tail = expanded_tail(0.95, groups)
+    reached = -scipy_stats.norm.ppf(tail) * ((groups - 1) / groups) ** 0.5
+    assert reached == pytest.approx(scipy_stats.t.ppf(0.975, groups - 1), rel=1e-6)
+
+
 def test_paired_difference_is_the_paired_bootstrap_of_scipy():
     rng = np.random.default_rng(4)
     a = rng.normal(size=60)

@@ -11,6 +11,7 @@ from medthink.scoring.compare import compare_runs, resolve
 from medthink.scoring.material import load_run
 from medthink.scoring.score import kept_scores, score_run
 from medthink.stats.estimate import Undefined
+from medthink.stats.multiple import holm
 from medthink.workflow.condition import Condition
 
 
@@ -23,6 +24,20 @@ def test_a_comparison_is_paired_and_antisymmetric(make_run, bench):
     assert one.comparison.mcnemar.p_value == two.comparison.mcnemar.p_value
     right = {scores.origin.name: {c.case for c in scores.cases if c.right} for scores in runs}
     assert set(one.won) == right[one.a] - right[one.b]
+
+
+def test_pairs_and_slices_are_corrected_for_all_that_are_looked_at(make_run, bench):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    runs = [score_run(make_run(name, model=f"baseline/{name}")) for name in ("random", "longest", "majority")]
+    pairs = compare_runs(runs, cases).pairs
+    raw = [pair.comparison.sign_flip.p_value for pair in pairs]
+    assert [pair.p_holm for pair in pairs] == pytest.approx(holm(raw).tolist())
+    assert [pair.p_holm for pair in pairs] != raw
+    for pair in pairs:
+        found = [one.p_value for one in pair.slices]
+        assert len(found) > 1
+        assert [one.p_holm for one in pair.slices] == pytest.approx(holm(found).tolist())
+        assert [one.is_different for one in pair.slices] == [one.p_holm < 0.05 for one in pair.slices]
 
 
 def test_runs_that_differ_in_kind_or_cases_are_refused(make_run, bench, some_cases):

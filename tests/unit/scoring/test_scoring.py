@@ -3,6 +3,7 @@
 import json
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -13,12 +14,13 @@ from medthink.metrics.registry import METRICS
 from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run, load_submission
-from medthink.scoring.pairs import discussion_pairs, finding_pairs
+from medthink.scoring.pairs import Pair, discussion_pairs, finding_pairs
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
 from medthink.scoring.scores import number, percent, points, to_plain
-from medthink.scoring.slices import slice_order, slice_values
-from medthink.scoring.texts import text_columns
+from medthink.scoring.slices import SMALL, slice_order, slice_values
+from medthink.scoring.texts import case_means, score_texts, text_columns
+from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Estimate, Undefined
 from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
@@ -42,6 +44,42 @@ def test_the_headline_counts_every_state_and_the_second_figure_leaves_the_unansw
     assert scores.states == {"ok": 6, "unparsed": 1, "refused": 1, "truncated": 1, "failed": 1}
     assert scores.accuracy == wilson(4, 10)
     assert scores.accuracy_answered == wilson(4, 6)
+
+
+def test_letters_chosen_are_counted_as_they_were_shown(bench):
+    predictions = [answer(100), answer(101, letter_shown="E"), answer(102, "refused", letter_shown="D")]
+    scores = score_answers(material(bench, predictions))
+    assert scores.chosen == {"A": 1, "E": 1}
+    assert scores.confusion == {"A": {"A": 1}, "B": {"B": 1}, "C": {"refused": 1}}
+
+
+@pytest.mark.parametrize(("cases", "is_small"), [(SMALL - 1, True), (SMALL, False)])
+def test_a_slice_is_small_below_thirty_cases(bench, cases, is_small):
+    made = material(bench, [answer(100 + n) for n in range(cases)])
+    (one,) = [part for part in score_slices(made.cases, score_cases(made)) if part.n == cases and part.by == "modality"]
+    assert one.is_small is is_small
+
+
+def test_text_scores_weigh_cases_alike_and_draw_them_whole():
+    words = ("a nodule in the lung", "a nodule", "no mass", "words without any finding")
+    pairs = [
+        Pair(f"{case}/0/{slot}", case, "ok", words[0], words[(case + slot) % 4], "CT")
+        for case in range(12)
+        for slot in range(1 + case % 3)
+    ]
+    columns = text_columns([pair.reference for pair in pairs], [pair.candidate for pair in pairs])
+    scored = {one.metric: one.value for one in score_texts("findings", pairs, rng=np.random.default_rng(3)).metrics}
+    means = case_means(columns, [pair.case for pair in pairs])
+    expected = bootstrap_mean(list(means["rouge1"].values()), clusters=range(12), rng=np.random.default_rng(3))
+    assert (scored["rouge1"].value, scored["rouge1"].low, scored["rouge1"].high) == pytest.approx(
+        (expected.value, expected.low, expected.high), abs=1e-12
+    )
+    # Cases without a value are in no mean, nor in the draws of one.
+    known = list(means["finding_precision"].values())
+    precision = scored["finding_precision"]
+    assert 1 < precision.n == len(known) < 12
+    assert precision.value == pytest.approx(sum(known) / len(known))
+    assert precision.low < precision.value < precision.high <= 1
 
 
 def test_several_samples_are_one_case_each(bench):

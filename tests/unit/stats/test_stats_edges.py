@@ -40,8 +40,12 @@ from medthink.stats import (
     rate_interval,
     reciprocal,
     repeated_mean,
+    sign_flip_test,
     wilson,
 )
+from medthink.stats.bootstrap import replicate_interval
+from medthink.stats.intervals import wilson_ends
+from medthink.stats.student import student_quantile
 
 
 @pytest.fixture
@@ -320,3 +324,25 @@ def test_reciprocal_refuses_an_interval_around_zero():
     assert isinstance(reciprocal(spanning), Undefined)
     flipped = reciprocal(mean_interval([1.9, 2.0, 2.1]))
     assert flipped.low < flipped.value == 0.5 < flipped.high
+
+
+def test_a_few_undefined_resamples_are_left_out_and_many_leave_no_interval():
+    replicates = np.arange(100.0)
+    replicates[:5] = np.nan
+    few = replicate_interval(50.0, replicates, n=9, groups=9, level=0.9, method="m")
+    assert isinstance(few, Estimate)
+    assert few.method == "m, 100 resamples, 5 of 100 resamples undefined and left out"
+    replicates[5] = np.nan
+    many = replicate_interval(50.0, replicates, n=9, groups=9, level=0.9, method="m")
+    assert many == Undefined(reason="undefined in 6 of 100 resamples", n=9, value=50.0)
+
+
+def test_clusters_that_balance_out_are_no_more_than_their_rows():
+    hits = [1, 0] * 10 + [1, 1]
+    found = rate_interval(hits, clusters=[row // 2 for row in range(22)])
+    assert (found.low, found.high) == pytest.approx(wilson_ends(12 / 22, 22, student_quantile(0.95, 10)))
+
+
+def test_a_random_sign_flip_counts_what_was_seen_and_is_never_certain(rng):
+    found = sign_flip_test(np.ones(60), np.zeros(60), rng=rng, flips=999)
+    assert (found.method, found.p_value) == ("random", 1 / 1000)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.cases.readers import embedded_columns, parquet_file, reading_parquet
-from medthink.cases.stores import MAX_IMAGE_BYTES, list_by_folder, path_problem, refusal, too_large
+from medthink.cases.stores import MAX_IMAGE_BYTES, MISSING, list_by_folder, path_problem, refusal, too_large
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ class ParquetImages:
 
     def problem(self, path: str) -> str:
         """Why the image cannot be read, or "" when it can."""
-        return path_problem(path) or ("" if path in self._spots() else "no such image")
+        return path_problem(path) or ("" if path in self._spots() else MISSING)
 
     def listing(self) -> dict[str, list[str]]:
         """The paths of every embedded image, by folder."""

@@ -277,7 +277,7 @@ def too_large(file: Path, path: str) -> DataError:
 
 
 def refusal(problem: str, file: Path, path: str, *, remedy: str = "") -> DataError:
-    """The error for an image that is not read, its path made safe to print."""
+    """The error for an image that is not read; its path, made safe to print, says where and not what is wrong."""
     shown = path if len(path) <= 120 else path[:117] + "..."
     remedy = remedy or "medthink data check names every such image"
-    return DataError(f"{problem}: {shown!a}", file=file, remedy=remedy)
+    return DataError(problem, file=file, field=ascii(shown), remedy=remedy)

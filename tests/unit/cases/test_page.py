@@ -95,6 +95,14 @@ def test_an_image_that_cannot_be_shown_says_why(page_of: Callable[..., str]) -> 
     assert "cannot be decoded" in Outline(page_of()).open_text
 
 
+def test_an_image_that_is_not_there_is_not_named_outside_a_fold(page_of: Callable[..., str], tmp_path: Path) -> None:
+    page_of(image_02_path="images/case00007/melanoma.jpg")
+    (tmp_path / "b/images/case00007/melanoma.jpg").unlink()
+    page = Outline(case_page(Benchmark.open(tmp_path / "b").case(7)))
+    assert "no such image" in page.open_text
+    assert "melanoma" not in page.open_text and "melanoma" in page.folded_text
+
+
 def test_every_text_is_escaped(page_of: Callable[..., str]) -> None:
     plain = Outline(page_of())
     fields = ("CLINICAL_HISTORY", "IMAGING_FINDINGS", "discussion", "correct_answer", "correct_answer_text",

@@ -57,7 +57,7 @@ def test_a_case_is_found_by_its_number(tiny_folder: Path) -> None:
     benchmark = Benchmark.open(tiny_folder)
     for case in benchmark:
         assert benchmark.case(case.id) == case
-    with pytest.raises(DataError, match="no case 5"):
+    with pytest.raises(DataError, match=r"no case 5\n.*data stats"):
         benchmark.case(5)
     with pytest.raises(DataError, match="no case 7"):
         benchmark["test"].case(7)
@@ -79,6 +79,9 @@ def test_a_case_is_not_mistaken_when_the_file_changes(tiny_folder: Path, row_mak
     assert benchmark.case(300).id == 300
     write_jsonl(tiny_folder / "test.jsonl", [row_maker(302)])
     with pytest.raises(DataError, match="changed"):
+        benchmark.case(300)
+    write_jsonl(tiny_folder / "test.jsonl", [{"title": "Case number 300"}])
+    with pytest.raises(DataError, match=r"test.jsonl:1: \w+: the column is missing"):
         benchmark.case(300)
 
 

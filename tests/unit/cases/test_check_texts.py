@@ -65,6 +65,26 @@ def test_many_equal_texts_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPa
     assert len(compared) < 3 * 600
 
 
+def test_a_fifth_of_new_sequences_at_the_start_is_still_a_match() -> None:
+    words = " ".join(f"w{number}" for number in range(24)).encode()
+    finder = NearlyIdentical()
+    finder.add("test", words)
+    finder.add("train", b"a b c d e " + words)
+    finder.add("train", b"a b c d e f " + words)
+    assert [tuple(match) for match in finder.matches()] == [(0, 1, 0.8)]
+
+
+def test_a_long_stammer_at_the_start_hides_no_match() -> None:
+    words = " ".join(f"w{number}" for number in range(30)).encode()
+    for texts in ((words, b"a " * 30 + words), (b"a " * 30 + words, words)):
+        finder = NearlyIdentical()
+        finder.add("test", texts[0])
+        finder.add("train", texts[1])
+        finder.add("train", b"something else")
+        (match,) = finder.matches()
+        assert match.similarity == pytest.approx(26 / 31)
+
+
 def test_empty_texts_are_never_alike() -> None:
     finder = NearlyIdentical()
     finder.add("train", b"")

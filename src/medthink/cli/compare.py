@@ -89,8 +89,10 @@ def _show_pair(pair: "PairOfRuns") -> None:
     rows = [(one.by, one.value, one.n, points(one.difference), f"{one.p_holm:.3g}") for one in found]
     if rows:
         out.print(table("Slices that differ", ("by", "slice", "n", "difference (95 %)", "p (Holm)"), rows, right=(2,)))
-    else:
+    elif pair.slices:
         out.print(f"  no slice of {len(pair.slices)} differs after correction")
+    else:
+        out.print("  no slice has enough cases to be compared")
     out.print()
 
 

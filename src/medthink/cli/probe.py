@@ -116,7 +116,7 @@ def _show_audit(audit: "Audit") -> None:
     name = short_names([audit.run])[audit.run]
     out = console()
     rows = [(one.name, percent(one.accuracy), points(one.gain), percent(one.on_misses)) for one in audit.rivals]
-    columns = ("rival", "its accuracy", "gain over it", "accuracy where it is wrong")
+    columns = ("rival", "its accuracy", "gain over it", "right on its misses")
     out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
     out.print(f"Diagnostic gain: {points(audit.diagnostic_gain)}, over the strongest rival ({audit.strongest_rival}).")
     for one in audit.consistency:

@@ -114,6 +114,7 @@ def test_the_command_names_every_pair_and_says_what_could_be_seen(make_run, caps
     for pair in ("r0 − r1", "r0 − r2", "r1 − r2"):
         assert f"{pair}:" in shown
     assert "too few cases for any difference" in shown
+    assert "no slice has enough cases" in shown and "no slice of 0" not in shown
 
 
 def test_a_comparison_keeps_what_was_scored_before(make_run):

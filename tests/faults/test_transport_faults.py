@@ -257,6 +257,24 @@ def test_no_more_calls_are_in_flight_than_allowed():
     assert asyncio.run(scenario()) == 3
 
 
+@pytest.mark.parametrize("pace", [Pace(requests_per_minute=2), Pace(tokens_per_minute=2_000)])
+def test_no_more_is_sent_in_a_minute_than_allowed(pace):
+    """A call has some 550 tokens, and sets aside 500 more for its reply until it is there."""
+
+    async def scenario():
+        async with FaultServer() as server, connect(server, pace=pace) as model:
+            calls = [asyncio.create_task(model.generate(ask(f"case {n}"))) for n in range(12)]
+            while not server.answered:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            return server.requests
+
+    assert 1 <= asyncio.run(scenario()) < 12
+
+
 def test_a_storm_of_429_lowers_the_concurrency_and_it_recovers():
     async def scenario():
         server = FaultServer(script=["429"] * 24, latency_s=0.002)

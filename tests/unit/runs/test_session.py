@@ -1,16 +1,25 @@
 """A run is made, continued, limited, split and merged, and says what it is."""
 
 import asyncio
+import base64
+import io
 import json
 import sqlite3
+from types import SimpleNamespace
 
 import msgspec
 import pytest
+from PIL import Image as Pillow
+from PIL.PngImagePlugin import PngInfo
 
 import medthink
 from ledger_rows import read_rows
 from medthink.core.errors import DataError, LedgerError, UsageError
-from medthink.runs.answerers import open_answerer
+from medthink.models.request import Reply, Request, TextPart
+from medthink.runs.answerers import Free, open_answerer
+from medthink.runs.asking import Desk, encode_image
+from medthink.runs.budget import Budget
+from medthink.runs.ledger import Ledger
 from medthink.runs.manifest import Selection, Shard, parse_shard
 from medthink.runs.merge import merge_shards
 from medthink.runs.rehearsal import Rehearsal, estimate, rehearse
@@ -128,18 +137,102 @@ def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):
     assert session.calls_made == 36
 
 
-def test_each_sample_has_a_model_seed_of_its_own(benchmark):
+def requests_of(benchmark, condition: Condition) -> list[Request]:
+    """What would be sent for the first case."""
     asked = []
-    cases = list(medthink.Benchmark.open(benchmark)["test"])[:1]
-    condition = Condition(samples=3, model_seed=5, seed=9)
-    rehearse(
-        cases,
-        find_task("answer", condition),
-        condition,
-        lambda _, request: asked.append(request),
-        benchmark=medthink.Benchmark.open(benchmark)["test"],
-    )
+    split = medthink.Benchmark.open(benchmark)["test"]
+    task = find_task("answer", condition)
+    rehearse(list(split)[:1], task, condition, lambda _, request: asked.append(request), benchmark=split)
+    return asked
+
+
+def test_each_sample_has_a_model_seed_of_its_own(benchmark):
+    asked = requests_of(benchmark, Condition(samples=3, model_seed=5, seed=9))
     assert [(request.sample, request.seed) for request in asked] == [(0, 5), (1, 6), (2, 7)]
+
+
+def test_a_request_holds_what_the_condition_says_and_nothing_else(benchmark):
+    (plain,) = requests_of(benchmark, Condition())
+    settings = (plain.temperature, plain.effort, plain.max_tokens, plain.seed)
+    assert settings == (None,) * 4 and plain.schema is not None
+    (asked,) = requests_of(
+        benchmark, Condition(temperature=0.5, effort="low", max_tokens=9, model_seed=0, use_schema=False)
+    )
+    assert (asked.temperature, asked.effort, asked.max_tokens, asked.seed, asked.schema) == (0.5, "low", 9, 0, None)
+
+
+def marked_pictures():
+    """Images with a mark wherever a file can say something beside its picture."""
+    picture = Pillow.new("RGB", (40, 30), "gray")
+    exif = Pillow.Exif()
+    exif[0x010E] = "MARK description"
+    text = PngInfo()
+    text.add_text("Comment", "MARK comment")
+    for form, options in (
+        ("JPEG", {"exif": exif}),
+        ("JPEG", {"comment": b"MARK comment"}),
+        ("JPEG", {"xmp": b"<x>MARK</x>"}),
+        ("PNG", {"pnginfo": text}),
+        ("PNG", {"exif": exif}),
+    ):
+        file = io.BytesIO()
+        picture.save(file, form, **options)
+        yield file.getvalue()
+        yield file.getvalue() + b"MARK after the end"
+
+
+class OneImage:
+    """A store that holds one image under every name."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def read(self, path: str) -> bytes:
+        return self.data
+
+
+@pytest.mark.parametrize("limits", [{}, {"image_max_side": 20}])
+def test_what_an_images_file_says_beside_its_picture_is_not_sent(limits):
+    for data in marked_pictures():
+        assert b"MARK" in data
+        part = encode_image(medthink.Image(1, "MARK", "MARK.jpg", OneImage(data)), Condition(**limits))
+        assert b"MARK" not in base64.b64decode(part.base64)
+        assert "MARK" not in repr(part)
+
+
+def test_a_place_is_kept_until_the_outcome_is_on_disk(tmp_path):
+    """A crash repeats no more calls than may be made at once: those whose outcome was not yet written."""
+
+    class SlowLedger(Ledger):
+        async def settle(self, key, reply, *, cost_usd):
+            begun.append("settle")
+            await asyncio.sleep(0.05)
+            begun.append("settled")
+            return await super().settle(key, reply, cost_usd=cost_usd)
+
+    class Answerer(Free):
+        spec, concurrency = "test/m", 1
+
+        async def answer(self, prompt, request, note):
+            begun.append("answer")
+            return Reply(text="B")
+
+    async def scene():
+        desk = Desk(Answerer(), ledger, Budget())
+        prompt = SimpleNamespace(kind="answer")
+        await asyncio.gather(*(desk.call(prompt, Request(parts=(TextPart(str(n)),)), n) for n in range(3)))
+
+    begun: list[str] = []
+    ledger = SlowLedger(tmp_path / "ledger.sqlite")
+    asyncio.run(scene())
+    ledger.close()
+    assert begun == ["answer", "settle", "settled"] * 3
+
+
+def test_a_run_is_about_its_split(benchmark, tmp_path):
+    session = carry_out(order(benchmark, tmp_path / "run", selection=Selection(split="train")))
+    assert {p.split for p in session.run.predictions()} == {"train"}
+    assert session.run.manifest.fingerprint == medthink.Benchmark.open(benchmark)["train"].fingerprint()
 
 
 def test_letters_come_back_in_the_lettering_of_the_file(benchmark, tmp_path):
@@ -192,6 +285,27 @@ def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
     with pytest.raises(UsageError, match="do not make a whole"):
         merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
     assert not (tmp_path / "merged").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "baseline/longest"},
+        {"condition": Condition(image_share=0.5)},
+        {"selection": Selection(split="test", shard=Shard(2, 2), limit=5)},
+        {"selection": Selection(split="train", shard=Shard(2, 2))},
+        {"selection": Selection(split="test")},
+    ],
+)
+def test_shards_of_different_runs_are_refused_and_nothing_is_written(benchmark, tmp_path, change):
+    half = {"selection": Selection(split="test", shard=Shard(1, 2))}
+    carry_out(order(benchmark, tmp_path / "one", **half))
+    carry_out(
+        order(benchmark, tmp_path / "two", **({"selection": Selection(split="test", shard=Shard(2, 2))} | change))
+    )
+    with pytest.raises(UsageError, match="a shard of another run|is a whole run, not a shard"):
+        merge_shards(tmp_path / "whole", [tmp_path / "one", tmp_path / "two"])
+    assert not (tmp_path / "whole").exists()
 
 
 def test_an_unfinished_shard_is_refused(benchmark, tmp_path):

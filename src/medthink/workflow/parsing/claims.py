@@ -5,7 +5,7 @@ import unicodedata
 
 import msgspec
 
-from medthink.workflow.parsing.phrases import DENIED
+from medthink.workflow.parsing.phrases import DENIED, NOT_THIS_BUT
 
 # Marks that carry no meaning for us, and the many dashes and quotes that mean one.
 _PLAIN = str.maketrans({
@@ -24,9 +24,7 @@ _FILLING = re.compile(
     r"|opción|letra|respuesta|opzione|lettera|risposta|opção|alternativa|resposta|optie|вариант)(?![a-zà-ÿ])"
     r"|(?:is|the|an|most|likely|probable|probably|best|correct|final|either|between|clearly|definitely|indeed|therefore"
     r"|die|der|das|le|la|el|il|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기"
-    # "not B but C": what is denied goes first.
-    r"|(?:not|nicht|no|pas|不是)\s{0,2}[\"'(]?[A-Z][\"')]?,?"
-    r"\s{0,2}(?:but(?: rather)?|sondern|sino|mais|而是)(?=\W|[A-Z])){0,14}",
+    rf"|{NOT_THIS_BUT}){{0,14}}",
     re.IGNORECASE,
 )
 _LINE_FILLING = re.compile(

@@ -100,6 +100,11 @@ SUPPOSED = re.compile(
     r"\s*(?:if|unless|were|had|suppose|supposing|assuming|is|are|was|could|might|wenn|falls|ist|si|est-ce|se)(?![a-zà-ÿ])|\s*(?:如果|若|もし|만약)",
     re.IGNORECASE,
 )
+# "Not B but C": what is denied goes first.
+NOT_THIS_BUT = (
+    r"(?:(?:not|nicht|no|pas)(?=[\s\"'(])|不是)\s{0,2}[\"'(]?[A-Z][\"')]?,?"
+    r"\s{0,2}(?:but(?: rather)?|sondern|sino|mais|而是)(?=\W|[A-Z])"
+)
 # After a claim: words that take it back.
 DENIED = re.compile(
     r"\s?(?:ではな|ではあり|じゃな|가 아|이 아|不是|不对)"

@@ -3,6 +3,7 @@
 import re
 
 from medthink.workflow.parsing.claims import Options
+from medthink.workflow.parsing.phrases import NOT_THIS_BUT
 
 _LEADS = (
     # English
@@ -17,12 +18,11 @@ _LEADS = (
     "sin duda", "definitivamente", "seguramente", "probablemente", "es", "la correcta es", "(?:yo )?diría", "elegiría",
     "sicuramente", "certamente", "probabilmente", "è", "direi", "com certeza", "provavelmente", "é", "eu diria",
     "zeker", "waarschijnlijk",
-    # "Not B but C": what is denied goes first.
-    r"(?:not|nicht|no|pas)\s[\"'(]?[a-z][\"')]?,?\s(?:but(?: rather)?|sondern|sino|mais)",
 )  # fmt: skip
 _LEAD = re.compile(
-    rf"(?:(?:{'|'.join(_LEADS)})(?![a-zà-ÿ]),?\s{{0,2}}){{0,4}}(?:(?:my pick|my vote|ans|dx|gabarito)\s?[:=.-]\s?)?"
-    r"(?:(?:肯定|应该|應該|一定|不是[A-Z],?而)是|おそらく)?"
+    rf"(?:(?:(?:{'|'.join(_LEADS)})(?![a-zà-ÿ]),?|{NOT_THIS_BUT})\s{{0,2}}){{0,4}}"
+    r"(?:(?:my pick|my vote|ans|dx|gabarito)\s?[:=.-]\s?)?"
+    r"(?:(?:肯定|应该|應該|一定)是|おそらく)?"
     r"(?-i:(?:[Tt]he|an?|[Dd]ie|[Dd]er|[Dd]as|[Ll]e|[Ll]a|[Ee]l|[Ii]l|o)\s(?=\w))?"
     r"(?:(?:option|choice|letter|answer|antwort|réponse|lettre|opción|letra|opzione|lettera|opção|alternativa"
     r"|optie|вариант)\s{1,2}|选项|選項|選択肢|보기\s{0,2})?",

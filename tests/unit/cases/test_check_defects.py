@@ -2,10 +2,13 @@
 
 import io
 import os
+import resource
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ import pytest
 from PIL import Image
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.check import DEFECTS, check_benchmark
+from medthink.cases.check import DEFECTS, check_benchmark, pixels
 from medthink.cases.export import export_benchmark
 from medthink.core.jsonio import write_jsonl
 
@@ -493,6 +496,24 @@ def test_progress_is_told_of_every_case_and_image(draft: Draft) -> None:
     told: list[tuple[str, int]] = []
     check_benchmark(draft.write(), images=True, progress=lambda stage, total: told.append((stage, total)))
     assert told == [("cases", 3)] * 3 + [("images", 6)] * 6
+
+
+def test_images_are_looked_at_on_all_cores_within_a_limit_of_memory(
+    draft: Draft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    class OneProcess(ProcessPoolExecutor):
+        def __init__(self, workers: int, context: BaseContext, start: Callable[[], None]) -> None:
+            asked.append(workers)
+            super().__init__(1, context, start)
+            assert self.submit(resource.getrlimit, resource.RLIMIT_AS).result()[0] == 4 * 1024**3
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(pixels, "_CHUNK", 1)
+    monkeypatch.setattr(pixels, "ProcessPoolExecutor", OneProcess)
+    assert check_benchmark(draft.write(), images=True).problems == ()
+    assert asked == [3]
 
 
 def test_docs_list_every_code_with_its_severity() -> None:

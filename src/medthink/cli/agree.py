@@ -8,7 +8,7 @@ import click
 from medthink.cli.show import console, print_json, say, table
 
 if TYPE_CHECKING:
-    from medthink.judge.agreeing import Agreements, Pair
+    from medthink.judge.agreements import Agreements, Pair
     from medthink.judge.readings import Problem
     from medthink.stats import Measured
 
@@ -34,7 +34,8 @@ def agree(
     """
     from msgspec import to_builtins
 
-    from medthink.judge.agreement_of_run import agree_on_run, write_agreement
+    from medthink.judge.agreement_of_run import agree_on_run
+    from medthink.judge.agreements import write_agreement
     from medthink.judge.judged import load_cases
     from medthink.scoring.slices import slice_values
 

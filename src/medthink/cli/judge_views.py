@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from rich.progress import Progress, TaskID
 
 from medthink.cli.show import console, progress, say, table
-from medthink.judge.agreement_of_run import read_agreement
+from medthink.judge.agreements import read_agreement
+from medthink.judge.coverage import Coverage
 from medthink.judge.judged import JudgedRun, JudgedScores
 from medthink.judge.judgement import Judgement
 from medthink.judge.rubric import ERROR_TYPES, MAX_STEPS
-from medthink.judge.scores import Coverage, Discussions, ErrorCell, Findings, StepScores
+from medthink.judge.scores import Discussions, ErrorCell, Findings, StepScores
 from medthink.scoring.scores import number, percent
 
 

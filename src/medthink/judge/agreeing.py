@@ -6,22 +6,17 @@ interval. Error types are compared over all steps that both have judged, those f
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Literal
 
-import msgspec
 import numpy as np
 
 from medthink.core.digest import seed_from
+from medthink.judge.agreements import Agreements, Bias, CheckScore, Pair, PairKind, Panel
 from medthink.judge.judgement import Judgement, digest_judgements
 from medthink.judge.raters import CATEGORIES, READERS, Label, Rater, rate_judges, rate_readers
 from medthink.judge.readings import Import, Reading, catalogue
-from medthink.judge.scores import Slices
+from medthink.judge.slicing import Slices, group_by_slice
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.stats import (
-    Agreement,
-    Measured,
-    OrderedAgreement,
-    PanelAgreement,
     agreement,
     corrected_clustered_rate,
     ordered_agreement,
@@ -29,74 +24,9 @@ from medthink.stats import (
     rate_interval,
 )
 
-PairKind = Literal["reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself"]
-
-AGREEMENT_FILE = "agreement.json"
 # Slices are small: only what leads is compared within them.
 SLICED = ("factual", "sentence", "statement", "education")
 _ORDERED = ("education",)
-
-
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two raters on one aspect; `slicing` and `value` are empty where all cases are meant."""
-
-    kind: PairKind
-    a: str
-    b: str
-    aspect: str
-    slicing: str = ""
-    value: str = ""
-    is_wiring_check: bool = False
-    nominal: Agreement
-    ordered: OrderedAgreement | None
-
-
-class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """All readers, or all judges, on one aspect."""
-
-    raters: tuple[str, ...]
-    aspect: str
-    agreement: PanelAgreement
-
-
-class Bias(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge reports, and what is left of it after correction for its errors where readers know the truth.
-
-    `reported` is the judge's share of steps that are not factual, `validated` the number of them that readers have
-    judged too.
-    """
-
-    judge: str
-    reported: Measured
-    corrected: Measured
-    validated: int
-    is_wiring_check: bool
-
-
-class CheckScore(msgspec.Struct, frozen=True, kw_only=True):
-    """How a reader did on planted checks, whose truth is known."""
-
-    reader: str
-    right: Measured
-
-
-class Agreements(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be said of how the raters of one run agree; `raters` counts the units each has labelled.
-
-    `judgements` is the digest of the judgements that it was made from.
-    """
-
-    judgements: str = ""
-    raters: dict[str, int]
-    pairs: tuple[Pair, ...]
-    panels: tuple[Panel, ...]
-    biases: tuple[Bias, ...]
-    checks: tuple[CheckScore, ...]
-    problems: dict[str, int]
-
-    def is_outdated(self, judgements: Iterable[Judgement]) -> bool:
-        """Whether these are other judgements than it was made from: the run was judged again since."""
-        return self.judgements != digest_judgements(judgements)
 
 
 def compare_raters(
@@ -133,27 +63,8 @@ def compare_pair(a: Rater, b: Rater, cases: Mapping[str, int], slices: Slices) -
             continue
         yield _compare(a, b, aspect, shared, cases=cases, kind=kind, place=("", ""))
         if aspect in SLICED:
-            for place, members in _cut(shared, cases, slices).items():
+            for place, members in group_by_slice(((cases[unit], unit) for unit in shared), slices).items():
                 yield _compare(a, b, aspect, members, cases=cases, kind=kind, place=place)
-
-
-def judge_validity(agreements: Agreements, judge: str) -> tuple[Pair, ...]:
-    """What stands beside a judge's numbers: its agreement with the readers on each aspect, over all cases.
-
-    With the readers' majority where there are several readers, else with the only one there is.
-    """
-    own = [pair for pair in agreements.pairs if pair.kind == "reader–judge" and pair.b == judge and not pair.slicing]
-    together = [pair for pair in own if pair.a == READERS]
-    return tuple(together or own)
-
-
-def hide_readers(agreements: Agreements) -> Agreements:
-    """What may stand on a page that others see: judges against readers, who have numbers in the place of names."""
-    pairs = [pair for pair in agreements.pairs if pair.kind == "reader–judge"]
-    names = dict.fromkeys(pair.a for pair in pairs if pair.a != READERS)
-    hidden = {READERS: READERS} | {name: f"reader {number}" for number, name in enumerate(names, start=1)}
-    shown = tuple(msgspec.structs.replace(pair, a=hidden[pair.a]) for pair in pairs)
-    return msgspec.structs.replace(agreements, raters={}, pairs=shown, panels=(), checks=())
 
 
 def _pair_kind(a: Rater, b: Rater) -> PairKind | None:
@@ -201,15 +112,6 @@ def _compare(
         nominal=agreement(first, second, rng=chance, clusters=clusters, categories=categories),
         ordered=ordered,
     )
-
-
-def _cut(units: Sequence[str], cases: Mapping[str, int], slices: Slices) -> dict[tuple[str, str], list[str]]:
-    members: dict[tuple[str, str], list[str]] = {}
-    for unit in units:
-        for slicing, values in slices.get(cases[unit], {}).items():
-            for value in values:
-                members.setdefault((slicing, value), []).append(unit)
-    return dict(sorted(members.items()))
 
 
 def _panels(raters: Sequence[Rater], cases: Mapping[str, int]) -> Iterable[Panel]:

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from medthink.cases.case import Case
-from medthink.core.errors import DataError, UsageError
-from medthink.core.jsonio import read_json, write_json
-from medthink.judge.agreeing import AGREEMENT_FILE, Agreements, compare_raters
+from medthink.core.errors import UsageError
+from medthink.judge.agreeing import compare_raters
+from medthink.judge.agreements import Agreements
 from medthink.judge.blinding import ReadingKey, Sheet, gather_sheets, read_key
 from medthink.judge.importing import import_tables
 from medthink.judge.judged import load_judged, open_benchmark
 from medthink.judge.readings import Problem
-from medthink.judge.scores import Slices
+from medthink.judge.slicing import Slices
 from medthink.judge.units import UnitKey, UnitSet, read_units
 from medthink.runs.run import Run
 from medthink.runs.showing import Showing
@@ -29,22 +27,6 @@ def agree_on_run(
     judged = load_judged(run, cases)
     result = compare_raters(imported, judged.judgements, units, slices=slices, truths=planted_truths(opened))
     return result, imported.problems
-
-
-def write_agreement(run: Path, agreements: Agreements) -> None:
-    """Keep in the run how far its raters agree."""
-    write_json(run / AGREEMENT_FILE, msgspec.to_builtins(agreements))
-
-
-def read_agreement(run: Path) -> Agreements | None:
-    """How far the run's raters agree, or None where that was never measured."""
-    path = run / AGREEMENT_FILE
-    if not path.exists():
-        return None
-    try:
-        return msgspec.convert(read_json(path), Agreements)
-    except msgspec.ValidationError as error:
-        raise DataError(f"not an agreement: {error}", file=path, remedy="run medthink agree again") from None
 
 
 def planted_truths(key: ReadingKey | None) -> Mapping[str, bool]:

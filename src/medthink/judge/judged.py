@@ -14,13 +14,13 @@ from medthink.judge.rubric import WHATS, What
 from medthink.judge.scores import (
     Discussions,
     Findings,
-    Slices,
     StepScores,
     by_seat,
     score_discussions,
     score_findings,
     score_steps,
 )
+from medthink.judge.slicing import Slices
 from medthink.judge.units import UnitKey, UnitSet, read_units
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction

@@ -1,41 +1,23 @@
 """What judgements add up to: pure functions over the judgements of one seat, every rate with an interval over cases.
 
-What is unjudged is left out of every rate and counted beside it; below 99 % judged, a score is marked incomplete.
+What is unjudged is left out of every rate and counted beside it (`coverage`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from medthink.judge.coverage import Coverage, Units, measure_coverage
 from medthink.judge.judgement import Judgement, Seat
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS, SUPPORTS, Dimension, ErrorType, What
-from medthink.judge.units import UnitKey, UnitSet
+from medthink.judge.slicing import Slice, Slices, score_slices
 from medthink.judge.verdicts import StepVerdict
 from medthink.stats import Measured, mean_interval, rate_interval
 from medthink.workflow.schemas import SECTIONS
 
-COMPLETE_SHARE = 0.99
-
-Units = Mapping[UnitKey, UnitSet]
 # Whether the answer of a case's sample is right; None where there is no answer.
 Rights = Mapping[tuple[int, int], bool | None]
-# A case's values by the name of the slicing; a case may be in several slices of one kind.
-Slices = Mapping[int, Mapping[str, Sequence[str]]]
-
-
-class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of what could be judged was: `due` counts judgements, `missing` those never asked for."""
-
-    due: int
-    judged: int
-    unjudged: dict[str, int]
-    missing: int
-    absent: int
-    fallback_splits: int
-    share: Measured
-    is_complete: bool
 
 
 class ErrorCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,18 +52,6 @@ class Soundness(msgspec.Struct, frozen=True, kw_only=True):
 
     every_step: Measured
     critical_steps: Measured
-
-
-Scored = TypeVar("Scored")
-
-
-class Slice(msgspec.Struct, Generic[Scored], frozen=True, kw_only=True):
-    """The scores of the cases in one slice: the same as those of all cases, but for slices of their own."""
-
-    slicing: str
-    value: str
-    cases: int
-    scores: Scored
 
 
 class StepScores(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,27 +113,6 @@ def by_seat(judgements: Iterable[Judgement], what: What) -> dict[Seat, list[Judg
     return dict(sorted(groups.items(), key=lambda item: (item[0].label(), item[0].prompt)))
 
 
-def measure_coverage(rows: Sequence[Judgement], units: Units) -> Coverage:
-    """How many of the judgements that were due came to a verdict."""
-    what = rows[0].what
-    repeats = max(row.repeat for row in rows) + 1
-    sets = [one for one in units.values() if one.what == what]
-    states = Counter(row.state for row in rows)
-    # A prediction that could not be cut has no set of units, but it has its row.
-    due = max(sum(one.state != "absent" for one in sets) * repeats, states["ok"] + states["unjudged"])
-    hits = [1] * states["ok"] + [0] * (due - states["ok"])
-    return Coverage(
-        due=due,
-        judged=states["ok"],
-        unjudged=dict(sorted(Counter(str(row.why) for row in rows if row.state == "unjudged").items())),
-        missing=due - states["ok"] - states["unjudged"],
-        absent=states["absent"],
-        fallback_splits=sum(one.is_fallback for one in sets),
-        share=rate_interval(hits),
-        is_complete=due > 0 and states["ok"] / due >= COMPLETE_SHARE,
-    )
-
-
 def score_steps(rows: Sequence[Judgement], units: Units, *, rights: Rights, slices: Slices) -> StepScores:
     """The error profile, soundness and first errors of one seat's judgements of steps."""
     seat = rows[0].seat
@@ -185,7 +134,7 @@ def score_steps(rows: Sequence[Judgement], units: Units, *, rights: Rights, slic
         sound_if_right=_soundness(rows, rights, wanted=True),
         sound_if_wrong=_soundness(rows, rights, wanted=False),
         first_errors=_first_errors(judged),
-        slices=_cut(rows, units, slices, lambda part, own: score_steps(part, own, rights=rights, slices={})),
+        slices=score_slices(rows, units, slices, lambda part, own: score_steps(part, own, rights=rights, slices={})),
     )
 
 
@@ -209,7 +158,7 @@ def score_discussions(rows: Sequence[Judgement], units: Units, *, slices: Slices
         education={name: _mean((case, score) for case, one, score in scores if one == name) for name in DIMENSIONS},
         levels={name: _count_levels(score for _, one, score in scores if one == name) for name in DIMENSIONS},
         total=_mean((row.case, _total(row)) for row in judged),
-        slices=_cut(rows, units, slices, lambda part, own: score_discussions(part, own, slices={})),
+        slices=score_slices(rows, units, slices, lambda part, own: score_discussions(part, own, slices={})),
     )
 
 
@@ -226,7 +175,7 @@ def score_findings(rows: Sequence[Judgement], units: Units, *, slices: Slices) -
         statements=len(found),
         images={word: _rate((c, s == word) for c, part, s in found if part != "summary") for word in SUPPORTS},
         summary={word: _rate((c, s == word) for c, part, s in found if part == "summary") for word in SUPPORTS},
-        slices=_cut(rows, units, slices, lambda part, own: score_findings(part, own, slices={})),
+        slices=score_slices(rows, units, slices, lambda part, own: score_findings(part, own, slices={})),
     )
 
 
@@ -295,20 +244,3 @@ def _count_levels(scores: Iterable[int]) -> dict[int, int]:
 
 def _total(row: Judgement) -> int:
     return sum(one.score for one in row.education)
-
-
-def _cut(
-    rows: Sequence[Judgement], units: Units, slices: Slices, score: Callable[[Sequence[Judgement], Units], Scored]
-) -> tuple[Slice[Scored], ...]:
-    """The scores of every slice, made by the function that scores all cases."""
-    groups: dict[tuple[str, str], list[Judgement]] = {}
-    for row in rows:
-        for slicing, values in slices.get(row.case, {}).items():
-            for value in values:
-                groups.setdefault((slicing, value), []).append(row)
-    found = []
-    for (slicing, value), group in sorted(groups.items()):
-        cases = {row.case for row in group}
-        own = {key: one for key, one in units.items() if one.case in cases}
-        found.append(Slice(slicing=slicing, value=value, cases=len(cases), scores=score(group, own)))
-    return tuple(found)

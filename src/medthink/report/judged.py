@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from medthink.judge.agreeing import Agreements, hide_readers, judge_validity
-from medthink.judge.agreement_of_run import read_agreement
+from medthink.judge.agreements import Agreements, hide_readers, judge_validity, read_agreement
 from medthink.judge.judged import JudgedScores, load_judged, score_judged
 from medthink.judge.judgement import JUDGEMENTS_FILE, name_seats
 from medthink.judge.panel import PANEL

@@ -2,15 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from medthink.judge.scores import (
-    COMPLETE_SHARE,
-    Coverage,
-    Discussions,
-    Findings,
-    Slice,
-    Soundness,
-    StepScores,
-)
+from medthink.judge.coverage import COMPLETE_SHARE, Coverage
+from medthink.judge.scores import Discussions, Findings, Soundness, StepScores
+from medthink.judge.slicing import Slice
 from medthink.report.seated import Seated, mean, share
 from medthink.report.tables import Table
 from medthink.scoring.slices import SMALL

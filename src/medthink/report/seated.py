@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from medthink.judge.agreeing import Agreements, Pair
+from medthink.judge.agreements import Agreements, Pair
 from medthink.judge.panel import PANEL
 from medthink.judge.raters import READERS
 from medthink.judge.scores import Discussions, Findings, StepScores

@@ -11,8 +11,8 @@ from openpyxl import load_workbook
 from judge_server import JudgeServer, judge_well
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
 from medthink.core.errors import DataError, UsageError
-from medthink.judge.agreeing import judge_validity
-from medthink.judge.agreement_of_run import agree_on_run, read_agreement, sheets_of_run, write_agreement
+from medthink.judge.agreement_of_run import agree_on_run, sheets_of_run
+from medthink.judge.agreements import judge_validity, read_agreement, write_agreement
 from medthink.judge.blinding import COLUMNS, Plan, read_key, write_lists
 from medthink.judge.importing import import_tables
 from medthink.judge.judged import load_cases

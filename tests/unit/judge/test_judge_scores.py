@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
+from medthink.judge.coverage import measure_coverage
 from medthink.judge.judgement import Judgement, Setting
 from medthink.judge.panel import disagreement, divide, majority, seat_panel
-from medthink.judge.scores import by_seat, measure_coverage, score_steps
+from medthink.judge.scores import by_seat, score_steps
 from medthink.judge.units import UnitSet
 from medthink.judge.verdicts import StepVerdict
 from medthink.stats import rate_interval

@@ -10,8 +10,7 @@ import pytest
 from judge_server import JudgeServer, judge_well
 from judged_run import SECTIONS, make_discussions, make_run
 from medthink.cli.door import enter
-from medthink.judge.agreeing import Agreements, Pair
-from medthink.judge.agreement_of_run import write_agreement
+from medthink.judge.agreements import Agreements, Pair, write_agreement
 from medthink.judge.judgement import digest_judgements, read_judgements
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.figures.judged import discussion_drawing, profile_drawing

@@ -8,8 +8,7 @@ from click.testing import CliRunner
 from made_runs import make_run
 from medthink.cli.door import enter
 from medthink.cli.report import report
-from medthink.judge.agreeing import Agreements, Pair
-from medthink.judge.agreement_of_run import write_agreement
+from medthink.judge.agreements import Agreements, Pair, write_agreement
 from medthink.judge.judgement import digest_judgements, read_judgements
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.judged import judged_markup, score_judgements

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -47,6 +47,14 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     max_calls: int | None = None
 
 
+class Limits(TypedDict, total=False):
+    """What a run may take, and the prices it is reckoned by."""
+
+    max_usd: float | None
+    max_calls: int | None
+    prices: Path | None
+
+
 class Session(msgspec.Struct, frozen=True):
     """How a session ended: the run, the calls it made, and what stopped it early, if anything did."""
 
@@ -71,8 +79,12 @@ def run(
     selection: Selection | None = None,
     base_urls: tuple[str, ...] = (),
     transport: "Transport | None" = None,
+    **limits: Unpack[Limits],
 ) -> Run:
-    """Run a model over a benchmark from Python, as `medthink run` does from the shell; returns the run."""
+    """Run a model over a benchmark from Python, as `medthink run` does from the shell; returns the run.
+
+    A run that `max_usd` or `max_calls` stopped is returned too: its `manifest.progress.is_complete` says so.
+    """
     order = Order(
         benchmark=benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark),
         model=model,
@@ -81,6 +93,7 @@ def run(
         condition=condition or default_condition(task),
         selection=selection or Selection(split="test"),
         base_urls=base_urls,
+        **limits,
     )
     return carry_out(order, transport=transport).run
 

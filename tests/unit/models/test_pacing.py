@@ -183,6 +183,8 @@ def test_a_wait_is_bounded_jittered_and_never_shorter_than_asked(tries, asked, s
         assert ceiling / 2 <= wait_s <= ceiling
     else:
         assert asked <= wait_s <= 1.1 * asked + 1.0
+    others = {choose_wait_s(error, tries, backoff, random.Random(seed + n)) for n in range(1, 4)}
+    assert others != {wait_s}, "calls that were turned away together must not come back together"
 
 
 @pytest.mark.parametrize(("kind", "last"), [("rate_limit", 10), ("server", 6), ("timeout", 3), ("auth", 1)])

@@ -298,12 +298,10 @@ def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
     ],
 )
 def test_shards_of_different_runs_are_refused_and_nothing_is_written(benchmark, tmp_path, change):
-    half = {"selection": Selection(split="test", shard=Shard(1, 2))}
-    carry_out(order(benchmark, tmp_path / "one", **half))
-    carry_out(
-        order(benchmark, tmp_path / "two", **({"selection": Selection(split="test", shard=Shard(2, 2))} | change))
-    )
-    with pytest.raises(UsageError, match="a shard of another run|is a whole run, not a shard"):
+    halves = [{"selection": Selection(split="test", shard=Shard(number, 2))} for number in (1, 2)]
+    carry_out(order(benchmark, tmp_path / "one", **halves[0]))
+    carry_out(order(benchmark, tmp_path / "two", **(halves[1] | change)))
+    with pytest.raises(UsageError, match=r"a shard of another run|is a whole run, not a shard"):
         merge_shards(tmp_path / "whole", [tmp_path / "one", tmp_path / "two"])
     assert not (tmp_path / "whole").exists()
 
@@ -379,6 +377,13 @@ def test_run_works_from_python_inside_a_running_loop(benchmark, tmp_path):
 
     made = asyncio.run(notebook())
     assert len(list(made.predictions())) == 12
+
+
+def test_limits_hold_from_python_too(benchmark, tmp_path):
+    made = medthink.run(benchmark, model="baseline/random", out=tmp_path / "run", max_calls=5)
+    assert made.manifest.progress.calls == {"done": 5} and not made.manifest.progress.is_complete
+    with pytest.raises(UsageError, match="--max-usd needs a price"):
+        medthink.run(benchmark, model="server/m", out=tmp_path / "dear", base_urls=("http://127.0.0.1:9",), max_usd=1.0)
 
 
 def test_swapped_images_come_from_another_case(benchmark, tmp_path):

@@ -159,6 +159,35 @@ def test_ctrl_c_stops_a_reader_that_learns_and_keeps_the_loop_busy(tmp_path):
     assert rows(tmp_path / "run", "SELECT DISTINCT state, error_kind FROM calls") == [("failed", "interrupted")]
 
 
+SLOW_DISK = """
+import sys, time
+from medthink.cli.door import enter
+from medthink.runs.ledger import Ledger
+
+close = Ledger.close
+
+def close_slowly(self):
+    time.sleep(2.5)
+    close(self)
+
+Ledger.close = close_slowly
+sys.exit(enter(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_does_not_cut_short_the_closing_of_the_ledger(tmp_path, start_server):
+    bench = write_benchmark(tmp_path / "bench", cases=20)
+    server = start_server("--latency", "30")
+    words = [sys.executable, "-c", SLOW_DISK, *map(str, run_words(bench, tmp_path / "run", server.url))]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server.wait_for(4)
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130, err
+    assert rows(tmp_path / "run", "SELECT DISTINCT state, error_kind FROM calls") == [("failed", "interrupted")]
+    assert rows(tmp_path / "run", "SELECT DISTINCT outcome FROM attempts") == [("cancelled",)]
+
+
 NOTEBOOK = """
 import asyncio, sys, medthink
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 # How long Ctrl-C waits for the loop to hear of it.
-_PATIENCE_S = 0.5
+_PATIENCE_S = 1.0
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
@@ -50,8 +50,12 @@ def _hard_interrupts() -> Iterator[None]:
 
 
 def _then_insist(ask_to_stop: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+    loop = asyncio.get_running_loop()
+
     def interrupt(number: int, frame: FrameType | None) -> None:
         signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+        # A loop that takes its turn has heard, and what it does then (closing the ledger) is not to be cut short.
+        loop.call_soon_threadsafe(signal.setitimer, signal.ITIMER_REAL, 0)
         ask_to_stop(number, frame)
 
     return interrupt

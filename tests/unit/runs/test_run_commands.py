@@ -2,10 +2,14 @@
 
 import json
 import os
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from medthink.cli.door import enter
+from medthink.core.errors import UsageError
+from medthink.runs.manifest import Selection, Shard
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +40,62 @@ def test_prompts_of_an_empty_shard_are_refused(benchmark, capsys):
     words = ["run", str(benchmark), "--model", "baseline/random", "--show-prompts", "--shard", f"{empty}/99"]
     assert enter(words) == 2
     assert "no case is in this part" in capsys.readouterr().err
+
+
+FLAGS = [
+    (["--image-share", "40%"], {"image_share": 0.4}),
+    (["--image-choice", "spread"], {"image_choice": "spread"}),
+    (["--image-order", "reversed"], {"image_order": "reversed"}),
+    (["--swap-images"], {"swap_images": True}),
+    (["--hide-history"], {"show_history": False}),
+    (["--hide-options"], {"show_options": False}),
+    (["--option-order", "3"], {"option_order": 3}),
+    (["--option-order", "seeded"], {"option_order": "seeded"}),
+    (["--findings", "expert"], {"findings": "expert"}),
+    (["--summary", "none"], {"summary": "none"}),
+    (["--single-call"], {"single_call": True}),
+    (["--prompt-set", "brief"], {"prompt_set": "brief"}),
+    (["--no-schema"], {"use_schema": False}),
+    (["--max-side", "512"], {"image_max_side": 512}),
+    (["--max-bytes", "9999"], {"image_max_bytes": 9999}),
+    (["--effort", "xhigh"], {"effort": "xhigh"}),
+    (["--temperature", "0"], {"temperature": 0.0}),
+    (["--max-tokens", "77"], {"max_tokens": 77}),
+    (["--samples", "3"], {"samples": 3}),
+    (["--seed", "4"], {"seed": 4}),
+    (["--model-seed", "0"], {"model_seed": 0}),
+    (["--split", "train"], {"selection": Selection(split="train")}),
+    (["--limit", "4"], {"selection": Selection(split="test", limit=4)}),
+    (["--cases", "9,7"], {"selection": Selection(split="test", cases=(7, 9))}),
+    (["--shard", "2/3"], {"selection": Selection(split="test", shard=Shard(2, 3))}),
+    (["--max-usd", "1.5"], {"max_usd": 1.5}),
+    (["--max-calls", "0"], {"max_calls": 0}),
+    (["--prices", "mine.toml"], {"prices": Path("mine.toml")}),
+    (["--base-url", "http://a", "--base-url", "http://b"], {"base_urls": ("http://a", "http://b")}),
+    (["--concurrency", "3"], {"concurrency": 3}),
+    (["--rpm", "60"], {"requests_per_minute": 60}),
+    (["--tpm", "600"], {"tokens_per_minute": 600}),
+    (["--timeout", "7"], {"timeout_s": 7.0}),
+]
+
+
+@pytest.mark.parametrize(("words", "changes"), FLAGS)
+def test_every_flag_changes_what_it_says_and_nothing_else(monkeypatch, tmp_path, words, changes):
+    def told(*more):
+        """All that a session is told, each field by its name."""
+        heard = {}
+
+        def listen(order, *, transport, listener):
+            for one in (order, order.condition, transport, transport.pace):
+                heard.update(msgspec.structs.asdict(one))
+            raise UsageError("heard")
+
+        monkeypatch.setattr("medthink.runs.session.carry_out", listen)
+        command = ["run", "bench", "--model", "server/m", "--task", "twi", "--out", str(tmp_path), *more]
+        assert enter(command) == 2
+        return {name: value for name, value in heard.items() if name not in ("condition", "pace")}
+
+    assert told(*words) == told() | changes
 
 
 @pytest.mark.parametrize(

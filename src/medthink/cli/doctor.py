@@ -81,12 +81,16 @@ def _sections(found: dict[str, object]) -> list[tuple[str, tuple[str, ...], list
             "Extras",
             ("extra", "state", "how to add it"),
             [
-                (name, "installed" if there else "–", "" if there else f"pip install 'medthink[{name}]'")
+                (name, "installed" if there else "–", "" if there else f"pip install -e '.[{name}]'")
                 for name, there in rows("extras").items()
             ],
         ),
         ("Keys", ("variable", "state", "for"), [(n, "set" if s else "–", KEYS[n]) for n, s in rows("keys").items()]),
-        ("Weights", ("for", "where"), [(name, str(where or "not found")) for name, where in rows("weights").items()]),
+        (
+            "Weights for RadCliQ",
+            ("of", "where"),
+            [(name, str(where or "not found")) for name, where in rows("weights").items()],
+        ),
     ]
 
 

@@ -21,6 +21,7 @@ import pytest
 
 from medthink.cases import pull
 from medthink.cases.benchmark import Benchmark
+from medthink.cases.check import check_benchmark
 from medthink.cases.pull import RECORD, REPOSITORY, HubFile, Snapshot
 from medthink.cli.door import enter
 from medthink.core.errors import MedThinkError, OutsideError
@@ -178,7 +179,8 @@ def test_it_fetches_checks_and_records_a_release(
     told = capsys.readouterr().out
     assert "CC BY-NC-SA 4.0" in told
     assert f"commit {COMMIT}, 5 cases" in told
-    assert "checked: " in told
+    report = check_benchmark(Benchmark.open(out))
+    assert report.warnings and f"checked: {len(report.errors)} errors, {len(report.warnings)} warnings" in told
     assert Benchmark.open(out).case(300).question.images[0].read()
 
 

@@ -1,3 +1,4 @@
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,28 @@ def test_any_row_can_be_read_again_by_its_position(tiny_folder: Path, monkeypatc
         rows = [row for row in table.rows() if not isinstance(row, DataError)]
         assert [table.row_at(row.position, row.number) for row in rows] == rows
         assert [row.number for row in rows] == list(range(1, table.count() + 1))
+
+
+def test_parquet_is_read_a_few_hundred_rows_at_a_time(
+    tmp_path: Path, row_maker: MakeRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    convert = readers._rows_of_batch
+    monkeypatch.setattr(readers, "_rows_of_batch", lambda batch, path: sizes.append(len(batch)) or convert(batch, path))
+    path = write_parquet(tmp_path / "test.parquet", columns_of([row_maker(number) for number in range(700)]))
+    cases = iter(Benchmark.open(path))
+    assert (next(cases).id, sizes) == (0, [256])
+    assert [case.id for case in cases] == [*range(1, 700)]
+    assert sizes == [256, 256, 188]
+
+
+def test_json_lines_are_read_one_at_a_time(tmp_path: Path, row_maker: MakeRow) -> None:
+    line = encode_json(row_maker(1, discussion="x" * 100_000)) + b"\n"
+    (tmp_path / "test.jsonl").write_bytes(line * 200)
+    tracemalloc.start()
+    assert sum(1 for _ in Benchmark.open(tmp_path / "test.jsonl")) == 200
+    assert tracemalloc.get_traced_memory()[1] < 20 * len(line)
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", ["train.jsonl", "train.parquet"])

@@ -90,6 +90,10 @@ def test_a_value_of_another_type_is_named(row_maker: Any, column: str, value: An
     assert "is due, found" in error.problem
 
 
+def test_the_largest_number_that_every_format_has_is_read(row_maker: Any) -> None:
+    assert read(row_maker(1, timepoint_count=2**63 - 1)).reference.timepoint_count == 2**63 - 1
+
+
 @pytest.mark.parametrize("row", [None, [], "text", 5])
 def test_a_row_must_be_an_object(row: Any) -> None:
     assert "must be an object" in refusal(row).problem

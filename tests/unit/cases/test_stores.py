@@ -165,6 +165,14 @@ def test_a_zip_may_start_below_its_images_folder(tmp_path: Path) -> None:
     assert store.listing() == {"images/case00001": [GOOD]}
 
 
+def test_a_link_put_there_after_the_path_was_judged_is_not_followed(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.jpg").write_bytes(b"outside")
+    link = root / "images/link.jpg"
+    link.symlink_to(tmp_path / "outside.jpg")
+    with pytest.raises(OSError, match="symbolic links"):
+        FolderImages(root)._read_regular(str(link), "images/link.jpg")
+
+
 def test_a_zip_bomb_is_refused_by_its_declared_size(tmp_path: Path) -> None:
     bomb = tmp_path / "images.zip"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:

@@ -231,6 +231,17 @@ def test_reading_lists_are_blind_shuffled_double_read_and_the_same_for_the_same_
     assert key.runs == {sheets[0].run: "baseline/random"}
 
 
+def test_what_is_read_again_comes_in_the_second_half(run, tmp_path):
+    for seed in range(4):
+        folder = tmp_path / str(seed)
+        plan = Plan(readers=("anna",), per_sheet=1, seed=seed, again_share=0.3, planted_share=0)
+        codes = write_lists(folder, sheets_of_run(run), plan).codes
+        rows = [row.cells for row in read_table(folder / "anna.csv")]
+        order = list(dict.fromkeys(row["sheet"] for row in rows))
+        again = {row["sheet"] for row in rows if codes[row["unit"]].is_again}
+        assert again and all(order.index(sheet) >= (len(order) - len(again)) // 2 for sheet in again)
+
+
 def test_readers_get_the_meaning_of_every_word_they_may_write(run, tmp_path):
     write_lists(tmp_path / "a", sheets_of_run(run), Plan(readers=("anna", "ben")))
     page = (tmp_path / "a/how-to-read.txt").read_text(encoding="utf-8")

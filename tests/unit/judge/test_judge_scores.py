@@ -71,6 +71,17 @@ def test_the_error_profile_counts_types_among_critical_and_other_steps(scores):
     assert counts["medical_knowledge", False] == (0, 0.0)
 
 
+def test_a_wrong_step_that_is_not_critical_spares_the_critical_ones():
+    rows = [judged(1, step(1, critical=True), step(2, "unsupported")), judged(2, step(1, "unsupported", critical=True))]
+    found = score_steps(rows, units(1, 2), rights={(1, 0): True, (2, 0): True}, slices={}).sound_if_right
+    assert (found.every_step.value, found.critical_steps.value) == (0.0, 0.5)
+
+
+def test_a_prediction_of_too_many_units_is_still_due():
+    coverage = measure_coverage([judged(1, step(1))], units(1) | units(2, state="too_many") | units(3, state="absent"))
+    assert (coverage.due, coverage.judged, coverage.missing, coverage.is_complete) == (2, 1, 1, False)
+
+
 def test_right_for_the_right_reasons_leaves_the_unjudged_out_and_counts_the_absent_as_unsound(scores):
     right = scores.sound_if_right
     assert (right.every_step.value, right.every_step.n) == (pytest.approx(1 / 3), 3)

@@ -44,3 +44,8 @@ def test_an_unknown_kind_is_refused() -> None:
 def test_unequal_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         Rouge().score_all(["a"], [])
+
+
+def test_words_of_three_letters_keep_their_ending() -> None:
+    assert Rouge(("rouge1",)).score("gas", "ga")["rouge1"].f1 == 0
+    assert Rouge(("rouge1",)).score("mass", "masses")["rouge1"].f1 == 1

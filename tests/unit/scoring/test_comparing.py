@@ -138,3 +138,13 @@ def test_a_run_that_was_moved_goes_by_its_new_name(make_run, tmp_path):
     score_run(run)
     moved = run.rename(tmp_path / "moved")
     assert kept_scores(moved, load_run(moved)).origin.name == str(moved)
+
+
+def test_scores_of_another_benchmark_are_made_again(make_run):
+    run = make_run("run")
+    made = score_run(run)
+    kept = run / "scores.json"
+    kept.write_text(
+        kept.read_text().replace(made.origin.text_fingerprint, "0" * 64).replace('"n_cases": 40', '"n_cases": 7')
+    )
+    assert kept_scores(run, load_run(run)) == made

@@ -284,6 +284,13 @@ def test_ranks_of_runs_far_apart(rng):
     assert [(row.rank, row.worst, row.group) for row in ranking.runs] == [(1, 1, 1), (2, 2, 2), (3, 3, 3)]
 
 
+def test_a_tie_group_is_led_by_its_own_best(rng):
+    best, second, third = np.ones(60), np.zeros(60), np.zeros(60)
+    second[:8] = third[10:17] = 1
+    ranking = rank_runs([third, best, second], cases=range(60), rng=rng, resamples=1_000)
+    assert [(one.run, one.group) for one in ranking.runs] == [(1, 1), (2, 2), (0, 2)]
+
+
 def test_equal_runs_tie(rng):
     row = (rng.random(300) < 0.5).astype(float)
     ranking = rank_runs([row, row, 0 * row], cases=range(300), rng=rng, resamples=500)

@@ -25,7 +25,7 @@ from medthink.runs.merge import merge_shards
 from medthink.runs.rehearsal import Rehearsal, estimate, rehearse
 from medthink.runs.session import Order, carry_out, select_cases
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import find_task
+from medthink.workflow.tasks import find_task, prompt_versions
 
 TWI = Condition(findings="self", summary="self")
 
@@ -55,6 +55,29 @@ def test_a_run_leaves_a_manifest_a_ledger_and_a_prediction_for_every_case(benchm
     assert progress.states == {"ok": 12}
     assert progress.reported_models == ("baseline/random",)
     assert session.run.manifest.fingerprint == medthink.Benchmark.open(benchmark)["test"].fingerprint()
+
+
+def test_manifest_and_predictions_say_what_was_asked_and_answered(benchmark, tmp_path):
+    condition = msgspec.structs.replace(TWI, seed=3)
+    made = carry_out(
+        order(benchmark, tmp_path / "run", task="twi", condition=condition, model="baseline/retrieval")
+    ).run
+    assert (made.manifest.package, made.manifest.condition) == (medthink.__version__, condition)
+    assert made.manifest.prompts == prompt_versions("twi", condition)
+    assert set(made.manifest.prompts) == {"findings", "summary", "differential"}
+    for prediction in made.predictions():
+        steps = prediction.prediction_twi
+        assert prediction.parse_mode == "strict" and len(steps.step1_per_image_findings) == 2
+        assert steps.step2_integrated_summary
+        assert prediction.prediction_rationale == steps.step3_differential_reasoning != ""
+
+
+def test_replay_does_not_answer_from_a_call_that_failed(benchmark, tmp_path):
+    carry_out(order(benchmark, tmp_path / "first", condition=Condition(effort="low")))
+    again = carry_out(
+        order(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}", condition=Condition(effort="low"))
+    )
+    assert {p.state for p in again.run.predictions()} == {"failed"}
 
 
 def test_a_finished_run_makes_no_calls_and_rewrites_the_same_bytes(benchmark, tmp_path):

@@ -69,17 +69,18 @@ def case_from_row(row: dict[str, Any], *, split: str, store: ImageStore, place: 
     title, history, findings, discussion, *labels, interval_text = texts.columns
     answer, answer_text, icd_chapter, icd_block, icd_category = labels
     ids, paths, captions, modalities, sub_modalities = [texts.of_slots[part :: len(_SLOT_PARTS)] for part in range(5)]
+    # Tuples by unpacking, which knows their length: `tuple(map(…))` leaves thousands of spent ones for Python to keep.
     return Case(
         id=_case_number(title, place),
         title=title,
         split=split,
         question=Question(
             history=history,
-            images=tuple(map(Image, texts.slots, ids, paths, repeat(store))),
+            images=(*map(Image, texts.slots, ids, paths, repeat(store)),),
             options=_options(row, place),
         ),
         reference=Reference(
-            images=tuple(map(ImageReference, captions, modalities, sub_modalities)),
+            images=(*map(ImageReference, captions, modalities, sub_modalities),),
             findings=findings,
             discussion=discussion,
             answer=answer,

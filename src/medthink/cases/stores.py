@@ -122,7 +122,7 @@ class FolderImages:
             folder = waiting.pop()
             files, folders = self._list(folder)
             paths = [f"{folder}/{name}" for name in sorted(files)]
-            # What may not be opened is seldom; the names joined to one path have the problem that any of them has.
+            # A name that may not be opened is rare; all names joined to one path have the problem that any of them has.
             if path_problem("/".join([folder, *files])):
                 for name, found in list_by_folder(paths).items():
                     listed.setdefault(name, []).extend(found)
@@ -135,13 +135,12 @@ class FolderImages:
         """The names of the files and of the folders in a folder, hidden ones left out."""
         try:
             with os.scandir(f"{self._real_root}/{folder}") as found:
-                entries = [*found]
+                entries = [entry for entry in found if entry.name[0] != "."]
+            files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+            others = [] if len(files) == len(entries) else entries
+            return files, [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
         except OSError:
             return [], []  # a folder that cannot be listed: each image in it has its own problem
-        files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False) and entry.name[0] != "."]
-        if len(files) == len(entries):
-            return files, []
-        return files, [entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and entry.name[0] != "."]
 
     def _locate(self, path: str) -> tuple[str, str]:
         """The real place of an image and why it may not be read."""

@@ -238,6 +238,21 @@ def test_ctrl_c_stops_judging_cleanly_and_says_how_to_go_on(tmp_path, start_serv
     assert server.requests == CONCURRENCY
 
 
+def test_calls_that_waited_when_the_process_died_do_not_count_as_sent(tmp_path, start_server):
+    run = make_run(tmp_path, cases=6)
+    server = start_server("--latency", "30")
+    judges = [word for name in JUDGES for word in ("--judge", name)]
+    words = ["judge", run, *judges, "--base-url", f"{server.url}/v1", "--splitter", "sentences"]
+    process = medthink(*words, "--concurrency", CONCURRENCY)
+    server.wait_for(CONCURRENCY)
+    process.send_signal(signal.SIGKILL)
+    finish(process)
+    assert read_rows(run / "judge.sqlite", "SELECT count(*) > 4 FROM calls WHERE state = 'open'") == [(1,)]
+    judge_run(JudgeOrder(run=run, judges=("baseline/rules",), splitter="sentences"))
+    unknown = read_rows(run / "judge.sqlite", "SELECT count(*) FROM attempts WHERE outcome = 'unknown'")
+    assert unknown == [(server.requests,)]
+
+
 def finished_calls(run: Path) -> set[tuple[str, str]]:
     """The model and the nonce of every call that the ledger of judging has an answer to."""
     assert read_rows(run / "judge.sqlite", "PRAGMA integrity_check") == [("ok",)]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from medthink.judge.readings import Problem
     from medthink.stats import Measured
 
+_ROWS_NAMED = 5
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
@@ -52,11 +54,20 @@ def agree(
 
 def _show_problems(problems: "tuple[Problem, ...]") -> None:
     # Lists of several runs hold rows of the others too; these are counted, not listed.
-    listed = [problem for problem in problems if problem.kind != "other_run"]
-    for problem in listed:
-        say(str(problem), stderr=True)
-    if listed:
-        say(f"{len(listed)} rows or cells were not used, for the reasons above.", stderr=True)
+    told = [problem for problem in problems if problem.kind != "other_run"]
+    unlabelled: dict[str, list[int]] = {}
+    for problem in told:
+        if problem.kind == "unlabelled":
+            unlabelled.setdefault(problem.file, []).append(problem.row)
+        else:
+            say(str(problem), stderr=True)
+    # Most of a list may be unfilled still; a line for each row would bury what is wrong with the others.
+    for file, rows in unlabelled.items():
+        first = ", ".join(map(str, list(dict.fromkeys(rows))[:_ROWS_NAMED]))
+        more = ", …" if len(rows) > _ROWS_NAMED else ""
+        say(f"{file}: unlabelled: nothing is said of {len(rows)} units, in row {first}{more}", stderr=True)
+    if told:
+        say(f"{len(told)} rows or cells were not used, for the reasons above.", stderr=True)
 
 
 def _show(result: "Agreements", *, with_slices: bool) -> None:

@@ -37,6 +37,7 @@ JUDGE_LEDGER = "judge.sqlite"
 _WHATS_OF_TASK: dict[str, tuple[What, ...]] = {"discussion": ("discussion",)}
 
 Listener = Callable[[Judgement], None]
+Answerers = dict[str, Answerer[JudgePrompt]]
 
 
 class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,25 +110,29 @@ class _Worker:
 
     async def work(self) -> JudgeSession:
         """Do it all under the run's lock."""
-        with hold(self._order.run):
-            ledger = Ledger(self._order.run / JUDGE_LEDGER)
-            try:
-                return await self._work_with(ledger)
-            finally:
-                ledger.close()
-
-    async def _work_with(self, ledger: Ledger) -> JudgeSession:
-        hearings = self._open_hearings(ledger)
+        answerers = self._open_answerers()
         try:
-            sets, stop = await self._cut(hearings)
-            # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
-            ends = await asyncio.gather(
-                *(self._judge_by(hearing, sets, ledger) for spec, hearing in hearings.items() if spec in self._judges),
-                return_exceptions=True,
-            )
+            with hold(self._order.run):
+                return await self._work_with(answerers)
         finally:
-            for hearing in hearings.values():
-                await hearing.desk.answerer.close()
+            for one in answerers.values():
+                await one.close()
+
+    async def _work_with(self, answerers: Answerers) -> JudgeSession:
+        places = max(one.concurrency for one in answerers.values())
+        ledger = Ledger(self._order.run / JUDGE_LEDGER, places=places)
+        try:
+            return await self._judge_all(self._open_hearings(answerers, ledger, places), ledger)
+        finally:
+            ledger.close()
+
+    async def _judge_all(self, hearings: dict[str, Hearing], ledger: Ledger) -> JudgeSession:
+        sets, stop = await self._cut(hearings)
+        # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
+        ends = await asyncio.gather(
+            *(self._judge_by(hearing, sets, ledger) for spec, hearing in hearings.items() if spec in self._judges),
+            return_exceptions=True,
+        )
         judgements = merge_judgements(read_judgements(self._order.run), self._made)
         write_judgements(self._order.run, judgements)
         for end in ends:
@@ -141,8 +146,14 @@ class _Worker:
     def _judges(self) -> tuple[str, ...]:
         return self._order.judges
 
-    def _open_hearings(self, ledger: Ledger) -> dict[str, Hearing]:
-        """A desk for every judge and for the splitter, on one ledger, one budget and one share of calls in flight."""
+    def _open_answerers(self) -> Answerers:
+        """Every judge and the splitter, by spec."""
+        order = self._order
+        splitters = [order.splitter] if order.splitter not in (None, SENTENCES, RULES) else []
+        return {spec: self._open(spec) for spec in dict.fromkeys([*order.judges, *splitters])}
+
+    def _open_hearings(self, answerers: Answerers, ledger: Ledger, places: int) -> dict[str, Hearing]:
+        """A desk for every answerer, on one ledger, one budget and one share of calls in flight."""
         order, manifest = self._order, self._run.manifest
         totals = ledger.totals()
         budget = Budget(
@@ -153,11 +164,9 @@ class _Worker:
         )
         reported = manifest.progress.reported_models if manifest.progress else ()
         barred = frozenset() if order.allow_self else frozenset(reported)
-        splitters = [order.splitter] if order.splitter not in (None, SENTENCES, RULES) else []
-        answerers = {spec: self._open(spec) for spec in dict.fromkeys([*order.judges, *splitters])}
-        places = asyncio.Semaphore(max(one.concurrency for one in answerers.values()))
+        shared = asyncio.Semaphore(places)
         return {
-            spec: Hearing(Desk(one, ledger, budget, places), order.setting, manifest.condition, barred - {""})
+            spec: Hearing(Desk(one, ledger, budget, shared), order.setting, manifest.condition, barred - {""})
             for spec, one in answerers.items()
         }
 

@@ -83,6 +83,24 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
     assert json.loads((run / "agreement.json").read_text())["raters"]["anna"] > 0
 
 
+def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_problem(run, tmp_path, capsys):
+    enter(["judge", str(run), "--judge", "baseline/rules"])
+    folder = tmp_path / "reading"
+    enter(["reading", str(run), "--readers", "anna,ben", "--again", "0", "--planted", "0", "--out", str(folder)])
+    rows = [dict(row.cells) for row in read_table(folder / "anna.csv")]
+    write_table(
+        folder / "anna.csv", COLUMNS, [rows[0] | {"factual": "perhaps"}, rows[1] | {"factual": "yes"}, *rows[2:]]
+    )
+    lists = [str(folder / f"{reader}.csv") for reader in ("anna", "ben")]
+    capsys.readouterr()
+    assert enter(["agree", str(run), *lists, "--key", str(folder / "key.json")]) == 0
+    invalid, anna, ben, total = capsys.readouterr().err.splitlines()
+    assert "anna.csv:2: invalid: " in invalid and "'perhaps' is neither yes nor no" in invalid
+    assert anna.endswith("anna.csv: unlabelled: nothing is said of 7 units, in row 4, 5, 6, 7, 8, …")
+    assert ben.endswith("ben.csv: unlabelled: nothing is said of 9 units, in row 2, 3, 4, 5, 6, …")
+    assert total.startswith("17 rows or cells were not used")
+
+
 def test_judging_again_says_that_the_agreement_is_of_earlier_judgements(run, capsys):
     words = ["judge", str(run), "--judge", "baseline/rules"]
     note = "agreement.json was made from earlier judgements: run medthink agree again"

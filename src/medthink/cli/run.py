@@ -44,7 +44,7 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
-@click.option("--dry-run", is_flag=True, help="Count calls, tokens, images and cost; send nothing.")
+@click.option("--dry-run", is_flag=True, help="Count what is left to do: calls, tokens, images, cost; send nothing.")
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
 @click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Say how far a run is, and leave.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -125,9 +125,7 @@ def _read_order(data: Path | None, flags: dict[str, Any], *, needs_out: bool) ->
     )
     limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
     condition = read_condition(task, flags)
-    return Order(
-        benchmark=data, model=model, out=out or Path(), task=task, condition=condition, selection=selection, **limits
-    )
+    return Order(benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, **limits)
 
 
 def _read_case_ids(text: str | None) -> tuple[int, ...] | None:

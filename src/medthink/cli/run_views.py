@@ -11,16 +11,17 @@ from rich.progress import Progress as Bars
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.show import console, plain, print_json, table
+from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
-from medthink.models.request import Request, TextPart
+from medthink.models.request import ImagePart, Request, TextPart
+from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, read_manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.records import Records
-from medthink.runs.rehearsal import estimate, rehearse
+from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
 from medthink.runs.session import Order, count_cases, select_cases, summarise
 from medthink.workflow.ask import Prompt
-from medthink.workflow.tasks import find_task
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -95,28 +96,17 @@ def show_progress(run: Path, manifest: Manifest) -> None:
 
 
 def show_estimate(order: Order, transport: "Transport", *, as_json: bool) -> None:
-    """What the run would take."""
-    from medthink.runs.answerers import open_answerer
-
-    benchmark = Benchmark.open(order.benchmark)
-    count_cases(benchmark, order.selection)
-    answerer = open_answerer(
-        order.model, benchmark=benchmark, base_urls=order.base_urls, transport=transport, prices=order.prices
-    )
-    made = estimate(
-        select_cases(benchmark, order.selection),
-        find_task(order.task, order.condition),
-        order.condition,
-        benchmark=benchmark[order.selection.split],
-        answerer=answerer,
-    )
+    """What the run would take, or what is left of it."""
+    made = estimate(order, transport=transport)
     if as_json:
         print_json(to_builtins(made))
         return
+    left = " left" if made.done else ""
     rows = [
-        ("cases", f"{made.cases:,}"),
-        ("calls", f"{made.calls:,}"),
-        ("images sent", f"{made.images:,}"),
+        *([("done already", _done(made.done))] if made.done else ()),
+        (f"cases{left}", f"{made.cases:,}"),
+        (f"calls{left}", f"{made.calls:,}"),
+        ("images to send", f"{made.images:,}"),
         ("upload", f"{made.upload_bytes / 1e6:,.1f} MB"),
         ("input tokens, estimated", f"{made.input_tokens:,}"),
         ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
@@ -127,23 +117,54 @@ def show_estimate(order: Order, transport: "Transport", *, as_json: bool) -> Non
 
 def show_prompts(order: Order) -> None:
     """Print every request of the first case, exactly as it would be sent; images by digest."""
-
-    def witness(prompt: Prompt, request: Request) -> None:
-        click.echo(f"──── {prompt.kind} " + "─" * 60)
-        click.echo(f"[system]\n{plain(request.system)}\n\n[user]")
-        for part in request.parts:
-            click.echo(plain(part.text) if isinstance(part, TextPart) else f"[{part!r}]")
-        if request.schema is not None:
-            click.echo(f"\n[schema {request.schema.name}] {encode_json(request.schema.definition).decode()}")
-        click.echo()
-
     benchmark = Benchmark.open(order.benchmark)
     if not count_cases(benchmark, order.selection):
         raise UsageError("no case is in this part of the split", remedy="choose another --shard")
     first = next(select_cases(benchmark, order.selection))
-    task = find_task(order.task, order.condition)
-    rehearse(
-        [first], task, order.condition, witness, benchmark=benchmark[order.selection.split], filler="⟨earlier reply⟩"
+    alike: dict[str, list[tuple[Prompt, Request]]] = {}
+
+    def witness(prompt: Prompt, request: Request) -> None:
+        alike.setdefault(_common_content(prompt, request), []).append((prompt, request))
+
+    desk = RehearsalDesk(order.model, witness, filler="⟨earlier reply⟩")
+    run_to_end(rehearse([first], order, desk, benchmark=benchmark))
+    for group in alike.values():
+        _show_requests(group[0][0].kind, [request for _, request in group])
+
+
+def _common_content(prompt: Prompt, request: Request) -> str:
+    """The same for requests that differ by their one image, or by the number of their sample, alone."""
+    content = request.content()
+    parts = [part[:1] if part[0] == "image" else part for part in content["parts"]]
+    shared = {"sample": 0, "parts": parts} if len(request.images) == 1 else {"sample": 0}
+    return digest_value([prompt.kind, content | shared])
+
+
+def _show_requests(kind: str, requests: list[Request]) -> None:
+    """Requests that have all but an image in common, as one, with each of their images in its place."""
+    request = requests[0]
+    images = {image.digest: image for one in requests for image in one.images} if len(request.images) == 1 else {}
+    samples = len({one.sample for one in requests})
+    times = [f"for each of {len(images)} images"] if len(images) > 1 else []
+    times += [f"{samples} times"] if samples > 1 else []
+    click.echo(f"──── {' · '.join([kind, *times])} " + "─" * 60)
+    click.echo(f"[system]\n{plain(request.system)}\n\n[user]")
+    for part in request.parts:
+        if isinstance(part, TextPart):
+            click.echo(plain(part.text))
+        else:
+            click.echo(" or\n".join(map(_image, images.values() or [part])))
+    if request.schema is not None:
+        click.echo(f"\n[schema {request.schema.name}] {encode_json(request.schema.definition).decode()}")
+    settings = {name: getattr(request, name) for name in ("max_tokens", "temperature", "seed", "effort")}
+    if given := [f"{name} {value}" for name, value in settings.items() if value is not None]:
+        click.echo(f"\n[settings] {', '.join(given)}")
+    click.echo()
+
+
+def _image(image: ImagePart) -> str:
+    return (
+        f"[{image.media_type}, {image.width}×{image.height}, {image.size_bytes:,} bytes, SHA-256 {image.digest[:12]}…]"
     )
 
 
@@ -164,6 +185,11 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
         of = f"{progress.image_doubts} of {progress.image_replies} replies"
         rows.append(("caution", f"{of} count too few input tokens for their images: the server may ignore images"))
     console().print(table(str(run), ("", ""), rows))
+
+
+def _done(progress: Progress) -> str:
+    made = f"{sum(progress.states.values())} of {progress.cases} predictions: {_states(progress.states)}"
+    return f"{made}; {progress.calls.get('done', 0):,} calls, {_money(progress.cost_usd)}"
 
 
 def _failures(run: Path) -> list[tuple[str, str]]:

@@ -79,8 +79,13 @@ def parse_model_name(spec: str) -> ModelName:
     return ModelName(provider, name)
 
 
-def resolve_target(spec: str, *, base_urls: tuple[str, ...] = (), env: Mapping[str, str] | None = None) -> "Target":
-    """Settle everything about the model that does not need the network, or raise UsageError."""
+def resolve_target(
+    spec: str, *, base_urls: tuple[str, ...] = (), env: Mapping[str, str] | None = None, needs_key: bool = True
+) -> "Target":
+    """Settle everything about the model that does not need the network, or raise UsageError.
+
+    A model that nothing will be sent to does without its key: `needs_key=False`.
+    """
     from medthink.models.transport import Target
 
     env = os.environ if env is None else env
@@ -91,7 +96,7 @@ def resolve_target(spec: str, *, base_urls: tuple[str, ...] = (), env: Mapping[s
         name=model.name,
         wire=importlib.import_module(f"medthink.models.wires.{provider.wire}"),
         urls=_settle_urls(model, provider, base_urls, env),
-        key=_find_key(model, provider, env),
+        key=_find_key(model, provider, env, is_needed=needs_key and provider.needs_key),
         key_variable=" or ".join(provider.key_variables),
         image_limits=provider.image_limits,
     )
@@ -104,11 +109,13 @@ def open_model(
     transport: "Transport | None" = None,
     on_attempt: "AttemptHook | None" = None,
     env: Mapping[str, str] | None = None,
+    needs_key: bool = True,
 ) -> "HttpModel":
     """The model of that name, ready to be asked."""
     from medthink.models.transport import HttpModel
 
-    return HttpModel(resolve_target(spec, base_urls=base_urls, env=env), transport, on_attempt=on_attempt)
+    target = resolve_target(spec, base_urls=base_urls, env=env, needs_key=needs_key)
+    return HttpModel(target, transport, on_attempt=on_attempt)
 
 
 def _settle_urls(
@@ -138,10 +145,10 @@ def _split_url(url: str) -> SplitResult:
     return parts
 
 
-def _find_key(model: ModelName, provider: Provider, env: Mapping[str, str]) -> Key | None:
+def _find_key(model: ModelName, provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Key | None:
     for variable in provider.key_variables:
         if secret := env.get(variable, "").strip():
             return Key(secret, variable)
-    if provider.needs_key:
+    if is_needed:
         raise UsageError(f"{model} needs a key", remedy=f"set {' or '.join(provider.key_variables)}")
     return None

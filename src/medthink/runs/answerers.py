@@ -63,12 +63,20 @@ class ModelAnswerer:
     """A model behind HTTP."""
 
     def __init__(
-        self, spec: str, *, base_urls: tuple[str, ...], transport: "Transport | None", price: Price | None
+        self,
+        spec: str,
+        *,
+        base_urls: tuple[str, ...],
+        transport: "Transport | None",
+        price: Price | None,
+        needs_key: bool = True,
     ) -> None:
         from medthink.models.catalog import open_model
 
         self.spec = spec
-        self._model = open_model(spec, base_urls=base_urls, transport=transport, on_attempt=self._tell)
+        self._model = open_model(
+            spec, base_urls=base_urls, transport=transport, on_attempt=self._tell, needs_key=needs_key
+        )
         self._price = price
         self._notes: dict[int, NoteAttempt] = {}
         self.concurrency = self._model.transport.pace.concurrency
@@ -177,6 +185,7 @@ def open_answerer(
     base_urls: tuple[str, ...] = (),
     transport: "Transport | None" = None,
     prices: Path | None = None,
+    needs_key: bool = True,
 ) -> Answerer[Prompt]:
     """Whoever the model spec names; what it needs is imported now and not before."""
     provider, _, name = spec.partition("/")
@@ -188,4 +197,5 @@ def open_answerer(
         return BaselineAnswerer(spec, open_reader(name, benchmark))
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name))
-    return ModelAnswerer(spec, base_urls=base_urls, transport=transport, price=load_prices(prices).find(spec))
+    price = load_prices(prices).find(spec)
+    return ModelAnswerer(spec, base_urls=base_urls, transport=transport, price=price, needs_key=needs_key)

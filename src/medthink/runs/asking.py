@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from medthink.cases.case import Image
 from medthink.cases.plain import plain_jpeg_size
@@ -33,6 +33,13 @@ class Spent(NamedTuple):
 Asked = TypeVar("Asked", bound=Kinded)
 
 
+class Caller(Protocol):
+    """Whoever makes the calls of a case."""
+
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+        """Answer the request, or raise Unanswered."""
+
+
 class Desk(Generic[Asked]):
     """Where calls are made: answered from the ledger where they were made before, else asked and recorded.
 
@@ -52,9 +59,7 @@ class Desk(Generic[Asked]):
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
-        content = canonical_json(request.content())
-        asked = digest_bytes(content)
-        call = Call(digest_value([self.answerer.spec, case_id, asked]), asked, case_id, prompt.kind, content)
+        call = call_for(self.answerer.spec, prompt, request, case_id)
         # A case may show an image twice: the same thing asked twice at once is one call.
         while (other := self._under_way.get(call.key)) is not None:
             await other.wait()
@@ -111,7 +116,7 @@ class Desk(Generic[Asked]):
 class CaseAsk:
     """`ask` for one case and sample; its images are encoded once and shared by the steps."""
 
-    def __init__(self, desk: Desk[Prompt], condition: Condition, *, case_id: int, sample: int) -> None:
+    def __init__(self, desk: Caller, condition: Condition, *, case_id: int, sample: int) -> None:
         self._desk = desk
         self._condition = condition
         self._case_id = case_id
@@ -130,17 +135,7 @@ class CaseAsk:
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
         """Ask several things side by side, seeing all to their end before one that failed is reported."""
-        outcomes = await asyncio.gather(*map(self, prompts), return_exceptions=True)
-        replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-        stops = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        if not stops:
-            return replies
-        # What ends the whole run goes before what ends a call.
-        first = next((stop for stop in stops if not isinstance(stop, Unanswered)), stops[0])
-        if not isinstance(first, Unanswered):
-            raise first
-        kept = [outcome if isinstance(outcome, Reply) else None for outcome in outcomes]
-        raise Unanswered(first.state, first.detail, kept)
+        return all_replies(await asyncio.gather(*map(self, prompts), return_exceptions=True))
 
     async def _request(self, prompt: Prompt) -> Request:
         images = [part for part in prompt.parts if isinstance(part, Image)]
@@ -155,6 +150,27 @@ class CaseAsk:
     def _encode(self, images: list[Image]) -> None:
         for image in images:
             self._parts[image.path] = encode_image(image, self._condition)
+
+
+def call_for(spec: str, prompt: Kinded, request: Request, case_id: int) -> Call:
+    """The call that asks a model this of a case, by the key it has on record."""
+    content = canonical_json(request.content())
+    asked = digest_bytes(content)
+    return Call(digest_value([spec, case_id, asked]), asked, case_id, prompt.kind, content)
+
+
+def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:
+    """The replies to what was asked side by side, or what kept one from coming."""
+    replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+    stops = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if not stops:
+        return replies
+    # What ends the whole run goes before what ends a call.
+    first = next((stop for stop in stops if not isinstance(stop, Unanswered)), stops[0])
+    if not isinstance(first, Unanswered):
+        raise first
+    kept = [outcome if isinstance(outcome, Reply) else None for outcome in outcomes]
+    raise Unanswered(first.state, first.detail, kept)
 
 
 def encode_image(image: Image, condition: Condition) -> ImagePart:

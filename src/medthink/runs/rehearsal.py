@@ -3,8 +3,9 @@
 This is how `--dry-run` counts and how `--show-prompts` shows: by the very code that would send.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,49 +13,80 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.models.request import Reply, Request, Schema, Usage
 from medthink.models.tokens import estimate_text_tokens
-from medthink.runs.answerers import Answerer
-from medthink.runs.asking import encode_image, request_for
+from medthink.runs.answerers import Answerer, open_answerer
+from medthink.runs.asking import CaseAsk, Spent, all_replies, call_for
 from medthink.runs.loop import run_to_end
+from medthink.runs.manifest import Progress
+from medthink.runs.records import LEDGER, Records
+from medthink.runs.session import Order, count_cases, find_earlier, make_folder, plan_manifest, select_cases, summarise
 from medthink.runs.showing import Showing
 from medthink.workflow.ask import Prompt
-from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import Task
+from medthink.workflow.tasks import find_task
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
 
 Witness = Callable[[Prompt, Request], None]
 # A reply of middling length for a step; a reasoning model's hidden thoughts come on top and cannot be foreseen.
 TYPICAL_WORDS = 90
 _TYPICAL_TEXT = " ".join(["finding"] * TYPICAL_WORDS)
+_NOTHING = Spent(0, None, None, 0.0)
 
 
-class RehearsalAsk:
-    """`ask` that shows each request to a witness and answers with made-up text in the right form."""
+class Earlier(msgspec.Struct, frozen=True):
+    """What earlier sessions of a run left: its ledger, the predictions that stay, and how far it came."""
 
-    def __init__(self, condition: Condition, witness: Witness, *, sample: int = 0, filler: str = _TYPICAL_TEXT) -> None:
-        self._condition = condition
+    records: Records
+    kept: frozenset[tuple[int, int]]
+    progress: Progress
+
+
+class RehearsalDesk:
+    """Where no call is made: what is on record is answered as it was, and all else shown to a witness and made up."""
+
+    def __init__(
+        self, model: str, witness: Witness, *, earlier: Earlier | None = None, filler: str = _TYPICAL_TEXT
+    ) -> None:
+        self._model = model
         self._witness = witness
-        self._sample = sample
+        self._earlier = earlier
         self._filler = filler
         self._shown: set[str] = set()
+        self.cases: set[int] = set()
 
-    async def __call__(self, prompt: Prompt) -> Reply:
-        """Show the request, and make up a reply."""
-        images = [part for part in prompt.parts if not isinstance(part, str)]
-        parts = {image.path: encode_image(image, self._condition) for image in images}
-        request = request_for(prompt, self._condition, self._sample, parts)
-        if (key := request.key()) not in self._shown:
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+        """Show the request where it would be sent, and make up a reply."""
+        key = call_for(self._model, prompt, request, case_id).key
+        found = self._earlier and self._earlier.records.finished(key)
+        if found:
+            return found.reply, _NOTHING
+        if key not in self._shown:
             # The same thing asked twice of a case is one call.
             self._shown.add(key)
+            self.cases.add(case_id)
             self._witness(prompt, request)
         made_up = _fill(prompt.schema, len(prompt.question.images), self._filler)
-        return Reply(text=msgspec.json.encode(made_up).decode(), json=made_up)
+        return Reply(text=msgspec.json.encode(made_up).decode(), json=made_up), _NOTHING
+
+    def is_kept(self, case_id: int, sample: int) -> bool:
+        """Whether the prediction is there already, and stays."""
+        return self._earlier is not None and (case_id, sample) in self._earlier.kept
+
+
+class _RehearsalAsk(CaseAsk):
+    """`ask` in order: what is asked side by side is shown one after the other."""
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
-        """One after the other: nothing is waited for."""
-        return [await self(prompt) for prompt in prompts]
+        """Ask several things."""
+        outcomes = [await asyncio.gather(self(prompt), return_exceptions=True) for prompt in prompts]
+        return all_replies([outcome for (outcome,) in outcomes])
 
 
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run would take; input and output are estimates, and `cost_usd` is None when the price is not known."""
+    """What is left to be asked of a run, and how much of it is done already.
+
+    Tokens and money are estimates; `cost_usd` is None when the price is not known.
+    """
 
     cases: int
     calls: int
@@ -63,48 +95,73 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
+    done: Progress | None
 
 
-def estimate(
-    cases: Iterable[Case], task: Task, condition: Condition, *, benchmark: Benchmark, answerer: Answerer[Prompt]
-) -> Rehearsal:
-    """Count what a run of these cases would send and about what it would cost."""
+def estimate(order: Order, *, transport: "Transport | None" = None) -> Rehearsal:
+    """Count what the run has still to send, and about what that will cost; it needs no key."""
+    return run_to_end(_estimate(order, transport))
+
+
+async def rehearse(cases: Iterable[Case], order: Order, desk: RehearsalDesk, *, benchmark: Benchmark) -> None:
+    """Take cases through the task that is ordered, without calling anything."""
+    condition = order.condition
+    task = find_task(order.task, condition)
+    showing = Showing(condition, benchmark[order.selection.split])
+    for case in cases:
+        left = [sample for sample in range(condition.samples) if not desk.is_kept(case.id, sample)]
+        if not left:
+            continue
+        shown, cues = showing.show(case)
+        for sample in left:
+            ask = _RehearsalAsk(desk, condition, case_id=case.id, sample=sample)
+            await task.run(shown.question, cues, ask, condition)
+
+
+async def _estimate(order: Order, transport: "Transport | None") -> Rehearsal:
+    benchmark = Benchmark.open(order.benchmark)
+    total = count_cases(benchmark, order.selection) * order.condition.samples
+    answerer = open_answerer(
+        order.model,
+        benchmark=benchmark,
+        base_urls=order.base_urls,
+        transport=transport,
+        prices=order.prices,
+        needs_key=False,
+    )
+    earlier = _open_earlier(order, benchmark, total)
     tally = _Tally(answerer)
-    count = rehearse(cases, task, condition, tally.see, benchmark=benchmark)
+    desk = RehearsalDesk(order.model, tally.see, earlier=earlier)
+    try:
+        await rehearse(select_cases(benchmark, order.selection), order, desk, benchmark=benchmark)
+    finally:
+        await answerer.close()
+        if earlier is not None:
+            earlier.records.close()
     return Rehearsal(
-        cases=count,
+        cases=len(desk.cases),
         calls=tally.calls,
         images=tally.images,
         upload_bytes=tally.upload_bytes,
         input_tokens=tally.input_tokens,
         output_tokens=tally.output_tokens,
         cost_usd=tally.cost_usd,
+        done=earlier.progress if earlier else None,
     )
 
 
-def rehearse(
-    cases: Iterable[Case],
-    task: Task,
-    condition: Condition,
-    witness: Witness,
-    *,
-    benchmark: Benchmark,
-    filler: str = _TYPICAL_TEXT,
-) -> int:
-    """Take cases through a task without calling anything; returns how many cases that were."""
-    showing = Showing(condition, benchmark)
-
-    async def go_through() -> int:
-        count = 0
-        for case in cases:
-            count += 1
-            shown, cues = showing.show(case)
-            for sample in range(condition.samples):
-                ask = RehearsalAsk(condition, witness, sample=sample, filler=filler)
-                await task.run(shown.question, cues, ask, condition)
-        return count
-
-    return run_to_end(go_through())
+def _open_earlier(order: Order, benchmark: Benchmark, total: int) -> Earlier | None:
+    """What is done already of the run, or LedgerError where the run would be refused."""
+    if order.out is None or not order.out.exists():
+        return None
+    make_folder(order.out)
+    new = plan_manifest(order, benchmark)
+    old = find_earlier(order.out, new)
+    if old is None or not (order.out / LEDGER).exists():
+        return None
+    records = Records.open(order.out)
+    kept = records.good_predictions() if old.package == new.package else frozenset()
+    return Earlier(records, kept, summarise(records, total))
 
 
 class _Tally:

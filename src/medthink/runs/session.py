@@ -33,11 +33,14 @@ if TYPE_CHECKING:
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a session is told: the command line's flags map one to one onto these fields."""
+    """Everything a session is told: the command line's flags map one to one onto these fields.
+
+    Only what sends nothing does without `out`.
+    """
 
     benchmark: Path
     model: str
-    out: Path
+    out: Path | None = None
     task: str = "answer"
     condition: Condition = Condition()
     selection: Selection = Selection(split="test")
@@ -65,7 +68,9 @@ class Session(msgspec.Struct, frozen=True):
 
 def carry_out(order: Order, *, transport: "Transport | None" = None, listener: Listener | None = None) -> Session:
     """Make or continue the run; works inside a notebook, where a loop is running already."""
-    session = _Worker(order, transport, listener or _Nobody())
+    if order.out is None:
+        raise UsageError("where is the run to be kept?", remedy="give --out")
+    session = _Worker(order, order.out, transport, listener or _Nobody())
     return run_to_end(session.work())
 
 
@@ -127,8 +132,9 @@ def count_cases(benchmark: Benchmark, selection: Selection) -> int:
 class _Worker:
     """The state of one session while it works."""
 
-    def __init__(self, order: Order, transport: "Transport | None", listener: Listener) -> None:
+    def __init__(self, order: Order, out: Path, transport: "Transport | None", listener: Listener) -> None:
         self._order = order
+        self._out = out
         self._transport = transport
         self._listener = listener
         self._task = find_task(order.task, order.condition)
@@ -146,8 +152,8 @@ class _Worker:
             prices=order.prices,
         )
         try:
-            make_folder(order.out)
-            with hold(order.out):
+            make_folder(self._out)
+            with hold(self._out):
                 return await self._work_with(answerer, total * order.condition.samples)
         finally:
             await answerer.close()
@@ -156,7 +162,7 @@ class _Worker:
         order = self._order
         self._listener.begin(total)
         manifest, is_same_release = self._settle_manifest()
-        ledger = Ledger(order.out / LEDGER, places=answerer.concurrency)
+        ledger = Ledger(self._out / LEDGER, places=answerer.concurrency)
         try:
             totals = ledger.totals()
             budget = Budget(
@@ -176,34 +182,46 @@ class _Worker:
                 is_same_release=is_same_release,
             )
             stopped_by = await engine.run(select_cases(self._benchmark, order.selection))
-            write_results(order.out, manifest, ledger, total)
+            write_results(self._out, manifest, ledger, total)
         finally:
             ledger.close()
-        return Session(Run(order.out), desk.made, stopped_by)
+        return Session(Run(self._out), desk.made, stopped_by)
 
     def _settle_manifest(self) -> tuple[Manifest, bool]:
         """The run's manifest, and whether all that is there already was made by this release."""
-        order = self._order
-        fingerprints = self._benchmark[order.selection.split].fingerprints()
-        new = Manifest(
-            benchmark=str(order.benchmark),
-            fingerprint=fingerprints.whole,
-            text_fingerprint=fingerprints.texts,
-            selection=order.selection,
-            task=order.task,
-            model=order.model,
-            base_urls=order.base_urls,
-            condition=order.condition,
-            condition_label=order.condition.label(),
-            prompts={str(kind): version for kind, version in prompt_versions(order.task, order.condition).items()},
-            created_at=now_utc(),
-        )
-        if (order.out / "run.json").exists():
-            old = read_manifest(order.out)
-            refuse_other_run(old, new, order.out)
+        new = plan_manifest(self._order, self._benchmark)
+        old = find_earlier(self._out, new)
+        if old is not None:
             return replace(new, created_at=old.created_at), old.package == new.package
-        write_manifest(order.out, new)
+        write_manifest(self._out, new)
         return new, True
+
+
+def plan_manifest(order: Order, benchmark: Benchmark) -> Manifest:
+    """The manifest of the run that is ordered, as it is before the first call."""
+    fingerprints = benchmark[order.selection.split].fingerprints()
+    return Manifest(
+        benchmark=str(order.benchmark),
+        fingerprint=fingerprints.whole,
+        text_fingerprint=fingerprints.texts,
+        selection=order.selection,
+        task=order.task,
+        model=order.model,
+        base_urls=order.base_urls,
+        condition=order.condition,
+        condition_label=order.condition.label(),
+        prompts={str(kind): version for kind, version in prompt_versions(order.task, order.condition).items()},
+        created_at=now_utc(),
+    )
+
+
+def find_earlier(out: Path, new: Manifest) -> Manifest | None:
+    """The manifest of the run that is continued, if there is one; LedgerError when it is another run."""
+    if not (out / "run.json").exists():
+        return None
+    old = read_manifest(out)
+    refuse_other_run(old, new, out)
+    return old
 
 
 def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:

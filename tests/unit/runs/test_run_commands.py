@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from medthink.cli.door import enter
+from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
 from medthink.runs.manifest import Selection, Shard
 
@@ -40,6 +42,54 @@ def test_prompts_of_an_empty_shard_are_refused(benchmark, capsys):
     words = ["run", str(benchmark), "--model", "baseline/random", "--show-prompts", "--shard", f"{empty}/99"]
     assert enter(words) == 2
     assert "no case is in this part" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-chat", "anthropic", "google"])
+def test_what_sends_nothing_needs_no_key(benchmark, tmp_path, capsys, monkeypatch, provider):
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    words = ["run", str(benchmark), "--model", f"{provider}/m", "--max-tokens", "99", "--out", str(tmp_path / "run")]
+    assert enter([*words, "--dry-run"]) == enter([*words, "--show-prompts"]) == 0
+    assert "12" in capsys.readouterr().out
+    assert enter(words) == 2
+    assert "needs a key" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_says_what_is_left_and_what_is_done(benchmark, tmp_path, capsys):
+    words = ["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run")]
+    assert enter([*words, "--max-calls", "5"]) == 1
+    capsys.readouterr()
+    assert enter([*words, "--dry-run"]) == 0
+    shown = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
+    rows = {words[0]: words[-1].strip() for words in ([word for word in line if word] for line in shown) if words}
+    assert rows["done already"] == "5 of 12 predictions: 5 ok; 5 calls, $0.0000"
+    assert (rows["cases left"], rows["calls left"]) == ("7", "7")
+
+
+def test_requests_that_differ_by_their_image_alone_are_shown_once_with_every_image(benchmark, capsys):
+    words = ["run", str(benchmark), "--model", "baseline/random", "--task", "twi", "--show-prompts", "--cases", "100"]
+    assert enter([*words, "--temperature", "0.5", "--max-side", "9000"]) == 0
+    shown = capsys.readouterr().out
+    digests = [digest_bytes(path.read_bytes())[:12] for path in sorted((benchmark / "images/case00100").iterdir())]
+    steps = shown.split("──── ")[1:]
+    assert [step.split(" ─")[0] for step in steps] == ["findings · for each of 2 images", "summary", "differential"]
+    for step in steps:
+        assert re.findall(r"SHA-256 (\w+)…", step) == digests
+        assert "[settings] temperature 0.5" in step and "[schema " in step
+
+
+def test_samples_that_are_asked_the_same_are_shown_once_and_others_apart(benchmark, capsys):
+    words = ["run", str(benchmark), "--model", "baseline/random", "--show-prompts", "--samples", "2"]
+    assert enter(words) == 0
+    assert capsys.readouterr().out.count("──── answer · 2 times ─") == 1
+    assert enter([*words, "--model-seed", "4"]) == 0
+    assert re.findall(r"──── answer ─|seed \d", capsys.readouterr().out) == [
+        "──── answer ─",
+        "seed 4",
+        "──── answer ─",
+        "seed 5",
+    ]
 
 
 FLAGS = [

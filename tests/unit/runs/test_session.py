@@ -16,33 +16,23 @@ import medthink
 from ledger_rows import read_rows
 from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.models.request import Reply, Request, TextPart
-from medthink.runs.answerers import Free, open_answerer
+from medthink.runs.answerers import Free
 from medthink.runs.asking import Desk, encode_image
 from medthink.runs.budget import Budget
 from medthink.runs.ledger import Ledger
+from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Selection, Shard, parse_shard
 from medthink.runs.merge import merge_shards
-from medthink.runs.rehearsal import Rehearsal, estimate, rehearse
-from medthink.runs.session import Order, carry_out, select_cases
+from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
+from medthink.runs.session import Order, carry_out
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import find_task, prompt_versions
+from medthink.workflow.tasks import prompt_versions
 
 TWI = Condition(findings="self", summary="self")
 
 
 def order(benchmark, out, **changes) -> Order:
     return Order(**({"benchmark": benchmark, "model": "baseline/random", "out": out} | changes))
-
-
-def rehearsed(order: Order) -> Rehearsal:
-    benchmark = medthink.Benchmark.open(order.benchmark)
-    return estimate(
-        select_cases(benchmark, order.selection),
-        find_task(order.task, order.condition),
-        order.condition,
-        benchmark=benchmark[order.selection.split],
-        answerer=open_answerer(order.model, benchmark=benchmark, base_urls=order.base_urls, prices=order.prices),
-    )
 
 
 def test_a_run_leaves_a_manifest_a_ledger_and_a_prediction_for_every_case(benchmark, tmp_path):
@@ -135,8 +125,9 @@ def test_an_image_that_a_case_shows_twice_is_asked_about_once(benchmark, tmp_pat
         first, second = sorted(folder.iterdir())
         second.write_bytes(first.read_bytes())
     what = order(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
+    estimated = estimate(what)
     session = carry_out(what)
-    assert session.calls_made == 12 * 3 == rehearsed(what).calls
+    assert session.calls_made == 12 * 3 == estimated.calls
     for prediction in session.run.predictions():
         assert len(set(prediction.calls)) == len(prediction.calls) == 3
         assert len(prediction.prediction_twi.step1_per_image_findings) == 2
@@ -146,11 +137,57 @@ def test_an_estimate_prices_every_call_by_its_own_length(benchmark, tmp_path):
     prices = tmp_path / "prices.toml"
     tier = "above = 2_000, input_above = 900.0, output_above = 900.0"
     prices.write_text(f'date = "2026-01-01"\n[models]\n"server/m" = {{ input = 1.0, output = 1.0, {tier} }}\n')
-    made = rehearsed(
+    made = estimate(
         order(benchmark, tmp_path / "run", model="server/m", base_urls=("http://127.0.0.1:9",), prices=prices)
     )
     assert made.input_tokens > 2_000 > made.input_tokens / made.calls
     assert made.cost_usd == pytest.approx((made.input_tokens + made.output_tokens) / 1_000_000)
+
+
+@pytest.mark.parametrize("max_calls", [0, 5, 17, 47])
+def test_an_estimate_of_a_run_in_part_done_counts_what_is_left(benchmark, tmp_path, max_calls):
+    what = order(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
+    whole = estimate(what)
+    assert (whole.cases, whole.calls, whole.done) == (12, 48, None)
+    carry_out(msgspec.structs.replace(what, max_calls=max_calls))
+    left = estimate(what)
+    assert left.done.calls.get("done", 0) == max_calls
+    assert left.calls == 48 - max_calls == carry_out(what).calls_made
+    finished = estimate(what)
+    assert (finished.cases, finished.calls, finished.images, finished.output_tokens) == (0, 0, 0, 0)
+    assert finished.done.states == {"ok": 12}
+
+
+def test_an_estimate_counts_calls_that_failed_and_no_case_whose_replies_are_all_there(benchmark, tmp_path):
+    first, again = tmp_path / "first", tmp_path / "again"
+    carry_out(order(benchmark, first, selection=Selection(split="test", cases=(100, 101))))
+    what = order(benchmark, again, model=f"replay/{first}")
+    carry_out(what)
+    assert (estimate(what).cases, estimate(what).calls) == (10, 10)
+    with sqlite3.connect(again / "ledger.sqlite") as ledger:
+        # What cannot be read is read again, but not asked again.
+        ledger.execute("UPDATE predictions SET state = 'unparsed'")
+    assert (estimate(what).cases, estimate(what).calls) == (10, 10)
+
+
+def test_an_estimate_sees_every_image_to_its_end_where_one_was_refused(benchmark, tmp_path):
+    what = order(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
+    carry_out(what)
+    with sqlite3.connect(tmp_path / "run/ledger.sqlite") as ledger:
+        first, second = (row[0] for row in ledger.execute("SELECT id FROM calls WHERE case_id = 100 LIMIT 2"))
+        ledger.execute("""UPDATE calls SET reply = json_set(reply, '$.stop', 'refused') WHERE id = ?""", (first,))
+        ledger.execute("UPDATE calls SET state = 'failed' WHERE id = ?", (second,))
+        ledger.execute("DELETE FROM predictions WHERE case_id = 100")
+    assert (estimate(what).cases, estimate(what).calls) == (1, 1) == (1, carry_out(what).calls_made)
+
+
+def test_an_estimate_of_a_run_that_would_be_refused_is_refused(benchmark, tmp_path):
+    carry_out(order(benchmark, tmp_path / "run"))
+    with pytest.raises(LedgerError, match=r"another run: condition\.samples: was 1, now 2\n"):
+        estimate(order(benchmark, tmp_path / "run", condition=Condition(samples=2)))
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(LedgerError, match="is not empty and no run"):
+        estimate(order(benchmark, tmp_path))
 
 
 def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):
@@ -163,9 +200,10 @@ def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):
 def requests_of(benchmark, condition: Condition) -> list[Request]:
     """What would be sent for the first case."""
     asked = []
-    split = medthink.Benchmark.open(benchmark)["test"]
-    task = find_task("answer", condition)
-    rehearse(list(split)[:1], task, condition, lambda _, request: asked.append(request), benchmark=split)
+    data = medthink.Benchmark.open(benchmark)
+    desk = RehearsalDesk("server/m", lambda _, request: asked.append(request))
+    what = Order(benchmark=benchmark, model="server/m", condition=condition)
+    run_to_end(rehearse(list(data["test"])[:1], what, desk, benchmark=data))
     return asked
 
 

@@ -69,7 +69,7 @@ _PILLOW_FAILURES = (
 )
 _ORIENTATION = 0x0112
 _SMALLEST_QUALITY = 40
-_SHRINK = 0.8
+_SHRINK = (4, 5)
 # Python's warning filters are global; opening one header at a time keeps two threads from mixing them up.
 _opening = threading.Lock()
 
@@ -200,7 +200,7 @@ def _convert(
     if _orientation(source) != 1:
         changes.append("orientation applied")
     if max_side is not None and max(picture.size) > max_side:
-        picture = _resize(picture, max_side / max(picture.size))
+        picture = _resize(picture, max_side, max(picture.size))
         changes.append(f"resized to {picture.width}×{picture.height}")
     media_type = JPEG if JPEG in accepts else PNG
     profile = source.info.get("icc_profile") if source.mode in ("L", "RGB", "RGBA") else None
@@ -217,7 +217,7 @@ def _encodings(picture: Image.Image, media_type: str, quality: int, profile: byt
         how = f"JPEG quality {used}" if media_type == JPEG else "PNG"
         yield PreparedImage(_encode(picture, media_type, used, profile), media_type, *picture.size, (how,))
     while max(picture.size) > 1:
-        picture = _resize(picture, _SHRINK)
+        picture = _resize(picture, *_SHRINK)
         shrunk = f"shrunk to {picture.width}×{picture.height}"
         yield PreparedImage(_encode(picture, media_type, used, profile), media_type, *picture.size, (shrunk, how))
 
@@ -232,8 +232,9 @@ def _encode(picture: Image.Image, media_type: str, quality: int, profile: bytes 
     return stream.getvalue()
 
 
-def _resize(picture: Image.Image, factor: float) -> Image.Image:
-    size = (max(1, int(picture.width * factor)), max(1, int(picture.height * factor)))
+def _resize(picture: Image.Image, part: int, whole: int) -> Image.Image:
+    # In whole numbers: of 561 pixels, 512/561 is 511.999… in floats, and the longest side would be one short.
+    size = (max(1, picture.width * part // whole), max(1, picture.height * part // whole))
     return picture.resize(size, Image.Resampling.LANCZOS)
 
 

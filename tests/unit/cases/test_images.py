@@ -223,6 +223,8 @@ def test_max_side_scales_the_longest_side() -> None:
     assert (prepared.width, prepared.height) == (100, 75)
     assert decode(prepared.data, name="x").size == (100, 75)
     assert "resized to 100×75" in prepared.changes
+    # 561 × (512 / 561) is 511.999… in floats.
+    assert prepare(encoded(noise(561, 8), "PNG"), max_side=512).width == 512
 
 
 @pytest.mark.parametrize("accepts", [frozenset({JPEG}), frozenset({PNG})])

@@ -218,6 +218,12 @@ def test_tables_and_data_frames_hold_the_released_columns(tiny_folder: Path) -> 
     assert list(frame["timepoint_count"]) == [2, 1]
 
 
+def test_a_column_named_split_is_not_replaced(tmp_path: Path, row_maker: Any) -> None:
+    write_jsonl(tmp_path / "test.jsonl", [row_maker(1, split="mine")])
+    table = Benchmark.open(tmp_path).to_arrow()
+    assert (table.column_names.count("split"), table["split"].to_pylist()) == (1, ["mine"])
+
+
 def test_a_data_frame_without_pandas_is_said_plainly(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Table:
         def to_pandas(self) -> None:

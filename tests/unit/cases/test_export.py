@@ -1,4 +1,5 @@
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,10 +14,10 @@ import pytest
 from medthink.cases import embedded, export
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.export import Exported, export_benchmark
-from medthink.cases.rows import row_from_case
+from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, row_from_case
 from medthink.cli.door import enter
 from medthink.core.errors import DataError
-from medthink.core.jsonio import write_jsonl
+from medthink.core.jsonio import read_jsonl, write_jsonl
 
 FORMS = [("jsonl", False), ("parquet", False), ("parquet", True)]
 Rows = dict[str, list[dict[str, Any]]]
@@ -64,6 +65,25 @@ def test_a_second_jsonl_export_gives_the_same_bytes(tiny_folder: Path, tmp_path:
     export_benchmark(Benchmark.open(tmp_path / "b"), tmp_path / "c", format="jsonl")
     for split in ("train", "test"):
         assert (tmp_path / f"a/{split}.jsonl").read_bytes() == (tmp_path / f"c/{split}.jsonl").read_bytes()
+
+
+def test_every_line_names_every_column(tiny_folder: Path, tmp_path: Path) -> None:
+    export_benchmark(Benchmark.open(tiny_folder), tmp_path / "out", format="jsonl")
+    rows = [line.value for line in read_jsonl(tmp_path / "out/train.jsonl")]
+    assert all(row.keys() == {*COLUMNS, *SLOT_COLUMNS, "source", "note", "weight", "tags"} for row in rows)
+    assert (rows[0]["image_02_path"], rows[0]["tags"]) == ("", None)
+
+
+def test_parquet_is_compressed_and_a_flipped_bit_is_noticed(tiny_folder: Path, tmp_path: Path) -> None:
+    export_benchmark(Benchmark.open(tiny_folder), tmp_path / "out", format="parquet")
+    path = tmp_path / "out/train.parquet"
+    assert pq.read_metadata(path).row_group(0).column(0).compression == "ZSTD"
+    assert pq.read_table(path).column("tags").to_pylist() == [None, None, '["one","two"]']
+    data = path.read_bytes()
+    at = data.index(b"Case number 7") + len(b"Case number ")
+    path.write_bytes(data[:at] + b"6" + data[at + 1 :])
+    with pytest.raises(DataError, match="cannot be read as parquet"):
+        list(Benchmark.open(path))
 
 
 def test_a_zip_becomes_a_folder_of_the_same_images(
@@ -157,6 +177,16 @@ def test_the_folder_has_ordinary_permissions(tiny_folder: Path, tmp_path: Path) 
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+def test_an_embedded_image_cannot_be_written_outside_the_folder(tmp_path: Path, row_maker: Any) -> None:
+    row = row_maker(1, images=1, image_01_path="../escape.jpg")
+    columns = {name: [value] for name, value in row.items()} | {"image_01": [b"picture"]}
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table(columns), tmp_path / "in/test.parquet")
+    done = export_benchmark(Benchmark.open(tmp_path / "in"), tmp_path / "out", format="jsonl")
+    assert done == Exported(cases=1, images=0, missing=1)
+    assert not list(tmp_path.rglob("escape*"))
+
+
 class TestEmbeddedImages:
     @pytest.fixture
     def embedded_folder(self, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -173,6 +203,18 @@ class TestEmbeddedImages:
             assert benchmark.images.read(path) == original.read(path)
         assert benchmark.images.problem("images/no.jpg") == "no such image"
         assert benchmark.images.problem("../x.jpg")
+        file = pq.ParquetFile(embedded_folder / "train.parquet")
+        assert file.num_row_groups == 2  # of two cases each: a reader holds the images of a group
+        assert file.read(["image_01"])[0][0].as_py()["path"] == "images/case00007/7_1.jpg"
+
+    def test_each_stands_in_the_column_of_its_slot(
+        self, tmp_path: Path, row_maker: Any, folder_maker: Callable[..., Path]
+    ) -> None:
+        row = row_maker(1, images=3)
+        gap = {name: value for name, value in row.items() if not name.startswith("image_02")}
+        source = Benchmark.open(folder_maker(tmp_path / "in", {"test": [gap]}))
+        export_benchmark(source, tmp_path / "out", format="parquet", embed_images=True)
+        assert Benchmark.open(tmp_path / "out").fingerprint() == source.fingerprint()
 
     def test_a_jsonl_beside_them_finds_them(self, embedded_folder: Path, tiny_folder: Path) -> None:
         (tiny_folder / "test.jsonl").rename(embedded_folder / "test.jsonl")
@@ -180,25 +222,46 @@ class TestEmbeddedImages:
         assert benchmark.sources == "test.jsonl; images: embedded in test.parquet"
         assert all(image.read() for case in benchmark for image in case.question.images)
 
-    def test_every_chunk_is_read_once_when_cases_come_in_order(
-        self, embedded_folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        benchmark = Benchmark.open(embedded_folder)
-        benchmark.images.listing()
-        asked: list[tuple[int, str]] = []
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[str]]]:
+        """What is read of the files: a number for the row group, and the columns."""
+        calls: list[tuple[int, list[str]]] = []
         real = pq.ParquetFile.read_row_group
 
         def spy(self: Any, group: int, columns: list[str], **options: Any) -> Any:
-            asked.append((self.metadata.num_rows * 100 + group, columns[0]))
+            calls.append((self.metadata.num_rows * 100 + group, columns))
             return real(self, group, columns=columns, **options)
 
         monkeypatch.setattr(pq.ParquetFile, "read_row_group", spy)
+        return calls
+
+    def test_every_chunk_is_read_once_when_cases_come_in_order(
+        self, embedded_folder: Path, asked: list[tuple[int, list[str]]]
+    ) -> None:
+        benchmark = Benchmark.open(embedded_folder)
+        benchmark.images.listing()
+        # The bytes are not read to list them.
+        assert all(column.endswith(("_path", ".path")) for _, columns in asked for column in columns)
+        asked.clear()
         for case in benchmark:
             for image in case.question.images:
                 image.read()
-        assert len(asked) == len(set(asked))
-        monkeypatch.setattr(embedded, "_CACHE_BYTES", 0)
-        assert benchmark.case(7).question.images[0].read()
+        chunks = [(group, *columns) for group, columns in asked]
+        assert chunks and len(chunks) == len(set(chunks))
+
+    def test_the_last_chunks_are_kept_as_far_as_they_fit(
+        self, embedded_folder: Path, asked: list[tuple[int, list[str]]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, two, three = Benchmark.open(embedded_folder).case(12).question.images
+        monkeypatch.setattr(embedded, "_CACHE_BYTES", int(2.5 * len(one.read())))
+        asked.clear()
+        for image in (two, one, three, one, two):
+            assert image.read()
+        assert [columns for _, columns in asked] == [["image_02"], ["image_03"], ["image_02"]]
+
+    def test_they_travel_between_processes(self, embedded_folder: Path) -> None:
+        case = pickle.loads(pickle.dumps(Benchmark.open(embedded_folder).case(300)))
+        assert all(image.read() for image in case.question.images)
 
     def test_the_limits_hold(self, embedded_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(embedded, "MAX_IMAGE_BYTES", 5)

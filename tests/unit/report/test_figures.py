@@ -10,7 +10,7 @@ from medthink.core.errors import UsageError
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.figures.accuracy import _beside, accuracy_drawing
 from medthink.report.figures.cost import Priced, cost_drawing, pareto_set
-from medthink.report.figures.curves import curve_panels, share_curves, size_curves, token_curves
+from medthink.report.figures.curves import curve_panels, curves_drawing, share_curves, size_curves, token_curves
 from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.overview import overview_drawing
 from medthink.report.figures.slices import slices_drawing
@@ -35,6 +35,13 @@ def test_a_curve_joins_runs_that_differ_in_one_thing_alone(blind):
         [(100, "low"), (900, "high")]
     ]
     assert {point.entry.name for point in tokens.alone} == {"share-100", "thrice"}
+
+
+def test_many_tokens_are_written_out(bench, tmp_path):
+    made = {"low": 12_345, "high": 90}
+    paths = [make_run(tmp_path / effort, bench, effort=effort, tokens=n) for effort, n in made.items()]
+    (group,) = group_entries(load_entries(paths))
+    assert [row[1] for row in curves_drawing(token_curves(group)).table.rows] == ["90", "12,345"]
 
 
 def test_the_pareto_set_holds_what_no_other_run_beats(blind):

@@ -220,7 +220,9 @@ def _table(panel: Curves) -> Table:
     def place(x: float) -> str:
         if panel.ticks:
             return panel.ticks[int(x)]
-        return f"{x * 100:g}" if panel.key == "share" else f"{x:,.4g}"
+        if panel.key == "share":
+            return f"{x * 100:g}"
+        return f"{x:,.0f}" if x >= 1000 else f"{x:.4g}"
 
     rows = tuple((point.entry.label, place(point.x), percent(point.entry.accuracy)) for point in panel.points)
     return Table(("Run", panel.axis.capitalize(), "Accuracy (95 % interval)"), rows, frozenset({1, 2}))

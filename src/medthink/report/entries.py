@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from medthink.core.digest import digest_value, seed_from
 from medthink.core.errors import UsageError
-from medthink.report.labels import run_labels, run_names
+from medthink.report.labels import model_shown, run_labels, run_names
 from medthink.report.markup import clean
 from medthink.runs.manifest import Manifest
 from medthink.scoring.material import Material, load_runs
@@ -92,7 +93,11 @@ def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]
     for material in materials:
         if not material.cases:
             raise UsageError(f"{material.name} is about no case", remedy="leave it out")
-    manifests = [material.manifest for material in materials if material.manifest]
+    manifests = [
+        replace(material.manifest, model=model_shown(material.manifest.model))
+        for material in materials
+        if material.manifest
+    ]
     scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
     # Until it is known beside which others a run stands, its name has to do for a label.
     return [Entry(*parts) for parts in zip(paths, names, names, manifests, materials, scored, strict=True)]

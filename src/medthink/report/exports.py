@@ -83,7 +83,7 @@ def _records(group: Group, number: int) -> Iterator[dict[str, Cell]]:
     for entry in group.entries:
         origin = entry.scores.origin
         yield {
-            "group": number, "run": entry.name, "model": origin.model, "task": origin.task, "kind": origin.kind,
+            "group": number, "run": entry.name, "model": entry.manifest.model, "task": origin.task, "kind": origin.kind,
             "condition": origin.condition_label, "benchmark": group.benchmark, "split": group.split,
             "fingerprint": origin.fingerprint, "cases": group.n_cases,
             **_answer_record(entry.scores.answers, places.get(entry.label)),

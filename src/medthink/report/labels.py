@@ -43,6 +43,11 @@ def model_family(model: str) -> str:
     return _SIZE.split(model, maxsplit=1)[0].rstrip("-_ /.") or model
 
 
+def model_shown(model: str) -> str:
+    """The model as a page names it: of a replayed run's folder only the name, for its place is no part of a run."""
+    return f"replay/{Path(model).name}" if model.startswith("replay/") else model
+
+
 def run_names(paths: Sequence[Path]) -> list[str]:
     """The shortest ends of the paths that tell them apart."""
     whole = [path.resolve().parts for path in paths]

@@ -16,6 +16,8 @@ from medthink.runs.prediction import Prediction
 MOST_CASES = 32
 _MOST_IMAGES = 24
 _SIDE, _QUALITY = 176, 72
+# Kinds of failure whose detail is the server's address, and nothing that a reader of the page needs.
+_ABOUT_A_PLACE = ("connection", "timeout")
 
 
 def wrong_cases_markup(group: Group, most: int) -> Markup:
@@ -125,7 +127,8 @@ def _steps_markup(entry: Entry, said: list[Prediction], case: Case) -> Markup:
 
 def _beside(entry: Entry, one: Prediction, case: Case) -> Iterator[Markup]:
     if one.state != "ok":
-        yield tag("p", tag("b", one.state), f": {one.detail}" if one.detail else "", class_="state")
+        reason = _reason(one)
+        yield tag("p", tag("b", one.state), f": {reason}" if reason else "", class_="state")
     rows: list[tuple[str, str, str]] = []
     steps = one.prediction_twi
     is_own = not entry.manifest.condition.swap_images
@@ -141,6 +144,11 @@ def _beside(entry: Entry, one: Prediction, case: Case) -> Iterator[Markup]:
         yield _two_columns(rows)
     elif one.state == "ok":
         yield tag("p", "The run gave a letter and no words.", class_="soft")
+
+
+def _reason(one: Prediction) -> str:
+    kind = one.detail.partition(":")[0]
+    return kind if one.state == "failed" and kind in _ABOUT_A_PLACE else one.detail
 
 
 def _finding_rows(

@@ -8,9 +8,11 @@ from click.testing import CliRunner
 from made_runs import make_run
 from medthink.cli.door import enter
 from medthink.cli.report import report
+from medthink.core.jsonio import read_json, write_json
 from medthink.judge.agreements import Agreements, Pair, write_agreement
 from medthink.judge.judgement import digest_judgements, read_judgements
 from medthink.report.entries import group_entries, load_entries
+from medthink.report.exports import csv_table, markdown_tables
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.page import report_page
 from medthink.report.validity import audit_group, points, validity_markup
@@ -50,6 +52,16 @@ def test_every_run_has_its_command_and_fingerprints(page, groups):
         for entry in group.entries:
             assert f"--out {entry.name}" in page
             assert entry.manifest.fingerprint in page and entry.manifest.condition.digest() in page
+
+
+def test_no_place_reaches_the_page(bench, tmp_path):
+    run = make_run(tmp_path / "again", bench, skill=0.0)
+    write_json(run / "run.json", read_json(run / "run.json") | {"model": "replay//home/CANARY/runs/first"})
+    groups = group_entries(load_entries([run]))
+    page = report_page(groups, [audit_group(group, trains=False) for group in groups], [])
+    assert "replay/first" in page and "medthink run bench " in page
+    for text in (page, csv_table(groups), markdown_tables(groups)):
+        assert "CANARY" not in text and str(tmp_path) not in text and str(bench) not in text
 
 
 def test_the_same_runs_make_the_same_page(groups, page):

@@ -51,6 +51,18 @@ def test_a_state_is_shown_with_its_reason(bench, tmp_path):
     assert "No letter from made-7b." in shown
 
 
+@pytest.mark.parametrize("kind", ["connection", "timeout"])
+def test_a_call_that_failed_does_not_tell_where_the_server_is(blind, kind):
+    entry = blind.lettered[0]
+    lost = [
+        msgspec.structs.replace(one, state="failed", prediction=None, detail=f"{kind}: http://10.0.0.7:8000/v1: gone")
+        for one in entry.material.predictions
+    ]
+    entry = entry._replace(material=entry.material._replace(predictions=lost))
+    shown = wrong_cases_markup(blind._replace(entries=(entry,)), 99)
+    assert f"<b>failed</b>: {kind}</p>" in shown and "10.0.0.7" not in shown
+
+
 def test_findings_about_another_case_have_no_caption_beside_them(bench, tmp_path):
     group = load(make_run(tmp_path / "swapped", bench, task="twi", skill=0.0, swap_images=True))
     shown = wrong_cases_markup(group, 1)

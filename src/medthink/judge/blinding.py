@@ -113,7 +113,9 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: Plan, *, form: str = "
     """Write every reader's list, case table and images, how to read them, and the key; returns the key."""
     if not sheets:
         raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
-    if (out / KEY_FILE).exists():
+    lists = [f"{reader}{part}.{form}" for reader in plan.readers for part in ("", "-cases")]
+    # The key may have been put where no reader finds it.
+    if any((out / name).exists() for name in (KEY_FILE, *lists)):
         raise UsageError(f"{out} holds reading lists already, perhaps filled in", remedy="name another folder by --out")
     codes: dict[str, Code] = {}
     for reader, entries in assign(sheets, plan).items():

@@ -54,16 +54,28 @@ def read_labels(kind: UnitKind, cells: dict[str, str]) -> Labels:
     if kind == "education":
         return Labels(score=read_score(cells.get("score", "")))
     factual, support = read_factual(cells.get("factual", ""))
-    types = read_types(cells.get("error_types", ""))
-    if factual and types:
-        raise ValueError("factual, and yet with error types")
-    named = () if factual else types or None
+    if kind == "statement":
+        if factual is not None and support is None:
+            raise ValueError(f"factual: of a statement one of {', '.join(SUPPORTS)} must be said")
+        return Labels(factual=factual, support=support)
     return Labels(
         factual=factual,
         support=support,
-        critical=read_truth("critical", cells.get("critical", "")) if kind == "step" else None,
-        error_types=named if factual is not None else None,
+        critical=read_truth("critical", cells.get("critical", "")),
+        error_types=_name_types(factual, support, read_types(cells.get("error_types", ""))),
     )
+
+
+def _name_types(
+    factual: bool | None, support: Support | None, types: tuple[ErrorType, ...]
+) -> tuple[ErrorType, ...] | None:
+    """The types that were named, or None where that is not known: a step that is wrong must have one."""
+    if factual and types:
+        raise ValueError("factual, and yet with error types")
+    if factual is None:
+        return None
+    # Readers are asked for types of contradicted steps only: of an unsupported one, none is an answer.
+    return types if types or factual or support == "unsupported" else None
 
 
 def read_factual(text: str) -> tuple[bool | None, Support | None]:

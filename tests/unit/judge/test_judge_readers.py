@@ -208,6 +208,18 @@ def test_words_are_read_and_never_guessed():
     assert [parse_case(text) for text in ("Case number 12", "00012", "12", "Case twelve")] == [12, 12, 12, None]
 
 
+def test_types_that_were_not_named_are_none_of_an_unsupported_step_and_not_known_of_a_wrong_one():
+    words = ("supported", "unsupported", "contradicted", "no", "")
+    assert [read_labels("step", {"factual": word}).error_types for word in words] == [(), (), None, None, None]
+
+
+def test_of_a_statement_yes_and_no_say_too_little_to_compare():
+    assert read_labels("statement", {"factual": "Unsupported"}).support == "unsupported"
+    for word in ("yes", "no"):
+        with pytest.raises(ValueError, match="supported, contradicted, unsupported must be said"):
+            read_labels("statement", {"factual": word})
+
+
 def test_reading_lists_are_blind_shuffled_double_read_and_the_same_for_the_same_seed(run, tmp_path):
     sheets = sheets_of_run(run)
     plan = Plan(readers=("anna", "ben", "cleo"), seed=3, again_share=0.5, planted_share=0.5)
@@ -288,8 +300,11 @@ def test_filled_in_lists_are_not_written_over(run, tmp_path):
     filled = (tmp_path / "a/anna.csv").read_bytes()
     with pytest.raises(UsageError, match="holds reading lists already"):
         write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben"), seed=1))
-    assert (tmp_path / "a/anna.csv").read_bytes() == filled
     assert read_key(tmp_path / "a/key.json") == key
+    (tmp_path / "a/key.json").rename(tmp_path / "key.json")
+    with pytest.raises(UsageError, match="holds reading lists already"):
+        write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben"), seed=1))
+    assert (tmp_path / "a/anna.csv").read_bytes() == filled
 
 
 def test_a_list_given_twice_counts_its_planted_checks_once(run, tmp_path):

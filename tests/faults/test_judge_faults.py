@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from judge_server import JudgeServer, judge_step, judge_well, step_verdict
-from judged_run import make_discussions, make_run
+from judged_run import RATIONALE, make_discussions, make_run
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
 from medthink.judge.judged import load_cases, load_judged, score_judged
@@ -146,6 +146,15 @@ def test_a_cut_off_or_filtered_reply_is_not_read_however_whole_it_looks(reason, 
     assert (row.state, row.why, row.steps) == ("unjudged", why, ())
 
 
+def test_a_provider_that_will_not_look_at_the_prompt_has_refused(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(judge_well) as server:
+        server.reply = lambda body: {"error": {"code": "content_filter", "message": "not this one"}}
+        judge(run, server)
+    (row,) = read_judgements(run)
+    assert (row.state, row.why, row.steps) == ("unjudged", "refused", ())
+
+
 def test_a_server_that_is_gone_leaves_the_units_unjudged_until_it_is_back(tmp_path):
     run = make_run(tmp_path, cases=1)
     with JudgeServer(judge_well) as server:
@@ -196,7 +205,8 @@ def test_a_bad_score_of_education_leaves_the_whole_discussion_unjudged(change, t
 
 
 def test_judging_that_nobody_answered_exits_3_with_the_reason(tmp_path, start_server):
-    run = make_run(tmp_path, cases=2)
+    # Of an answer without a rationale nobody is asked.
+    run = make_run(tmp_path, rationales=["", RATIONALE, RATIONALE])
     server = start_server("--faults", "400", "--fault-rate", "1.0")
     for more in ([], ["--splitter", "sentences"]):
         words = ["judge", run, "--judge", "server/a", "--base-url", f"{server.url}/v1", "--json", *more]

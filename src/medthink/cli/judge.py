@@ -78,9 +78,11 @@ def judge(as_json: bool, **flags: Any) -> None:
     _show(session, order, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by
-    made = [one for one in session.judgements if one.judge in order.judges and one.setting == order.setting]
-    if made and all(one.why in ("failed", "unsplit") for one in made):
-        raise OutsideError(f"no judge answered: {made[0].detail}", remedy="mend that, then run the same command again")
+    own = [one for one in session.judgements if one.judge in order.judges and one.setting == order.setting]
+    # Of what is absent, or of too many units, nobody was asked.
+    asked = [one for one in own if one.state != "absent" and one.why != "too_many"]
+    if asked and all(one.why in ("failed", "unsplit") for one in asked):
+        raise OutsideError(f"no judge answered: {asked[0].detail}", remedy="mend that, then run the same command again")
 
 
 def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:

@@ -13,7 +13,14 @@ from medthink.judge.forms import Fault
 from medthink.judge.judgement import Setting
 from medthink.judge.prompts import JudgePrompt
 from medthink.judge.units import UnitSet
-from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StatementVerdict, StepVerdict, Unjudged
+from medthink.judge.verdicts import (
+    EducationVerdict,
+    SentenceVerdict,
+    StatementVerdict,
+    StepVerdict,
+    Unjudged,
+    UnjudgedKind,
+)
 from medthink.models.request import ImagePart, Reply, Request, TextPart
 from medthink.runs.asking import Desk, Spent, encode_image
 from medthink.workflow.ask import Unanswered
@@ -64,7 +71,8 @@ class Hearing:
                 request = self._request(asked, images, sample=repeat * MAX_TRIES + attempt)
                 reply, cost = await self.desk.call(asked, request, case_id)
             except Unanswered as stop:
-                return Heard(result=Unjudged("failed", stop.detail), model=model, spent=tuple(spent))
+                kind: UnjudgedKind = "refused" if stop.state == "refused" else "failed"
+                return Heard(result=Unjudged(kind, stop.detail), model=model, spent=tuple(spent))
             spent.append(cost)
             model = reply.model
             self._refuse_self(model)

@@ -8,8 +8,8 @@ from typing import TypeVar
 import msgspec
 
 from medthink.judge.evidence import SIGHTS
-from medthink.judge.judgement import Judgement, Setting
-from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, ErrorType
+from medthink.judge.judgement import Judgement, Seat, Setting
+from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, ErrorType, What
 from medthink.judge.units import UnitKey
 from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StatementVerdict, StepVerdict
 
@@ -67,24 +67,33 @@ def seat_panel(judgements: Iterable[Judgement]) -> list[Judgement]:
     is unjudged. A prediction with nothing to judge stays so.
     """
     groups: dict[UnitKey, list[Judgement]] = {}
+    seated: dict[What, list[Judgement]] = {}
     for one in judgements:
         if one.repeat == 0 and not one.seat.is_wiring_check:
             groups.setdefault(one.key, []).append(one)
-    return [_vote(group) for _, group in sorted(groups.items())]
+            seated.setdefault(one.what, []).append(one)
+    seats = {what: _seat(members) for what, members in seated.items()}
+    return [_vote(group, seats[group[0].what]) for _, group in sorted(groups.items())]
 
 
-def _vote(group: list[Judgement]) -> Judgement:
+def _seat(members: list[Judgement]) -> Seat:
+    """The panel is one seat, even where some of its judges have judged fewer predictions than others."""
+    sees = {sight for one in members for sight in one.setting.sees}
+    setting = Setting(sees=tuple(sight for sight in SIGHTS if sight in sees))
+    return Seat(judge=PANEL, setting=setting, prompt=min(one.prompt for one in members))
+
+
+def _vote(group: list[Judgement], seat: Seat) -> Judgement:
     first = group[0]
-    sees = {sight for one in group for sight in one.setting.sees}
     blank = Judgement(
         case=first.case,
         sample=first.sample,
         what=first.what,
-        judge=PANEL,
+        judge=seat.judge,
         repeat=0,
         state="unjudged",
-        setting=Setting(sees=tuple(sight for sight in SIGHTS if sight in sees)),
-        prompt=first.prompt,
+        setting=seat.setting,
+        prompt=seat.prompt,
     )
     voting = [one for one in group if one.state == "ok"]
     if not voting:

@@ -160,6 +160,13 @@ def test_a_judge_that_was_asked_more_often_has_no_more_votes():
     assert (row.state, row.steps[0].factual, row.tries) == ("ok", "supported", 3)
 
 
+def test_the_panel_is_one_seat_where_a_judge_has_judged_fewer_predictions():
+    seeing = {"judge": "a/y", "setting": Setting(sees=("history", "images")), "prompt": "q"}
+    rows = [judged(1, step(1), judge="a/x"), judged(1, step(1), **seeing), judged(2, step(1), judge="a/x")]
+    (seat,) = by_seat(seat_panel(rows), "steps")
+    assert (seat.judge, seat.setting.sees) == ("panel", ("history", "images"))
+
+
 def test_types_without_a_majority_keep_the_one_named_most():
     a = judged(1, step(1, "contradicted", "medical_knowledge"), judge="a/x")
     b = judged(1, step(1, "contradicted", "reasoning"), judge="a/y")

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import medthink
 from build_commands import PAGE, all_commands, build
 from medthink.cli import COMMANDS, overview
+from medthink.core.percent import as_percent
 
 HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}
 
@@ -66,3 +68,11 @@ def test_every_command_shows_an_example(name, command):
     # However narrow the terminal, an example is one line: it can be pasted.
     shown = command.get_help(click.Context(command, terminal_width=60, max_content_width=60))
     assert [example for example in examples if f"Example: {example}\n" not in shown + "\n"] == []
+
+
+def test_percent_signs_stand_in_one_form():
+    """A share is shown by `as_percent`; Python's own `%` leaves no room before the sign."""
+    package = Path(medthink.__file__).parent
+    found = [path for path in package.rglob("*.py") if re.search(r":[^{}\"]*%\}", path.read_text(encoding="utf-8"))]
+    assert found == []
+    assert (as_percent(0.3412), as_percent(1.0, 0)) == ("34.1 %", "100 %")

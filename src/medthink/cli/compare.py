@@ -8,6 +8,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from medthink.cli.show import console, print_json, short_names, table
+from medthink.core.percent import as_percent
 
 if TYPE_CHECKING:
     from medthink.scoring.compare import Comparison, PairOfRuns
@@ -79,7 +80,7 @@ def _show_pair(pair: "PairOfRuns") -> None:
     if isinstance(pair.resolution, Resolution):
         seen = (
             f"{pair.resolution.n} cases show a difference of {pair.resolution.difference * 100:.1f} points or more "
-            f"with {pair.resolution.power:.0%} power."
+            f"with {as_percent(pair.resolution.power, 0)} power."
         )
     else:
         seen = f"no difference could have been shown: {pair.resolution.reason}."

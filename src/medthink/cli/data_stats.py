@@ -14,6 +14,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.icd import chapter_title
 from medthink.cases.statistics import UNKNOWN_CHAPTER, SplitStatistics, Statistics, describe
 from medthink.cli import show
+from medthink.core.percent import as_percent
 
 _BAR, _SHORT_BAR, _WIDE = 24, 8, 110
 _FIGURES = (".svg", ".pdf", ".png")
@@ -82,7 +83,7 @@ def _print(statistics: Statistics) -> None:
 
 
 def _percent(count: int, total: int) -> str:
-    return f"{count:,} ({count / total:.1%})" if total else "0"
+    return f"{count:,} ({as_percent(count / total)})" if total else "0"
 
 
 _SUMMARY: tuple[tuple[str, Callable[[SplitStatistics], str]], ...] = (

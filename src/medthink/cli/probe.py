@@ -8,6 +8,7 @@ from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, progress, short_names, table
 from medthink.core.errors import UsageError
+from medthink.core.percent import as_percent
 
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark
@@ -91,7 +92,7 @@ def _show_probe(found: "Probe") -> None:
     ]
     chance = found.scores[0].chance
     out = console()
-    title = f"{found.n_cases} cases of {found.split}; chance is {chance:.1%}; learnt: {found.scores[-1].source}"
+    title = f"{found.n_cases} cases of {found.split}; chance is {as_percent(chance)}; learnt: {found.scores[-1].source}"
     out.print(table(title, ("guesser", "what it sees", "right (95 %)", "p (Holm)", "verdict"), rows))
     out.print()
     rows_ = [

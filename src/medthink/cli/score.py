@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from medthink.cli.show import console, plain, print_json, short_names, table
 from medthink.core.errors import UsageError
+from medthink.core.percent import as_percent
 
 if TYPE_CHECKING:
     from medthink.scoring.radcliq import RadCliQOptions
@@ -108,7 +109,7 @@ def _show_repeats(one: "Scores") -> None:
     answers = one.answers
     if answers is None or answers.repeats is None:
         return
-    agreeing = "–" if answers.consistency is None else f"{answers.consistency:.1%}"
+    agreeing = "–" if answers.consistency is None else as_percent(answers.consistency)
     console().print(
         f"{one.origin.name}: {answers.n_predictions} answers to {answers.n_cases} cases; "
         f"two answers to a case agree in {agreeing}; majority vote {percent(answers.majority)}"

@@ -2,6 +2,7 @@
 
 import re
 
+from medthink.core.percent import as_percent
 from medthink.judge.forms import Fault, SplitForm, check_steps_count
 from medthink.judge.sentences import Span
 from medthink.judge.units import RATIONALE, Source, Unit
@@ -26,7 +27,7 @@ def place_steps(form: SplitForm, source: Source) -> tuple[Unit, ...] | Fault:
         spans.append(span)
     share = _left_out(text, spans)
     if share > MAX_LEFT_OUT:
-        return Fault("wrong_form", f"the steps leave out {share:.0%} of the rationale")
+        return Fault("wrong_form", f"the steps leave out {as_percent(share, 0)} of the rationale")
     return tuple(source.unit(RATIONALE, span) for span in spans)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from medthink.core.percent import as_percent
 from medthink.judge.coverage import COMPLETE_SHARE, Coverage
 from medthink.judge.scores import Discussions, Findings, Soundness, StepScores
 from medthink.judge.slicing import Slice
@@ -100,7 +101,7 @@ def coverage_table(seats: Iterable[tuple[str, Seated[StepScores] | Seated[Discus
             share(one.scores.coverage.share),
             _reasons(one.scores.coverage),
             f"{one.scores.coverage.absent:,}",
-            "complete" if one.scores.coverage.is_complete else f"incomplete: under {COMPLETE_SHARE:.0%}",
+            "complete" if one.scores.coverage.is_complete else f"incomplete: under {as_percent(COMPLETE_SHARE, 0)}",
         )
         for what, one in seats
     )

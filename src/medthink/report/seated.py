@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from medthink.core.percent import as_percent
 from medthink.judge.agreements import Agreements, Pair
 from medthink.judge.panel import PANEL
 from medthink.judge.raters import READERS
@@ -74,8 +75,8 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
 def share(measured: Measured) -> str:
     """`57.2 % (53.6–60.8)`; why there is no interval would make a column too wide."""
     if isinstance(measured, Estimate):
-        return f"{measured.value * 100:.1f} % ({measured.low * 100:.1f}–{measured.high * 100:.1f})"
-    return "–" if measured.value is None else f"{measured.value * 100:.1f} % (no interval)"
+        return f"{as_percent(measured.value)} ({measured.low * 100:.1f}–{measured.high * 100:.1f})"
+    return "–" if measured.value is None else f"{as_percent(measured.value)} (no interval)"
 
 
 def mean(measured: Measured, digits: int) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from medthink.baselines.learning import is_usable
 from medthink.cases.benchmark import Benchmark
+from medthink.core.percent import as_percent
 from medthink.report.entries import Entry, Group
 from medthink.report.markup import Markup, fold, tag
 from medthink.report.tables import Table, table_markup
@@ -107,7 +108,7 @@ def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
             (
                 entry.label,
                 percent(audit.accuracy),
-                f"{strongest.name}: {(strongest.accuracy.value or 0) * 100:.1f} %",
+                f"{strongest.name}: {as_percent(strongest.accuracy.value or 0)}",
                 points(audit.diagnostic_gain),
                 percent(strongest.on_misses),
                 bias,

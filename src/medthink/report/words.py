@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from medthink.core.percent import as_percent
 from medthink.report.entries import Group, answer_pairs
 from medthink.report.figures.accuracy import chance
 from medthink.report.tables import money, rank_range
@@ -52,7 +53,7 @@ def _headline(group: Group) -> str:
     lead = "Accuracy" if len(scored) == 1 else f"The highest accuracy is that of {entry.label}"
     verb = " is " if len(scored) == 1 else ": "
     right = f"{lead}{verb}{percent(answers.accuracy)} of {count_of(answers.n_predictions, 'prediction')}"
-    return f"{right}; guessing gets {chance(group) * 100:.0f} %."
+    return f"{right}; guessing gets {as_percent(chance(group), 0)}."
 
 
 def _told_apart(group: Group) -> str:
@@ -87,8 +88,9 @@ def _resolution(group: Group) -> str:
         return (
             f"{cases} are too few to show any difference between runs like these." if (leader != middle).any() else ""
         )
+    apart = as_percent(float(np.mean(leader != middle)), 0)
     return (
-        f"With {cases}, two runs that disagree on {np.mean(leader != middle) * 100:.0f} % of them must differ "
+        f"With {cases}, two runs that disagree on {apart} of them must differ "
         f"by about {found.difference * 100:.1f} points to be told apart four times in five."
     )
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from medthink.core.percent import as_percent
 from medthink.metrics.radcliq.score import Fingerprint
 from medthink.metrics.registry import Direction
 from medthink.metrics.usage import UsageSummary
@@ -131,8 +132,8 @@ def percent(measured: Measured | None) -> str:
     if measured is None:
         return "–"
     if isinstance(measured, Estimate):
-        return f"{measured.value * 100:.1f} % ({measured.low * 100:.1f}–{measured.high * 100:.1f})"
-    return "–" if measured.value is None else f"{measured.value * 100:.1f} % (no interval: {measured.reason})"
+        return f"{as_percent(measured.value)} ({measured.low * 100:.1f}–{measured.high * 100:.1f})"
+    return "–" if measured.value is None else f"{as_percent(measured.value)} (no interval: {measured.reason})"
 
 
 def points(measured: Measured | None) -> str:

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from medthink.core.percent import as_percent
 from medthink.stats import coefficients as co
 from medthink.stats.bootstrap import ClusterReplicates
 from medthink.stats.clusters import Floats, Ints, cluster_totals
@@ -120,7 +121,7 @@ def kappa_caution(table: npt.ArrayLike) -> KappaCaution | None:
     if prevalence < SKEWED_SHARE or (kappa is not None and ac1 - kappa < KAPPA_GAP):
         return None
     shown = "undefined" if kappa is None else f"{kappa:.2f}"
-    reason = f"one category holds {prevalence:.0%} of the labels, so κ is {shown} where AC1 is {ac1:.2f}"
+    reason = f"one category holds {as_percent(prevalence, 0)} of the labels, so κ is {shown} where AC1 is {ac1:.2f}"
     return KappaCaution(prevalence=prevalence, kappa=kappa, ac1=ac1, reason=reason)
 
 

@@ -91,7 +91,7 @@ def test_the_longest_options_are_in_the_table_too(
 ) -> None:
     row = row_maker(1, options={"A": "x" * 20_000, "B": "b"}, correct_answer="A")
     assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
-    assert "80 and more  1 (100.0%)" in capsys.readouterr().out
+    assert "80 and more  1 (100.0 %)" in capsys.readouterr().out
 
 
 def test_shares_are_of_all_images_whatever_their_modality_is_called(
@@ -100,7 +100,7 @@ def test_shares_are_of_all_images_whatever_their_modality_is_called(
     row = row_maker(1, images=4, image_01_modality=" CT", image_02_modality="")
     assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
     table = capsys.readouterr().out.split("Modalities (images)")[1].split("Answer letters")[0]
-    shares = re.findall(r"^( ?\S+) +\d \((.*?)%\)", table, re.MULTILINE)
+    shares = re.findall(r"^( ?\S+) +\d \((.*?) %\)", table, re.MULTILINE)
     assert shares == [("MRI", "50.0"), ("(none)", "25.0"), (" CT", "25.0")]
 
 

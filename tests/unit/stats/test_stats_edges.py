@@ -193,7 +193,7 @@ def test_kappa_is_flagged_where_prevalence_misleads(prevalence, kappa, ac1, misl
     caution = kappa_caution(table)
     assert (caution is not None) == misleads
     if caution is not None:
-        assert f"{caution.prevalence:.0%}" in caution.reason
+        assert f"{caution.prevalence * 100:.0f} %" in caution.reason
         assert caution.kappa == cohen_kappa(table)
 
 

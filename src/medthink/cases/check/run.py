@@ -14,6 +14,7 @@ from medthink.cases.check.report import CheckReport, Finding, Problem, place, so
 from medthink.cases.check.shortcuts import ShortcutTally
 from medthink.cases.check.texts import spell
 from medthink.core.errors import DataError
+from medthink.core.percent import as_percent
 
 Progress = Callable[[str, int], None]
 """Told at every step what is looked at ("cases", "images") and how many of them there are in all."""
@@ -64,7 +65,7 @@ class _Pass:
         for match in self._histories.matches():
             split, number = self.cases[match.second]
             other_split, other = self.cases[match.first]
-            detail = f"{match.similarity:.0%} the same as {other_split} case {other}"
+            detail = f"{as_percent(match.similarity, 0)} the same as {other_split} case {other}"
             finding = Finding("history-duplicate-across-splits", "CLINICAL_HISTORY", detail)
             yield place(finding, split=split, case=number)
         for split, tally in self._tallies.items():

@@ -6,6 +6,7 @@ from math import exp, lgamma, log
 
 from medthink.cases.case import LETTERS, Case
 from medthink.cases.check.report import Finding
+from medthink.core.percent import as_percent
 
 P_LIMIT = 0.01
 _CHANCE = 1 / len(LETTERS)
@@ -40,15 +41,14 @@ class ShortcutTally:
         letter, count = max(self.letters.items(), key=lambda pair: (pair[1], pair[0]))
         p = min(1.0, len(LETTERS) * binomial_tail(count, self.cases, _CHANCE))
         if p < P_LIMIT:
-            detail = (
-                f"{letter} is right in {count} of {self.cases} ({count / self.cases:.1%}; even: 20.0%), p = {p:.2g}"
-            )
+            share = f"{as_percent(count / self.cases)}; even: 20.0 %"
+            detail = f"{letter} is right in {count} of {self.cases} ({share}), p = {p:.2g}"
             yield Finding("letters-skewed", "correct_answer", detail)
         p = binomial_tail(self.only_longest, self.cases, _CHANCE)
         if p < P_LIMIT:
             detail = (
-                f"longest alone in {self.only_longest} of {self.cases} ({self.only_longest / self.cases:.1%}), "
-                f"ties included {self.longest} ({self.longest / self.cases:.1%}; even: 20.0%), p = {p:.2g}"
+                f"longest alone in {self.only_longest} of {self.cases} ({as_percent(self.only_longest / self.cases)}), "
+                f"ties included {self.longest} ({as_percent(self.longest / self.cases)}; even: 20.0 %), p = {p:.2g}"
             )
             yield Finding("longest-option-right", "options", detail)
 

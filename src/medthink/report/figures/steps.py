@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from medthink.core.percent import as_percent
 from medthink.metrics.rouge import Rouge
 from medthink.report.entries import Entry, Group
 from medthink.report.figures.style import COLOURS, Drawing, wrapped
@@ -51,7 +52,7 @@ def steps_drawing(group: Group) -> Drawing | None:
         for step, found in spreads.items()
         for one in found
     )
-    columns = ("Run", "Text", "Cases", *(f"{quantile:.0%}".replace("%", " %") for quantile in _QUANTILES))
+    columns = ("Run", "Text", "Cases", *(as_percent(quantile, 0) for quantile in _QUANTILES))
     message = (
         "ROUGE-L of the model's words against the expert's, case by case: dot at the median, thick bar over the middle "
         "half, thin bar over nine cases in ten. It counts shared words and does not see a negation."

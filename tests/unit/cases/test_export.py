@@ -1,5 +1,6 @@
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,6 +85,12 @@ def test_parquet_is_compressed_and_a_flipped_bit_is_noticed(tiny_folder: Path, t
     path.write_bytes(data[:at] + b"6" + data[at + 1 :])
     with pytest.raises(DataError, match="cannot be read as parquet"):
         list(Benchmark.open(path))
+
+
+def test_parquet_without_images_claims_none(tiny_folder: Path, tmp_path: Path) -> None:
+    export_benchmark(Benchmark.open(tiny_folder), tmp_path / "out", format="parquet")
+    shutil.rmtree(tmp_path / "out/images")
+    assert Benchmark.open(tmp_path / "out").sources == "train.parquet, test.parquet; images: no images"
 
 
 def test_a_zip_becomes_a_folder_of_the_same_images(

@@ -1,6 +1,7 @@
 """A phantom benchmark on disk: the same to the byte, shaped like the real one, clean unless asked otherwise."""
 
 import json
+import os
 from statistics import mean
 
 import pytest
@@ -10,6 +11,9 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import MAX_IMAGES
 from medthink.cases.check import DEFECTS, check_benchmark
 from medthink.cases.rows import row_from_case
+from medthink.cases.synth import painters, writer
+from medthink.cases.synth.atlas import families
+from medthink.cases.synth.painters.scene import Look
 from medthink.cases.synth.plan import image_count, plan_case
 from medthink.cases.synth.reports import SECTIONS
 from medthink.cases.synth.writer import make_row, numbers_of_test, write_benchmark
@@ -105,6 +109,56 @@ def test_texts_are_true_to_the_plan():
         assert "{" not in json.dumps([row["CLINICAL_HISTORY"], row["IMAGING_FINDINGS"], row["discussion"]])
 
 
+def test_the_findings_name_every_sign_and_the_discussion_rules_out_every_other_option():
+    for number in range(1, 60):
+        row, plan = make_row(9, number, shortcut=False), plan_case(9, number)
+        for at in range(3):
+            shown = [shot for shot in plan.shots if shot.axis == at]
+            assert any(
+                phrase.format(side=plan.side, mm=round(shot.view.mm * shot.size)) in row["IMAGING_FINDINGS"]
+                for shot in shown
+                for phrase in shot.view.signs[shot.sign]
+            )
+        for other in (disease for disease in plan.options if disease is not plan.disease):
+            sentence = next(text for text in row["discussion"].split(". ") if text.startswith(other.name))
+            for axis, sign, own in zip(families()[plan.family].axes, other.profile, plan.disease.profile, strict=True):
+                assert (axis.values[sign] in sentence) == (sign != own)
+
+
+def test_a_follow_up_comes_later_and_the_sign_has_the_size_that_the_words_say():
+    words = {"regressing": ("smaller", "decreased"), "stable": ("unchanged", "without relevant change"),
+             "progressing": ("larger", "increased")}  # fmt: skip
+    ends = {"regressing": "had regressed.", "stable": "were unchanged.", "progressing": "had progressed."}
+    growth = {"regressing": (0.7, 0.9), "stable": (0.9, 1.1), "progressing": (1.1, 1.4)}
+    order = ("2 weeks", "6 weeks", "3 months", "6 months", "1 year", "18 months", "2 years", "3 years", "5 years")
+    plans = [plan for plan in (plan_case(9, number) for number in range(1, 200)) if plan.intervals]
+    assert {plan.course for plan in plans} == set(words)
+    for plan in plans:
+        row, known = make_row(9, plan.number, shortcut=False), "unknown" not in plan.intervals
+        assert not known or list(plan.intervals) == sorted(plan.intervals, key=order.index)
+        for slot, shot in enumerate(plan.shots, start=1):
+            caption = row[f"image_{slot:02d}_caption"]
+            after = f"after {plan.intervals[shot.timepoint - 1]}." if known else "examination."
+            assert caption.startswith(f"Follow-up {after}") == (shot.timepoint > 0)
+            changed = any(word in caption for word in words[plan.course])
+            assert changed or not (shot.timepoint and shot.sign)
+        assert row["IMAGING_FINDINGS"].endswith(ends[plan.course])
+        low, high = growth[plan.course]
+        assert low < plan.shots[-1].size / plan.shots[0].size < high
+
+
+def test_what_is_painted_is_what_was_planned(tmp_path, monkeypatch):
+    painted = []
+    monkeypatch.setattr(painters, "paint_jpeg", lambda painter, look, _: painted.append((painter, look)) or b"")
+    write_benchmark(tmp_path / "bench", cases=8, seed=3, processes=1)
+    sides = {"left": 1, "right": -1}  # the patient's left lies on the picture's right
+    plans = [plan_case(3, number) for number in range(1, 9)]
+    assert {plan.side for plan in plans} == set(sides)
+    assert painted == [
+        (shot.view.painter, Look(shot.sign, sides[plan.side], shot.size)) for plan in plans for shot in plan.shots
+    ]
+
+
 def test_every_defect_that_the_check_knows_is_planted_and_found(tmp_path):
     write_benchmark(tmp_path / "bad", cases=60, seed=4, defects=True)
     planted = {tuple(defect.values()) for defect in json.loads((tmp_path / "bad/planted.json").read_bytes())}
@@ -117,6 +171,15 @@ def test_shortcuts_are_noticed(tmp_path):
     write_benchmark(tmp_path / "leaky", cases=24, seed=4, shortcut=True)
     report = check_benchmark(Benchmark.open(tmp_path / "leaky"))
     assert {found.code for found in report.problems} == {"longest-option-right", "answer-in-history"}
+    assert "shortcut: True · defects: False" in (tmp_path / "leaky/README.md").read_text()
+
+
+def test_shortcuts_have_the_shares_that_are_promised():
+    pairs = [(make_row(4, number, shortcut=False), make_row(4, number, shortcut=True)) for number in range(1, 601)]
+    assert mean(fair["options"] != leaky["options"] for fair, leaky in pairs) == pytest.approx(0.7, abs=0.06)
+    told = [(fair, leaky) for fair, leaky in pairs if fair["CLINICAL_HISTORY"] != leaky["CLINICAL_HISTORY"]]
+    assert len(told) / len(pairs) == pytest.approx(0.25, abs=0.06)
+    assert all(fair["correct_answer_text"] in leaky["CLINICAL_HISTORY"] for fair, leaky in told)
 
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path):
@@ -141,6 +204,11 @@ def test_a_failure_leaves_nothing_behind(tmp_path, cases, processes):
     with pytest.raises(KeyboardInterrupt):
         write_benchmark(tmp_path / "out", cases=cases, seed=1, processes=processes, progress=stop)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_dies_is_said(tmp_path):
+    with pytest.raises(DataError, match="a process that paints died"):
+        list(writer._rows_made(tmp_path, 40, os._exit, 2))
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

@@ -5,19 +5,25 @@ import sys
 
 import msgspec
 import pytest
-from scipy.stats import chisquare
+from msgspec.structs import replace
+from scipy.stats import binom, chisquare
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.synth.writer import write_benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import UsageError
+from medthink.core.jsonio import write_jsonl
 from medthink.runs.manifest import Selection
 from medthink.runs.session import Order, carry_out
 from medthink.scoring.score import score_run
+from medthink.stats.intervals import wilson
+from medthink.stats.multiple import holm
+from medthink.validity import probe
 from medthink.validity.audit import audit_run
-from medthink.validity.guesses import Guesses, gather, guess_by_inputs, guess_longest
+from medthink.validity.guesses import Guessable, Guesses, gather, guess_by_inputs, guess_longest, guess_majority
 from medthink.validity.probe import probe_benchmark
 from medthink.workflow.condition import Condition
+from small_benchmark import make_row
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +45,24 @@ def run(bench, out, **changes):
     return score_run(out)
 
 
+@pytest.fixture(scope="module")
+def scored(clean, tmp_path_factory):
+    """A run on the 40 cases, to be changed by hand."""
+    return run(clean, tmp_path_factory.mktemp("scored") / "run")
+
+
+def variant(scores, *, cases=None, changes=None, **origin):
+    """The same run again, with other fields of its condition, other cases, or of another origin."""
+    condition = scores.origin.condition | (changes or {})
+    origin = replace(scores.origin, **({"name": "variant", "condition": condition} | origin))
+    return replace(scores, origin=origin, cases=scores.cases if cases is None else cases)
+
+
+def audit(scores, *others, guesses=()):
+    nobody = Guesses("nobody", "rule", {})
+    return audit_run(scores, guesses or [nobody], others)
+
+
 def test_clean_phantoms_raise_no_alarm(clean):
     found = probe_benchmark(Benchmark.open(clean), "test")
     assert found.alarms == ()
@@ -52,6 +76,62 @@ def test_planted_shortcuts_raise_the_alarm(leaky):
     assert {"longest option", "guesser:options"} <= {score.name for score in found.alarms}
     assert found.length_gap.characters.low > 0
     assert found.problems["answer-in-history"] > 0
+
+
+@pytest.mark.parametrize(("hits", "verdict"), [(16, "clear"), (17, "alarm")])
+def test_an_alarm_takes_one_per_cent_after_correction_over_the_telling_four(clean, hits, verdict, monkeypatch):
+    def guess(name, count):
+        cases = list(Benchmark.open(clean)["test"])
+        letters = {case.id: case.reference.answer if k < count else "?" for k, case in enumerate(cases)}
+        return Guesses(name, "rule", letters)
+
+    right = {"guesser:options": 8, "guesser:question": 0, "guesser:images": 40}
+    monkeypatch.setattr(probe, "guess_longest", lambda _: guess("longest option", hits))
+    monkeypatch.setattr(probe, "guess_majority", lambda _: guess("majority letter", 9))
+    monkeypatch.setattr(
+        probe, "guess_by_inputs", lambda _, inputs: guess(f"guesser:{inputs}", right[f"guesser:{inputs}"])
+    )
+    found = {score.name: score for score in probe_benchmark(Benchmark.open(clean), "test").scores}
+    raw = {name: binom.sf(round(one.accuracy.value * 40) - 1, 40, 0.2) for name, one in found.items()}
+    del raw["guesser:images"]
+    assert [found[name].p_holm for name in raw] == pytest.approx(holm(list(raw.values())).tolist())
+    assert found["longest option"].verdict == verdict
+    assert {one.verdict for name, one in found.items() if name not in ("longest option", "guesser:images")} == {"clear"}
+    assert (found["guesser:images"].p_holm, found["guesser:images"].verdict) == (None, "for information")
+
+
+def test_guessers_learn_from_the_train_split_and_from_no_case_they_guess(clean):
+    benchmark = Benchmark.open(clean)
+    assert {case.split for case in gather(benchmark, "test").lessons} == {"train"}
+    assert gather(benchmark, "train").lessons == []
+    cases = [
+        replace(case, reference=replace(case.reference, answer="E" if place % 5 == 0 else "A"))
+        for place, case in enumerate(list(benchmark["test"])[:10])
+    ]
+    assert set(guess_majority(Guessable(cases, [])).letters.values()) == {"A"}
+    assert set(guess_majority(Guessable(cases, [cases[0]])).letters.values()) == {"E"}
+
+
+def test_cases_without_their_answer_are_not_guessed_and_chance_is_a_mean_over_options(tmp_path):
+    rows = [make_row(number, 1) for number in range(100, 113)]
+    rows[0] |= {"correct_answer": "F"}
+    for row in rows[1:7]:
+        row |= {"options": {letter: row["options"][letter] for letter in "AB"}, "correct_answer": "A"}
+    write_jsonl(tmp_path / "test.jsonl", rows)
+    found = probe_benchmark(Benchmark.open(tmp_path), "test")
+    assert found.n_cases == 12
+    assert found.scores[0].chance == pytest.approx((6 / 2 + 6 / 5) / 12)
+
+
+def test_the_length_gap_is_to_the_mean_of_the_wrong_options(tmp_path):
+    rows = [make_row(number, 1) for number in range(100, 110)]
+    for number, row in enumerate(rows):
+        lengths = dict(zip("ABCDE", (6, 2, 2, 2, 2) if number < 4 else (4, 8, 0, 0, 0), strict=True))
+        row |= {"options": {letter: letter + "x" * n for letter, n in lengths.items()}, "correct_answer": "A"}
+    write_jsonl(tmp_path / "test.jsonl", rows)
+    found = probe_benchmark(Benchmark.open(tmp_path), "test").length_gap
+    assert found.characters.value == pytest.approx((4 * 4 + 6 * 2) / 10)
+    assert found.right_is_longest.value == pytest.approx(0.4)
 
 
 def test_without_a_train_split_guessers_are_cross_validated(leaky):
@@ -71,8 +151,9 @@ def test_the_gain_is_over_the_strongest_rival_on_the_same_cases(clean, tmp_path)
     scores = run(clean, tmp_path / "run")
     cases = [case for case in Benchmark.open(clean)["test"]]
     perfect = Guesses("oracle", "rule", {case.id: case.reference.answer for case in cases})
-    audit = audit_run(scores, [guess_longest(cases), perfect], [])
-    assert audit.strongest_rival == "oracle"
+    for guesses in ([guess_longest(cases), perfect], [perfect, guess_longest(cases)]):
+        audit = audit_run(scores, guesses, [])
+        assert audit.strongest_rival == "oracle"
     rival = {one.name: one for one in audit.rivals}["oracle"]
     assert rival.accuracy.value == 1.0
     assert audit.diagnostic_gain.value == pytest.approx(scores.answers.accuracy.value - 1.0)
@@ -108,6 +189,62 @@ def test_own_blind_runs_are_rivals_and_changed_forms_are_consistency(clean, tmp_
     ]
     assert [one.what for one in audit.consistency] == ["option_order 2", "image_order reversed"]
     assert audit.consistency[1].same_answer.value == 1.0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"image_share": 0.0}, {"swap_images": True}, {"image_share": 0.0, "show_history": False}, {"option_order": 1}],
+)
+def test_only_the_same_model_on_the_same_cases_with_one_thing_changed_is_its_own_run(scored, changes):
+    own = audit(scored, variant(scored, changes=changes))
+    assert len(own.rivals) + len(own.consistency) == 2
+    for stranger in (
+        variant(scored, changes=changes, model="openai/other"),
+        variant(scored, changes=changes, task="twi"),
+        variant(scored, changes=changes, text_fingerprint="other"),
+        variant(scored, changes=changes, cases=scored.cases[:-1]),
+        variant(scored, changes=changes, name=scored.origin.name),
+        variant(scored, changes=changes | {"effort": "low"}),
+    ):
+        found = audit(scored, stranger)
+        assert ([rival.name for rival in found.rivals], found.consistency) == (["nobody"], ())
+
+
+def test_consistency_counts_letters_and_silence_is_no_answer(scored):
+    def letters(changed):
+        return tuple(
+            replace(case, letters=(None if k < 4 else changed if k < 14 else "A",), right=float(k >= 14))
+            for k, case in enumerate(scored.cases)
+        )
+
+    first, second = variant(scored, cases=letters("B"), name="first"), letters("C")
+    rotated = variant(scored, cases=(*second[:-5], *(replace(one, right=0.0) for one in second[-5:])),
+                      changes={"option_order": 1})  # fmt: skip
+    (found,) = audit(first, rotated).consistency
+    assert found.same_answer == wilson(26, 40)
+    assert found.difference.value == pytest.approx(5 / 40)
+
+
+def test_the_samples_of_a_case_are_a_share_and_a_rival_misses_where_one_is_wrong(scored):
+    def shares(*values):
+        return tuple(replace(case, right=values[k % len(values)]) for k, case in enumerate(scored.cases))
+
+    blind = variant(scored, cases=shares(1.0, 0.5), changes={"image_share": 0.0})
+    rival = audit(variant(scored, cases=shares(1.0, 0.25), name="own"), blind).rivals[1]
+    assert (rival.accuracy.value, rival.gain.value) == pytest.approx((0.75, -0.125))
+    assert (rival.on_misses.n, rival.on_misses.value) == (20, pytest.approx(0.25))
+
+
+def test_a_case_that_a_guesser_was_not_asked_about_is_missed_by_it(scored):
+    letters = {case.case: case.gold for case in scored.cases[:10]}
+    (rival,) = audit(scored, guesses=[Guesses("g", "rule", letters)]).rivals
+    assert rival.accuracy == wilson(10, 40) and rival.on_misses.n == 30
+
+
+@pytest.mark.parametrize(("count", "is_tested"), [(4, False), (5, True)])
+def test_a_bias_of_place_is_not_told_from_few_letters(scored, count, is_tested):
+    answers = replace(scored.answers, chosen=dict.fromkeys("ABCDE", count), n_cases=40, n_predictions=40)
+    assert (audit(replace(scored, answers=answers)).place_bias is not None) == is_tested
 
 
 def test_a_reader_that_always_says_the_same_letter_shows_a_bias_of_place(clean, tmp_path):

@@ -7,7 +7,9 @@ from made_runs import make_run
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.report.entries import group_entries, load_entries
-from small_benchmark import write_benchmark
+from medthink.runs.manifest import Selection
+from medthink.runs.session import Order, carry_out
+from small_benchmark import picture, write_benchmark
 
 
 def names(group):
@@ -39,6 +41,48 @@ def test_another_benchmark_or_selection_makes_another_group(runs, tmp_path):
     found = group_entries(load_entries([runs["low"], strange, runs["high"]]))
     assert [names(group) for group in found] == [{"low", "high"}, {"strange"}]
     assert [group.n_cases for group in found] == [12, 7]
+
+
+def test_the_same_numbers_with_other_words_pictures_or_fewer_cases_make_another_group(bench, tmp_path):
+    other = {name: shutil.copytree(bench, tmp_path / name) for name in ("words", "pictures")}
+    rows = other["words"] / "test.jsonl"
+    rows.write_text(rows.read_text().replace("with pain", "with fever"))
+    (other["pictures"] / "images/case00100/i100x1.jpg").write_bytes(picture(1))
+    fewer = Order(
+        benchmark=bench, model="baseline/random", out=tmp_path / "few", selection=Selection(split="test", limit=5)
+    )
+    carry_out(fewer)
+    paths = [make_run(tmp_path / f"run-{name}", place) for name, place in (other | {"own": bench}).items()]
+    found = group_entries(load_entries([*paths, fewer.out]))
+    assert sorted(map(sorted, map(names, found))) == [["few"], ["run-own"], ["run-pictures"], ["run-words"]]
+
+
+def test_runs_that_saw_less_are_set_apart_from_those_that_saw_all(bench, tmp_path):
+    made = {
+        "all": {},
+        "part": {"image_share": 0.5},
+        "no-history": {"show_history": False},
+        "swap": {"swap_images": True},
+    }
+    paths = [make_run(tmp_path / name, bench, **condition) for name, condition in made.items()]
+    (group,) = group_entries(load_entries(paths))
+    assert [entry.name for entry in group.unhindered] == ["all"]
+    (hindered,) = group_entries(load_entries(paths[1:]))
+    assert hindered.unhindered == hindered.lettered and len(hindered.lettered) == 3
+
+
+def test_one_case_ranks_nobody(bench, tmp_path):
+    for name in ("random", "longest"):
+        carry_out(
+            Order(
+                benchmark=bench,
+                model=f"baseline/{name}",
+                out=tmp_path / name,
+                selection=Selection(split="test", limit=1),
+            )
+        )
+    (group,) = group_entries(load_entries([tmp_path / "random", tmp_path / "longest"]))
+    assert group.ranking is None and len(group.lettered) == 2
 
 
 def test_no_two_runs_of_a_page_have_one_label(bench, tmp_path):

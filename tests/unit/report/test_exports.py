@@ -6,6 +6,8 @@ import pytest
 from made_runs import make_run
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.exports import csv_table, defuse, escape_latex, escape_markdown, latex_tables, markdown_tables
+from medthink.report.tables import headline_table, rank_range
+from medthink.scoring.scores import percent
 
 FORMULAS = [
     f"{before}{sign}{rest}"
@@ -54,11 +56,44 @@ def test_numbers_stay_numbers_and_texts_are_defused(groups, hostile):
     assert by_name["discussion"]["accuracy"] == "" and by_name["cued"]["group"] == "2"
 
 
+def test_a_row_says_what_the_scores_say(blind):
+    rows = {row["run"]: row for row in read(csv_table([blind]))}
+    places = {entry.name: place for entry, place in blind.ranked()}
+    for entry in blind.lettered:
+        row, answers, place = rows[entry.name], entry.scores.answers, places[entry.name]
+        told = [float(row[f"accuracy{end}"]) for end in ("", "_low", "_high", "_answered")]
+        known = (answers.accuracy.value, answers.accuracy.low, answers.accuracy.high, answers.accuracy_answered.value)
+        assert told == pytest.approx(known, abs=1e-6)
+        assert [row["rank_best"], row["rank_worst"]] == [str(place.rank), str(place.worst)]
+    assert float(rows["thrice"]["output_tokens_a_case"]) == 200
+
+
+def test_a_paper_s_row_has_accuracy_rank_states_and_cost(blind):
+    lines = markdown_tables([blind]).splitlines()
+    (line,) = (line for line in lines if line.startswith("| big · 100 % images"))
+    entry, place = next((entry, place) for entry, place in blind.ranked() if entry.name == "share-100")
+    ranks = rank_range(place.rank, place.worst)
+    assert line.split(" | ")[1:] == [percent(entry.accuracy), ranks, "2 unparsed", "\\$0.048 |"]
+
+
 def test_every_markdown_row_has_the_same_cells(groups, hostile):
     text = markdown_tables([*groups, *hostile])
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 3 * 2 + 9
     assert {len(line.replace("\\|", "").split("|")) for line in lines} == {7}
+
+
+def test_the_headline_has_no_column_that_says_nothing(blind, groups, runs):
+    whole = headline_table(blind)
+    assert {"Rank", "Tie group", "No letter", "Of those answered", "Output tokens a case"} <= set(whole.columns)
+    rows = {row[0]: dict(zip(whole.columns, row, strict=True)) for row in whole.rows}
+    assert [rows[label]["No letter"] for label in ("big · 100 % images", "dice")] == ["2 unparsed", "–"]
+    assert [rows[label]["Cost"] for label in ("dice", "kin-4b")] == ["$0.036", "not known"]
+    assert [rows[label]["Output tokens a case"] for label in ("dice", "kin-4b")] == ["200", "–"]
+    alone = headline_table(groups[1])
+    assert not {"Rank", "Tie group", "Of those answered"} & set(alone.columns)
+    (silent,) = group_entries(load_entries([runs["small"]]))
+    assert "Output tokens a case" not in headline_table(silent).columns
 
 
 def test_markdown_is_escaped():

@@ -1,6 +1,9 @@
+from itertools import cycle
+
 from msgspec.structs import replace
 
 from medthink.report.words import count_of, name_some, summarise_group
+from medthink.scoring.compare import resolve
 
 
 def test_counts_and_names_read_as_language():
@@ -17,7 +20,7 @@ def test_the_summary_says_what_was_run_what_came_out_and_what_it_took(blind):
     assert f"that of {best.label}: {best.accuracy.value * 100:.1f} %" in text
     assert "guessing gets 20 %" in text
     assert "2 of 108 predictions have no letter (2 unparsed)" in text
-    assert "the cost of 2 runs is not known" in text
+    assert "for $0.25; the cost of 2 runs is not known" in text
     assert "tell" in text or "told" in text
 
 
@@ -39,7 +42,33 @@ def test_a_leader_stands_alone_only_when_its_rank_is_certain(blind):
     assert "Its rank lies within 1–2 of 7" in ranked(2)
 
 
+def test_only_those_of_the_leader_s_tie_group_cannot_be_told_from_it(blind):
+    places = [replace(place, group=1 if k < 2 else 2) for k, place in enumerate(blind.ranking.runs)]
+    second = blind.lettered[places[1].run].label
+    runs = (replace(places[0], worst=2), *places[1:])
+    told = summarise_group(blind._replace(ranking=replace(blind.ranking, runs=runs)))[2]
+    assert f"It cannot be told from {second}; its rank" in told and "2 tie groups" in told
+
+
+def test_what_the_cases_could_show_is_that_of_the_middle_run(blind):
+    def answered(rights):
+        cases = tuple(replace(case, case=k, right=right) for k, (case, right) in enumerate(zip(cycle(some), rights)))
+        return replace(blind.lettered[0].scores, cases=cases)
+
+    some = blind.lettered[0].scores.cases
+    n = 400
+    leader = [1.0] * n
+    others = [[float(k >= wrong) for k in range(n)] for wrong in (20, 80, 160)]
+    entries = [blind.lettered[0]._replace(scores=answered(rights)) for rights in (leader, *others)]
+    runs = tuple(replace(place, run=k) for k, place in enumerate(blind.ranking.runs[:4]))
+    made = blind._replace(entries=tuple(entries), ranking=replace(blind.ranking, runs=runs))
+    (sentence,) = [one for one in summarise_group(made) if one.startswith("With ")]
+    assert "disagree on 20 % of them" in sentence
+    assert f"{resolve(leader, others[1]).difference * 100:.1f} points" in sentence
+
+
 def test_a_single_run_is_not_compared(groups):
     text = " ".join(summarise_group(groups[1]))
     assert "told apart" not in text and "tie" not in text
     assert "An expert's words were shown" in text
+    assert "All 12 predictions have a letter." in text

@@ -6,6 +6,8 @@ import pytest
 from made_runs import make_run
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.wrong_cases import count_wrong, thumbnail, wrong_cases_markup
+from medthink.runs.prediction import TwiSteps
+from small_benchmark import write_benchmark
 
 
 def load(*paths):
@@ -44,6 +46,39 @@ def test_steps_stand_beside_the_reference(bench, tmp_path):
     assert "WITHHELD caption 100.1" in shown and "WITHHELD findings 100" in shown
 
 
+def reread(group, **changes):
+    """The group's first run alone, its predictions changed."""
+    entry = group.lettered[0]
+    said = [msgspec.structs.replace(one, **changes) for one in entry.material.predictions]
+    return group._replace(entries=(entry._replace(material=entry.material._replace(predictions=said)),))
+
+
+def test_findings_stand_beside_the_image_they_are_about(bench, tmp_path):
+    group = load(make_run(tmp_path / "twi", bench, task="twi", skill=0.0))
+    steps = TwiSteps(("of two", "of one", "of none"), "", "")
+    shown = wrong_cases_markup(reread(group, slots=(2, 1), prediction_twi=steps), 1)
+    pairs = re.findall(
+        r"<h5>(Step 1: [^<]*)</h5>.*?Model</span><p[^>]*>(.*?)</p>.*?Reference</span><p[^>]*>(.*?)</p>", shown
+    )
+    assert pairs == [
+        ("Step 1: image 2", "of two", "WITHHELD caption 100.2"),
+        ("Step 1: image 1", "of one", "WITHHELD caption 100.1"),
+        ("Step 1: no such image", "of none", "–"),
+    ]
+
+
+def test_a_letter_without_words_is_said_to_be_one(bench, tmp_path):
+    group = load(make_run(tmp_path / "mute", bench, skill=0.0))
+    assert "gave a letter and no words" in wrong_cases_markup(reread(group, prediction_rationale=None), 1)
+    assert "gave a letter and no words" not in wrong_cases_markup(group, 1)
+
+
+def test_pictures_beyond_the_most_are_counted(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", 1, images=26)
+    shown = wrong_cases_markup(load(make_run(tmp_path / "run", bench, skill=0.0)), 1)
+    assert shown.count("<img ") == 24 and "2 more images not shown." in shown
+
+
 def test_a_state_is_shown_with_its_reason(bench, tmp_path):
     group = load(make_run(tmp_path / "silent", bench, silent=12, words="<b>why</b>"))
     shown = wrong_cases_markup(group, 1)
@@ -77,6 +112,8 @@ def test_of_several_samples_the_first_wrong_one_is_shown(blind):
     shown = wrong_cases_markup(load(thrice.path), 99)
     for one in wrong:
         assert f"said {', '.join(one.letters)}" in shown
+        first = next(letter for letter in one.letters if letter != one.gold)
+        assert f"so {first}." in shown.partition(f"Case number {one.case}<")[2].partition('class="case"')[0]
 
 
 def test_thumbnails_are_small_jpegs(blind):

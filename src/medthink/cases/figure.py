@@ -135,7 +135,10 @@ def _chapters(axes: "Axes", statistics: Statistics) -> None:
     for split in statistics.splits.values():
         share = _shares(split.icd_chapters, split.cases)
         rows.append([sum(share.get(c, 0.0) for c in rest)] + [share.get(c, 0.0) for c in reversed(frequent)])
-    labels = [f"{len(rest)} other chapters", *(_chapter_label(chapter) for chapter in reversed(frequent))]
+    labels = [
+        f"{len(rest)} other chapter{'' if len(rest) == 1 else 's'}",
+        *(_chapter_label(chapter) for chapter in reversed(frequent)),
+    ]
     if not rest:
         labels, rows = labels[1:], [row[1:] for row in rows]
     _grouped_bars(axes, labels, rows, lying=True)

@@ -54,8 +54,8 @@ class SplitStatistics(msgspec.Struct, frozen=True):
 
     @property
     def sub_modalities(self) -> int:
-        """How many different level-2 modalities there are."""
-        return len({sub for subs in self.sub_modality_images.values() for sub in subs})
+        """How many different level-2 modalities are named."""
+        return len({sub for subs in self.sub_modality_images.values() for sub in subs if sub})
 
 
 class Statistics(msgspec.Struct, frozen=True):
@@ -102,12 +102,13 @@ class _Tally:
 
     def add(self, case: Case) -> None:
         reference, images = case.reference, case.question.images
+        named = sum(map(bool, case.modalities))  # an image without a label is counted as such, and is no modality
         self.totals["cases"] += 1
         self.totals["images"] += len(images)
         self.totals["longitudinal"] += reference.is_longitudinal
-        self.totals["modalities"] += len(case.modalities)
+        self.totals["modalities"] += named
         self.images_per_case[len(images)] += 1
-        self.modalities_per_case[len(case.modalities)] += 1
+        self.modalities_per_case[named] += 1
         self.timepoints[reference.timepoint_count] += 1
         self.letters[reference.answer] += 1
         self.icd_chapters[code_of(reference.icd_chapter, "ICD Chapter") or UNKNOWN_CHAPTER] += 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from medthink.cases import figure
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.figure import draw_statistics
 from medthink.cases.statistics import UNKNOWN_CHAPTER, Statistics, describe
@@ -57,6 +58,45 @@ def test_option_lengths_and_the_longest(statistics: Statistics) -> None:
     assert (overall.correct_longest, overall.correct_longest_alone) == (4, 1)
 
 
+def test_one_character_short_of_the_longest_is_not_the_longest(
+    tmp_path: Path, row_maker: Any, folder_maker: Any
+) -> None:
+    row = row_maker(1, options={"A": "xxxx", "B": "xxx"}, correct_answer="B")
+    overall = describe(Benchmark.open(folder_maker(tmp_path / "b", {"test": [row]}))).overall
+    assert (overall.correct_longest, overall.correct_option_lengths, overall.wrong_option_lengths) == (
+        0,
+        {3: 1},
+        {4: 1},
+    )
+
+
+def test_all_splits_count_and_every_name_stands_in_its_usual_place(
+    tmp_path: Path, row_maker: Any, folder_maker: Any
+) -> None:
+    chapters = {
+        "train": ("E", "Chapter X - Diseases of the respiratory system"),
+        "validation": ("A", "?"),
+        "test": ("C", "Chapter IX - Diseases of the circulatory system"),
+    }
+    splits = {}
+    for number, (split, (letter, chapter)) in enumerate(chapters.items(), start=1):
+        row = row_maker(number, images=6 - number, correct_answer=letter, options={letter: "x" * (9 - number)})
+        row |= {"ICD Chapter": chapter, "image_01_modality": "Ultrasound", "image_02_modality": "Another"}
+        splits[split] = [row]
+    splits["test"][0]["image_03_sub_modality"] = "A rare one"
+    seen: list[int] = []
+    statistics = describe(Benchmark.open(folder_maker(tmp_path / "b", splits)), advance=lambda: seen.append(1))
+    overall = statistics.overall
+    assert (overall.cases, overall.images, len(seen)) == (3, 12, 3)
+    assert list(statistics.columns) == ["train", "validation", "test", "all"]
+    assert list(overall.images_per_case) == [3, 4, 5]
+    assert list(overall.letters) == ["A", "C", "E"]
+    assert list(overall.icd_chapters) == ["IX", "X", UNKNOWN_CHAPTER]
+    assert list(overall.correct_option_lengths) == [6, 7, 8]
+    assert list(overall.modality_images) == list(overall.sub_modality_images) == ["MRI", "Ultrasound", "Another"]
+    assert list(overall.sub_modality_images["MRI"].items()) == [("HRCT / Thin-slice CT", 5), ("A rare one", 1)]
+
+
 def test_no_case_is_an_error() -> None:
     with pytest.raises(DataError, match="no case"):
         describe([])
@@ -71,6 +111,29 @@ def test_the_figure_is_the_same_every_time_and_names_its_panels(statistics: Stat
     for words in ("train (3 cases)", "Images per case", "Timepoints", "Modality", "ICD-10 chapter", "Option length"):
         assert words in text
     assert text.startswith("<?xml") and "<dc:date>" not in text
+
+
+def test_the_panels_show_the_numbers(statistics: Statistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda drawn, *_, **__: kept.append(drawn))
+    monkeypatch.setattr(figure, "_CHAPTERS_SHOWN", 1)
+    draw_statistics(statistics, tmp_path / "x.svg")
+    images, timepoints, modalities, chapters, letters, lengths = kept[0].axes
+    heights = [round(bar.get_height(), 1) for bar in letters.patches]
+    assert heights == [66.7, 33.3, 100, 0]  # B and E of train, then of test
+    assert [round(bar.get_height(), 1) for bar in timepoints.patches] == [66.7, 33.3, 0, 100]
+    assert [round(bar.get_width(), 1) for bar in modalities.patches] == [25, 75, 100, 0]
+    assert [label.get_text() for label in modalities.get_yticklabels()] == ["CT", "MRI"]
+    assert [round(bar.get_width(), 1) for bar in chapters.patches] == [33.3, 66.7, 0, 100]
+    assert [label.get_text() for label in chapters.get_yticklabels()] == ["1 other chapter", "Neoplasms (II)"]
+    # Train above test wherever bars lie, left of it wherever they stand.
+    assert chapters.patches[0].get_y() > chapters.patches[2].get_y()
+    assert letters.patches[0].get_x() < letters.patches[2].get_x()
+    train, test, *means = images.lines
+    assert [round(y, 1) for y in train.get_ydata()] == [0, 33.3, 0, 33.3, 0, 0, 0, 0, 33.3, 0]
+    assert [list(line.get_xdata()) for line in means] == [[4, 4], [2, 2]]
+    assert (test.get_label(), list(test.get_ydata()).index(100)) == ("test (1 cases)", 2)
+    assert [list(line.get_ydata()) for line in lengths.lines] == [[0, 75, 100], [0, 100]]
 
 
 def test_a_pdf_carries_no_date(statistics: Statistics, tmp_path: Path) -> None:
@@ -92,6 +155,24 @@ def test_the_longest_options_are_in_the_table_too(
     row = row_maker(1, options={"A": "x" * 20_000, "B": "b"}, correct_answer="A")
     assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
     assert "80 and more  1 (100.0 %)" in capsys.readouterr().out
+
+
+def test_the_table_says_the_numbers(
+    tmp_path: Path, row_maker: Any, folder_maker: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"A": "x" * 29, "B": "y" * 30, "C": "z" * 9}
+    rows = [row_maker(1, images=13, options=options), row_maker(2, images=3, options=options, correct_answer="A")]
+    rows[0] |= {"ICD Chapter": "?", "image_01_modality": "", "image_01_sub_modality": ""}
+    assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": rows}))]) == 0
+    lines = [re.split(r"  +", line.strip(" █")) for line in capsys.readouterr().out.splitlines()]
+    for line in (
+        ["Cases", "2"], ["Images", "16"], ["Images per case, mean", "8.00"], ["Images per case, most", "13"],
+        ["Modalities per case, mean", "1.50"], ["Level-1 modalities", "2"], ["Level-2 modalities", "1"],
+        ["ICD-10 chapters", "1"], ["Longitudinal cases", "1 (50.0 %)"], ["Right option is the longest", "1 (50.0 %)"],
+        ["2–4", "1 (50.0 %)"], ["13–20", "1 (50.0 %)"], ["20–29", "1 (50.0 %)"], ["30–39", "1 (50.0 %)"],
+        ["0–9", "2 (50.0 %)"], ["20–29", "1 (25.0 %)"], ["30–39", "1 (25.0 %)"],
+    ):  # fmt: skip
+        assert line in lines
 
 
 def test_shares_are_of_all_images_whatever_their_modality_is_called(

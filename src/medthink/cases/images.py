@@ -68,6 +68,7 @@ _PILLOW_FAILURES = (
     Image.DecompressionBombWarning,
 )
 _ORIENTATION = 0x0112
+_TURNED = range(2, 9)  # some cameras write 0 for "unknown": nothing else turns the picture
 _SMALLEST_QUALITY = 40
 _SHRINK = (4, 5)
 # Python's warning filters are global; opening one header at a time keeps two threads from mixing them up.
@@ -240,9 +241,10 @@ def _resize(picture: Image.Image, part: int, whole: int) -> Image.Image:
 
 def _orientation(picture: Image.Image) -> int:
     try:
-        return int(picture.getexif().get(_ORIENTATION, 1))
+        orientation = int(picture.getexif().get(_ORIENTATION, 1))
     except _PILLOW_FAILURES:
         return 1  # EXIF that cannot be read turns nothing
+    return orientation if orientation in _TURNED else 1
 
 
 def _upright(picture: Image.Image) -> Image.Image:

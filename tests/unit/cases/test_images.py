@@ -145,7 +145,8 @@ def test_accepted_bytes_pass_untouched(data: bytes) -> None:
     assert prepared.media_type == sniff(data)
 
 
-@pytest.mark.parametrize("data", [jpeg_with_everything(), png_with_everything()])
+# An orientation of 0 is none: the pixels need not be encoded anew.
+@pytest.mark.parametrize("data", [jpeg_with_everything(), jpeg_with_everything(0), png_with_everything()])
 def test_metadata_is_removed_and_every_pixel_stays(data: bytes) -> None:
     assert CANARY in data
     prepared = prepare(data, accepts=frozenset({JPEG, PNG}))

@@ -74,7 +74,7 @@ def test_all_splits_count_and_every_name_stands_in_its_usual_place(
     tmp_path: Path, row_maker: Any, folder_maker: Any
 ) -> None:
     chapters = {
-        "train": ("E", "Chapter X - Diseases of the respiratory system"),
+        "train": ("E", "Chapter V - Mental and behavioural disorders"),
         "validation": ("A", "?"),
         "test": ("C", "Chapter IX - Diseases of the circulatory system"),
     }
@@ -91,7 +91,7 @@ def test_all_splits_count_and_every_name_stands_in_its_usual_place(
     assert list(statistics.columns) == ["train", "validation", "test", "all"]
     assert list(overall.images_per_case) == [3, 4, 5]
     assert list(overall.letters) == ["A", "C", "E"]
-    assert list(overall.icd_chapters) == ["IX", "X", UNKNOWN_CHAPTER]
+    assert list(overall.icd_chapters) == ["V", "IX", UNKNOWN_CHAPTER]
     assert list(overall.correct_option_lengths) == [6, 7, 8]
     assert list(overall.modality_images) == list(overall.sub_modality_images) == ["MRI", "Ultrasound", "Another"]
     assert list(overall.sub_modality_images["MRI"].items()) == [("HRCT / Thin-slice CT", 5), ("A rare one", 1)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.show import console, print_json, progress, short_names, table
+from medthink.cli.show import console, print_json, progress, say, short_names, table
 from medthink.core.errors import UsageError
 from medthink.core.percent import as_percent
 
@@ -66,6 +66,8 @@ def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
                 f"{one.origin.name} is about the {one.origin.split} split, the audit about {split}",
                 remedy=f"audit it with --split {one.origin.split}",
             )
+        if one.answers is None:
+            say(f"{one.origin.name}: no letters were asked for, so there is nothing to audit", stderr=True)
     return scored
 
 

@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import binom, chisquare
 
+import small_benchmark
+from made_runs import make_run
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.synth.writer import write_benchmark
 from medthink.cli.door import enter
@@ -276,6 +278,24 @@ def test_a_run_on_another_split_is_not_set_against_guesses_about_this_one(clean,
     run(clean, tmp_path / "run", selection=Selection(split="train"))
     assert enter(["probe", str(clean), str(tmp_path / "run")]) == 2
     assert "is about the train split" in capsys.readouterr().err
+
+
+def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd):
+    bench = small_benchmark.write_benchmark(tmp_path / "bench", 12)
+    made = {"all": {}, "blind": {"image_share": 0.0}, "talk": {"task": "discussion"}}
+    runs = [str(make_run(tmp_path / name, bench, **options)) for name, options in made.items()]
+    code = enter(["probe", str(bench), *runs])
+    shown = capfd.readouterr()
+    assert ("ALARM" in shown.out, "No alarm" in shown.out) == (code == 1, code == 0)
+    assert "all: accuracy" in shown.out and "Diagnostic gain" in shown.out
+    assert "talk: no letters were asked for" in shown.err
+    assert enter(["probe", str(bench), *runs, "--json"]) == code
+    audits = msgspec.json.decode(capfd.readouterr().out)["audits"]
+    guessers = ["longest option", "guesser:options", "guesser:question"]
+    assert [[rival["name"] for rival in one["rivals"]] for one in audits] == [
+        [*guessers, "own run without images"],
+        guessers,
+    ]
 
 
 @pytest.mark.parametrize(("kind", "code"), [("clean", 0), ("leaky", 1)])

@@ -1,4 +1,5 @@
 import re
+import shutil
 from itertools import pairwise
 
 import numpy as np
@@ -16,8 +17,11 @@ from medthink.report.exports import csv_table, markdown_tables
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.page import report_page
 from medthink.report.validity import audit_group, points, validity_markup
+from medthink.report.wrong_cases import count_wrong
+from medthink.scoring.scores import percent
 from medthink.stats import agreement
 from medthink.stats.estimate import Estimate, Undefined
+from small_benchmark import write_benchmark
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +91,45 @@ def test_a_run_is_set_against_its_own_blind_run(blind):
     rivals = {entry.name: [rival.name for rival in audit.rivals] for entry, audit in audited.audits}
     assert rivals["share-100"] == ["longest option", "own run without images"]
     assert rivals["share-0"] == ["longest option"]
+
+
+def rows_of(markup, name):
+    table = re.search(rf'aria-label="{name}"[^>]*>(<table>.*?</table>)', markup)[1]
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)[1:]]
+
+
+def test_the_gain_stands_beside_accuracy_and_is_over_the_strongest(bench, tmp_path):
+    made = {"all": {"skill": 0.6}, "blind": {"image_share": 0.0, "skill": 1.0}, "turned": {"option_order": 2}}
+    (group,) = group_entries(load_entries([make_run(tmp_path / name, bench, **one) for name, one in made.items()]))
+    audited = audit_group(group, trains=False)
+    markup = "".join(validity_markup([("Title", audited)]))
+    entry, audit = next(pair for pair in audited.audits if pair[0].name == "all")
+    rival = audit.rivals[1]
+    assert rival.name == audit.strongest_rival == "own run without images"
+    row = next(row for row in rows_of(markup, "Diagnostic gain by run") if row[0] == entry.label)
+    assert row[1:5] == [percent(entry.accuracy), f"{rival.name}: 100.0 %", points(rival.gain), percent(rival.on_misses)]
+    (same,) = audit.consistency
+    told = rows_of(markup, "Consistency when only the form changes")
+    assert [entry.label, "option order 2", percent(same.same_answer), points(same.difference)] in told
+
+
+def test_a_benchmark_that_has_moved_is_found_by_data_and_another_is_refused(bench, tmp_path, capfd):
+    run = make_run(tmp_path / "run", shutil.copytree(bench, tmp_path / "old"))
+    moved = (tmp_path / "old").rename(tmp_path / "new")
+    page = tmp_path / "r.html"
+    assert enter(["report", str(run), "-o", str(page)]) == 2
+    assert "--data" in capfd.readouterr().err and not page.exists()
+    other = write_benchmark(tmp_path / "other", 7)
+    assert enter(["report", str(run), "-o", str(page), "--data", str(other)]) == 2
+    assert not page.exists()
+    assert enter(["report", str(run), "-o", str(page), "--data", str(moved), "--probe"]) == 0
+    assert "majority letter" in page.read_text()
+
+
+def test_all_groups_together_show_so_many_wrong_cases(groups, monkeypatch):
+    monkeypatch.setattr("medthink.report.page.MOST_CASES", 4)
+    page = report_page(groups, [audit_group(group, trains=False) for group in groups], [])
+    assert len(groups) == 2 and page.count('class="case"') == 2 + min(2, len(count_wrong(groups[1].lettered)))
 
 
 def test_trained_guessers_join_when_asked_for(runs):

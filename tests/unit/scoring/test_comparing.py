@@ -10,6 +10,7 @@ from medthink.runs.manifest import Selection
 from medthink.scoring.compare import compare_runs, resolve
 from medthink.scoring.material import load_run
 from medthink.scoring.score import kept_scores, score_run
+from medthink.scoring.scores import percent, points
 from medthink.stats.estimate import Undefined
 from medthink.stats.multiple import holm
 from medthink.workflow.condition import Condition
@@ -115,6 +116,22 @@ def test_the_command_names_every_pair_and_says_what_could_be_seen(make_run, caps
         assert f"{pair}:" in shown
     assert "too few cases for any difference" in shown
     assert "no slice has enough cases" in shown and "no slice of 0" not in shown
+
+
+def test_the_command_shows_flips_and_ranks_by_name(make_run, bench, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("medthink.cli.compare._SHOWN_CASES", 2)
+    paths = [make_run(name, model=f"baseline/{name}") for name in ("random", "longest", "majority")]
+    made = compare_runs([score_run(path) for path in paths], {case.id: case for case in Benchmark.open(bench)["test"]})
+    assert enter(["compare", *map(str, paths)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for pair in made.pairs:
+        names = " − ".join(run.rsplit("/", 1)[-1] for run in (pair.a, pair.b))
+        counts = f"{len(pair.won)} : {len(pair.lost)} {pair.p_holm:.3g}"
+        assert f"{names} {points(pair.comparison.difference)} {counts}" in shown
+        assert f"won: {', '.join(map(str, pair.won[:2]))} and {len(pair.won) - 2} more lost: {pair.lost[0]}," in shown
+    for one in made.ranking.runs:
+        assert f"{paths[one.run].name} {percent(one.mean)}" in shown
 
 
 def test_a_comparison_keeps_what_was_scored_before(make_run):

@@ -122,10 +122,11 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: Plan, *, form: str = "
         rows: list[dict[str, Any]] = []
         cases: list[dict[str, Any]] = []
         for entry in entries:
-            sheet = digest_value(["sheet", plan.seed, reader, *entry.name])[:8]
+            # Codes begin with a letter: a spreadsheet would take one of digits alone, or with an e, for a number.
+            sheet = "s" + digest_value(["sheet", plan.seed, reader, *entry.name])[:8]
             cases.append({"sheet": sheet, "images": _write_images(out, sheet, entry), **_context(entry.evidence)})
             for line in entry.lines:
-                code = digest_value(["unit", plan.seed, reader, *entry.name, line.unit])[:12]
+                code = "u" + digest_value(["unit", plan.seed, reader, *entry.name, line.unit])[:12]
                 codes[code] = _code(reader, entry, line)
                 rows.append({"reader": reader, "sheet": sheet, "unit": code, **_visible(line)})
         write_table(out / f"{reader}.{form}", COLUMNS, rows)

@@ -79,6 +79,23 @@ def test_the_published_form_is_read_by_case_and_words(run, tmp_path):
     assert [(one.kind, one.row) for one in found.problems] == [("unmatched", 3), ("unmatched", 4)]
 
 
+def test_the_published_form_may_name_case_reader_and_unit_in_other_ways(tmp_path):
+    run = make_run(tmp_path, rationales=["It grows.  It grows.", RATIONALE, RATIONALE])
+    judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
+    second = ids(run)[1]
+    columns = ("case", "annotator", "step1", "unit1", "human_factual1", "step2", "human_factual2")
+    table = write(
+        tmp_path / "t.csv",
+        columns,
+        ("100", "anna", "It grows.", second, "yes", "It grows.", "no"),
+        ("101", "ben", "The  lesion\nis large.", "", "yes", "", ""),
+    )
+    found = import_tables([table], read_units(run))
+    assert [(one.reader, one.unit) for one in found.readings] == [("anna", second), ("ben", ids(run, 101)[0])]
+    # Two steps have these words, and nothing says which is meant.
+    assert [(one.kind, "several steps" in one.detail) for one in found.problems] == [("unmatched", True)]
+
+
 def test_no_row_is_dropped_in_silence(run, tmp_path):
     first, second, third = ids(run)
     other = ids(run, 101)[0]
@@ -250,6 +267,48 @@ def test_what_is_read_again_comes_in_the_second_half(run):
         entries = assign(sheets, plan)["anna"]
         places = [place for place, entry in enumerate(entries) if entry.is_again]
         assert places and min(places) >= (len(entries) - len(places)) // 2
+        for place in places:
+            assert any(one.lines == entries[place].lines for one in entries[:place]), "read again before the first time"
+
+
+def test_as_many_sheets_are_drawn_read_twice_and_planted_as_the_plan_says(run):
+    sheets = sheets_of_run(run)
+    entries = assign(sheets, Plan(readers=("anna", "ben")))["anna"]
+    # A tenth and a twentieth of four sheets are one each: a list without a check would check nothing.
+    assert (len(entries), sum(one.is_again for one in entries)) == (6, 1)
+    assert sum(one.run == "planted" for one in entries) == 1
+    none = Plan(readers=("anna", "ben"), sheets=3, again_share=0, planted_share=0)
+    assert len({entry.case.id for entry in assign(sheets, none)["anna"]}) == len(assign(sheets, none)["anna"]) == 3
+
+
+def test_every_reader_has_an_order_of_one_s_own(run):
+    plan = Plan(readers=("anna", "ben"), again_share=0, planted_share=0)
+    orders = set()
+    for seed in range(6):
+        lists = assign(sheets_of_run(run), msgspec.structs.replace(plan, seed=seed))
+        orders |= {(reader, *(entry.case.id for entry in entries)) for reader, entries in lists.items()}
+    assert len({order[1:] for order in orders if order[0] == "anna"}) > 2
+    assert {order[1:] for order in orders if order[0] == "anna"} != {o[1:] for o in orders if o[0] == "ben"}
+
+
+def test_the_truth_of_a_planted_check_is_what_it_says(run, tmp_path):
+    truths = set()
+    for seed in range(4):
+        key = write_lists(
+            tmp_path / f"{seed}", sheets_of_run(run), Plan(readers=("a", "b"), planted_share=1, seed=seed)
+        )
+        for row in read_table(tmp_path / f"{seed}/a.csv"):
+            code = key.codes[row.cells["unit"]]
+            if code.planted is not None and "Taken together" in row.cells["text"]:
+                assert code.planted == (f"Disease {'ABCDE'[code.case % 5]}{code.case}" in row.cells["text"])
+                truths.add(code.planted)
+    assert truths == {True, False}
+
+
+def test_what_has_too_many_units_is_not_read(tmp_path):
+    run = make_run(tmp_path, cases=2, rationales=["It is so. " * 16, RATIONALE])
+    judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
+    assert [sheet.case.id for sheet in sheets_of_run(run)] == [101]
 
 
 def test_readers_get_the_meaning_of_every_word_they_may_write(run, tmp_path):
@@ -316,6 +375,17 @@ def test_a_list_given_twice_counts_its_planted_checks_once(run, tmp_path):
     assert {problem.kind for problem in imported.problems} == {"duplicate"}
 
 
+def test_a_reader_who_calls_every_check_true_is_found_out(run, tmp_path):
+    key = write_lists(tmp_path / "a", sheets_of_run(run), Plan(readers=("anna", "ben"), planted_share=1))
+    rows = [dict(row.cells) | {"factual": "yes"} for row in read_table(tmp_path / "a/anna.csv")]
+    write_table(tmp_path / "a/anna.csv", COLUMNS, rows)
+    truths = [code.planted for code in key.codes.values() if code.reader == "anna" and code.planted is not None]
+    result, _ = agree_on_run(run, [tmp_path / "a/anna.csv"], load_cases(run), slices={}, key=tmp_path / "a/key.json")
+    (check,) = result.checks
+    assert (check.right.n, check.right.value) == (len(truths), pytest.approx(sum(truths) / len(truths)))
+    assert False in truths
+
+
 def test_another_benchmark_is_refused_for_reading_and_comparing(run, tmp_path):
     (tmp_path / "other").mkdir()
     other = write_benchmark(tmp_path / "other/bench", cases=4, images=1)
@@ -333,6 +403,10 @@ def test_codes_differ_between_readers_and_another_seed_gives_another_order(run, 
     assert not one.codes.keys() & two.codes.keys()
     by_reader = {name: {code for code, what in one.codes.items() if what.reader == name} for name in ("anna", "ben")}
     assert not by_reader["anna"] & by_reader["ben"]
+    tables = [read_table(tmp_path / place) for place in ("a/anna.csv", "a/ben.csv", "b/anna.csv")]
+    marks = [{row.cells["sheet"] for row in table} for table in tables]
+    assert not marks[0] & marks[1] and not marks[0] & marks[2]
+    assert not [code for code in {*one.codes, *marks[0]} if code[0].isdigit()], "a spreadsheet may take it for a number"
 
 
 def test_bad_plans_are_refused(run, tmp_path):
@@ -373,6 +447,7 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
             )
         )
     folder = tmp_path / "reading"
+    judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
     key = write_lists(folder, sheets_of_run(run), Plan(readers=("anna", "ben"), again_share=0.5), form=form)
     for reader in ("anna", "ben"):
         fill(folder, reader, key, form)
@@ -396,6 +471,12 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
         pytest.approx(1 / 3),
     )
     assert any(pair.slicing == "modality" for pair in result.pairs)
+    themselves = {(pair.kind, pair.a, pair.b) for pair in result.pairs if pair.kind.endswith("itself")}
+    assert themselves == {
+        *(("reader–itself", name, f"{name} (again)") for name in ("anna", "ben")),
+        *(("judge–itself", f"server/{name} · without images", f"server/{name} · without images #2") for name in "ab"),
+    }
+    assert {panel.raters for panel in result.panels} == {("anna", "ben"), (judge, "server/b · without images")}
     write_agreement(run, result)
     assert read_agreement(run) == result
     assert read_key(folder / "key.json") == key

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from judge_server import JudgeServer, judge_step, judge_well, step_verdict
-from judged_run import RATIONALE, make_discussions, make_run
+from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
 from medthink.judge.judged import load_cases, load_judged, score_judged
@@ -57,11 +57,22 @@ BAD = {
     "another word": ("wrong_form", lambda n, d, o: form(n, [v | {"factual": "Supported"} for v in all_well(d)])),
     "null": ("wrong_form", lambda n, d, o: form(n, [v | {"factual": None} for v in all_well(d)])),
     "more fields": ("wrong_form", lambda n, d, o: form(n, [v | {"note": "x"} for v in all_well(d)])),
+    "more beside the verdicts": (
+        "wrong_form",
+        lambda n, d, o: json.dumps({"call": n, "verdicts": all_well(d), "x": 1}),
+    ),
+    "one type twice": (
+        "wrong_form",
+        lambda n, d, o: form(
+            n, [v | {"factual": "contradicted", "error_types": ["reasoning"] * 2} for v in all_well(d)]
+        ),
+    ),
     "another type": (
         "wrong_form",
         lambda n, d, o: form(n, [v | {"factual": "contradicted", "error_types": ["other"]} for v in all_well(d)]),
     ),
     "rests on nowhere": ("wrong_form", lambda n, d, o: form(n, [v | {"rests_on": ["image 9"]} for v in all_well(d)])),
+    "rests on no name": ("wrong_form", lambda n, d, o: form(n, [v | {"rests_on": []} for v in all_well(d)])),
     "no reason": ("wrong_form", lambda n, d, o: form(n, [v | {"reason": " "} for v in all_well(d)])),
     "right and wrong at once": (
         "contradictory",
@@ -180,9 +191,33 @@ def test_a_splitter_that_is_gone_is_not_replaced_for_good(tmp_path):
     assert not (run / "units.jsonl").exists()
 
 
+@pytest.mark.parametrize("change", [{"reason": ""}, {"rests_on": []}, {"rests_on": ["image 9"]}, {"support": "yes"}])
+def test_a_statement_without_reason_or_grounds_is_unjudged(change, tmp_path):
+    run = make_run(tmp_path, cases=1)
+    rewrite(run, [{"prediction_twi": SUMMARY}])
+
+    def answer(nonce, data, outside):
+        reply = json.loads(judge_well(nonce, data, outside))
+        return json.dumps(reply | {"verdicts": [verdict | change for verdict in reply["verdicts"]]})
+
+    with JudgeServer(answer) as server:
+        judge(run, server, what=("findings",))
+    (row,) = read_judgements(run)
+    assert (row.state, row.why, row.statements) == ("unjudged", "wrong_form", ())
+
+
+def test_every_try_of_every_repeat_is_a_call_of_its_own(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(lambda *_: "no") as server:
+        judge(run, server, repeats=3)
+        assert len(server.bodies) == 9
+    assert [(row.repeat, row.tries) for row in read_judgements(run)] == [(0, 3), (1, 3), (2, 3)]
+
+
 EDUCATION = [
     ("four dimensions", lambda scores: scores[:-1]),
     ("one dimension twice", lambda scores: [*scores[:-1], scores[0]]),
+    ("one score too many", lambda scores: [*scores, scores[0]]),
     ("three of two", lambda scores: [score | {"score": 3} for score in scores]),
     ("half", lambda scores: [score | {"score": 1.5} for score in scores]),
     ("one as text", lambda scores: [score | {"score": "1"} for score in scores]),

@@ -95,6 +95,7 @@ def test_the_judge_s_rate_is_corrected_by_what_readers_know(steps):
     assert bias.corrected.value == pytest.approx((wrong.mean() + specificity - 1) / (sensitivity + specificity - 1))
     # Every step was read here, so the correction gives the readers' own rate.
     assert bias.corrected.value == pytest.approx(truth.mean())
+    assert (bias.reported.clusters, bias.corrected.clusters) == (CASES, CASES)
 
 
 def test_sentences_and_scores():
@@ -153,4 +154,12 @@ def test_several_readers_with_gaps():
     found = result(readings, [], units)
     (panel,) = [one for one in found.panels if one.aspect == "factual"]
     assert panel.agreement.alpha.value == pytest.approx(krippendorff.alpha(table, level_of_measurement="nominal"))
+    grades = CHANCE.integers(0, 3, (2, len(ids)))
+    scored = [
+        Reading(reader=f"r{k}", unit=unit, case=case, kind="education", score=int(value))
+        for k, row in enumerate(grades)
+        for (case, unit), value in zip(ids, row, strict=True)
+    ]
+    (panel,) = result(scored, [], units).panels
+    assert panel.agreement.alpha.value == pytest.approx(krippendorff.alpha(grades, level_of_measurement="ordinal"))
     assert len([pair for pair in found.pairs if pair.kind == "reader–reader" and pair.aspect == "factual"]) == 3

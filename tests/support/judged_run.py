@@ -9,6 +9,11 @@ from medthink.runs.session import Order, carry_out
 from small_benchmark import write_benchmark
 
 RATIONALE = "The lesion is large. The margin is WRONG here. So the diagnosis follows."
+SUMMARY = {
+    "step1_per_image_findings": None,
+    "step2_integrated_summary": "A mass.",
+    "step3_differential_reasoning": None,
+}
 SECTIONS = (
     "background", "clinical_perspective", "imaging_perspective", "clinical_significance", "outcome", "teaching_points",
 )  # fmt: skip

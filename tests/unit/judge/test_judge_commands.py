@@ -7,10 +7,13 @@ import sys
 import pytest
 
 from judge_server import JudgeServer, judge_well
-from judged_run import make_run
+from judged_run import make_discussions, make_run
 from medthink.cli.door import enter
+from medthink.judge.agreements import read_agreement
 from medthink.judge.blinding import COLUMNS, read_key
+from medthink.judge.readings import catalogue
 from medthink.judge.tables import read_table, write_table
+from medthink.judge.units import read_units
 
 
 @pytest.fixture
@@ -35,12 +38,22 @@ def test_judge_prints_tables_and_the_same_as_json(run, capsys):
 def test_flags_reach_the_judge(run, capsys):
     with JudgeServer(judge_well) as server:
         words = ["judge", str(run), "--judge", "server/a", "--judge", "server/b", "--base-url", server.url, "--images"]
-        assert enter([*words, "--show", "findings,history", "--repeat", "2", "--temperature", "0", "--json"]) == 0
+        words += ["--temperature", "0", "--effort", "low", "--max-tokens", "777", "--no-schema"]
+        assert enter([*words, "--show", "findings,history", "--repeat", "2", "--json"]) == 0
         plain = json.loads(capsys.readouterr().out)
-        assert all(body["temperature"] == 0 for body in server.bodies)
+        sent = {"temperature": 0, "reasoning_effort": "low", "max_tokens": 777}
+        for body in server.bodies:
+            assert {name: body.get(name) for name in sent} == sent
+            assert "response_format" not in body
     assert {one["seat"]["judge"] for one in plain["steps"]} == {"server/a", "server/b", "panel"}
     assert plain["steps"][0]["seat"]["setting"]["sees"] == ["history", "images", "findings"]
     assert plain["calls_made_now"] == 3 + 3 * 2 * 2
+
+
+def test_what_is_not_judged_in_full_is_marked(run, capsys):
+    assert enter(["judge", str(run), "--judge", "baseline/rules", "--max-calls", "1"]) == 1
+    shown = capsys.readouterr().out
+    assert "INCOMPLETE, not to be published" in shown and "2 not asked yet" in shown
 
 
 @pytest.mark.parametrize(
@@ -99,6 +112,32 @@ def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_proble
     assert anna.endswith("anna.csv: unlabelled: nothing is said of 7 units, in row 4, 5, 6, 7, 8, …")
     assert ben.endswith("ben.csv: unlabelled: nothing is said of 9 units, in row 2, 3, 4, 5, 6, …")
     assert total.startswith("17 rows or cells were not used")
+
+
+def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_misleads(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "160")
+    run = make_discussions(tmp_path)
+    enter(["judge", str(run), "--judge", "baseline/rules"])
+    known = catalogue(read_units(run)).values()
+    scored = [one.id for one in known if one.kind == "education"]
+    sentences = [one.id for one in known if one.kind == "sentence"]
+    rows = [
+        *({"reader": "anna", "unit": unit, "score": "00112"[k % 5]} for k, unit in enumerate(scored)),
+        *({"reader": "ben", "unit": unit, "score": "01120"[k % 5]} for k, unit in enumerate(scored)),
+        *({"reader": name, "unit": unit, "label": "correct"} for name in ("anna", "ben") for unit in sentences),
+    ]
+    write_table(tmp_path / "t.jsonl", ("reader", "unit", "label", "score"), rows)
+    capsys.readouterr()
+    assert enter(["agree", str(run), str(tmp_path / "t.jsonl")]) == 0
+    shown = capsys.readouterr().out
+    assert "modality: CT" not in shown
+    education = next(line for line in shown.splitlines() if line.split()[:2] == ["education", "10"])
+    kappas = next(pair.ordered for pair in read_agreement(run).pairs if pair.ordered)
+    assert f"{kappas.kappa_quadratic.value:.2f}".replace("0.", ".") in education
+    assert f"{kappas.kappa_linear.value:.2f}".replace("0.", ".") not in education
+    assert "– !" in next(line for line in shown.splitlines() if line.split()[:2] == ["sentence", "24"])
+    assert enter(["agree", str(run), str(tmp_path / "t.jsonl"), "--slices"]) == 0
+    assert "anna and ben · modality: CT" in capsys.readouterr().out
 
 
 def test_judging_again_says_that_the_agreement_is_of_earlier_judgements(run, capsys):

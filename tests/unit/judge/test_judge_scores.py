@@ -4,11 +4,13 @@ import msgspec
 import pytest
 
 from medthink.judge.coverage import measure_coverage
-from medthink.judge.judgement import Judgement, Setting
+from medthink.judge.judgement import Judgement, Setting, name_seats
 from medthink.judge.panel import disagreement, divide, majority, seat_panel
+from medthink.judge.rubric import DIMENSIONS
 from medthink.judge.scores import by_seat, score_steps
+from medthink.judge.session import merge_judgements
 from medthink.judge.units import UnitSet
-from medthink.judge.verdicts import StepVerdict
+from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StatementVerdict, StepVerdict
 from medthink.stats import rate_interval
 
 SETTING = Setting(sees=("history",))
@@ -69,6 +71,9 @@ def test_the_error_profile_counts_types_among_critical_and_other_steps(scores):
     assert counts["reasoning", True] == (1, 0.5)
     assert counts["reasoning", False] == (1, 0.5)
     assert counts["medical_knowledge", False] == (0, 0.0)
+    of_steps = {(cell.error_type, cell.critical): cell.of_steps.value for cell in scores.profile}
+    assert of_steps["image_understanding", True] == pytest.approx(2 / 3)
+    assert of_steps["reasoning", False] == pytest.approx(1 / 4)
 
 
 def test_a_wrong_step_that_is_not_critical_spares_the_critical_ones():
@@ -120,6 +125,15 @@ def test_below_99_percent_judged_is_incomplete():
 def test_what_was_never_asked_counts_as_missing():
     coverage = measure_coverage([judged(1)], units(1, 2))
     assert (coverage.due, coverage.judged, coverage.missing, coverage.is_complete) == (2, 1, 1, False)
+    repeated = measure_coverage([judged(1), judged(1, repeat=1), judged(2)], units(1, 2))
+    assert (repeated.due, repeated.missing, repeated.is_complete) == (4, 1, False)
+
+
+def test_what_could_not_be_cut_is_due_and_what_is_of_another_kind_is_not():
+    other = UnitSet(case=1, sample=0, what="findings", state="ok", splitter="sentences", texts="t")
+    rows = [judged(1), judged(2, state="unjudged", why="unsplit")]
+    coverage = measure_coverage(rows, units(1) | {other.key: other})
+    assert (coverage.due, coverage.judged, coverage.missing, coverage.unjudged) == (2, 1, 0, {"unsplit": 1})
 
 
 def test_seats_differ_by_judge_setting_and_prompt():
@@ -131,6 +145,9 @@ def test_seats_differ_by_judge_setting_and_prompt():
         judged(2),
     ]
     assert sorted(len(group) for group in by_seat(rows, "steps").values()) == [1, 1, 1, 2]
+    assert len(merge_judgements(rows[:3], rows[3:])) == 5, "judgements of two seats took each other's place"
+    short = Setting(sees=("history",), max_tokens=9)
+    assert len(set(name_seats([rows[0].seat, judged(1, setting=short).seat]).values())) == 2
 
 
 def test_a_majority_is_more_than_half():
@@ -172,6 +189,41 @@ def test_types_without_a_majority_keep_the_one_named_most():
     b = judged(1, step(1, "contradicted", "reasoning"), judge="a/y")
     (row,) = seat_panel([a, b])
     assert row.steps[0].error_types == ("reasoning",)
+    outvoted = judged(1, step(1, "unsupported", "medical_knowledge"), judge="a/z")
+    (row,) = seat_panel([a, b, outvoted])
+    assert (row.steps[0].factual, row.steps[0].error_types) == ("contradicted", ("reasoning",))
+
+
+def test_the_panel_needs_a_majority_on_critical_too_and_has_nothing_to_say_of_nothing():
+    (row,) = seat_panel([judged(1, step(1, critical=True), judge="a/x"), judged(1, step(1), judge="a/y")])
+    assert (row.state, row.why) == ("unjudged", "no_majority")
+    (row,) = seat_panel([judged(1, judge=name, state="absent") for name in ("a/x", "a/y")])
+    assert row.state == "absent"
+
+
+def test_the_panel_on_discussions_is_the_majority_of_labels_and_the_middle_score():
+    def discussed(judge, label, score):
+        verdict = SentenceVerdict(id="u1", label=label, reason="so")
+        education = tuple(EducationVerdict(dimension=name, score=score, reason="so") for name in DIMENSIONS)
+        return judged(1, what="discussion", judge=judge, sentences=(verdict,), education=education)
+
+    three = [discussed("a/x", "correct", 2), discussed("a/y", "incorrect", 0), discussed("a/z", "incorrect", 1)]
+    (row,) = seat_panel(three)
+    assert row.sentences[0].label == "incorrect"
+    assert {one.score for one in row.education} == {1}
+    (row,) = seat_panel([three[0], discussed("a/w", "correct", 1)])
+    assert {one.score for one in row.education} == {1}, "the lower one of two"
+    assert seat_panel(three[:2])[0].why == "no_majority"
+
+
+def test_the_panel_on_findings_is_the_majority_of_support():
+    def found(judge, support):
+        verdict = StatementVerdict(id="u1", support=support, reason="so", rests_on=("history",))
+        return judged(1, what="findings", judge=judge, statements=(verdict,))
+
+    three = [found("a/x", "unsupported"), found("a/y", "supported"), found("a/z", "supported")]
+    assert seat_panel(three)[0].statements[0].support == "supported"
+    assert seat_panel(three[:2])[0].why == "no_majority"
 
 
 def test_the_embedded_judge_and_the_unjudged_have_no_vote():

@@ -47,6 +47,11 @@ def test_steps_are_put_back_where_they_stand():
     assert all(text[unit.start : unit.end] == unit.text for unit in units)
 
 
+def test_a_cut_may_leave_out_a_fifth_of_the_letters_and_no_more():
+    assert len(place("One two six ten cut.", "One two six ten")) == 1
+    assert "leave out 25" in place("One two six cut.", "One two six").complaint
+
+
 def test_the_same_words_twice_are_two_steps_at_two_places():
     units = place("It grows. It grows.", "It grows.", "It grows.")
     assert [unit.start for unit in units] == [0, 10]

@@ -1,23 +1,26 @@
 """A run is judged by models behind HTTP: matched by id, continued without asking again, never by itself."""
 
+import base64
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from judge_server import JudgeServer, judge_well, read_request, request_text
-from judged_run import RATIONALE, make_discussions, make_run, rewrite
+from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from ledger_rows import read_rows
-from medthink.core.errors import DataError, Declined, UsageError
+from medthink.core.errors import DataError, Declined, LedgerError, UsageError
 from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS
 from medthink.judge.judged import load_cases, load_judged, score_judged, split
 from medthink.judge.judgement import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
-from medthink.judge.units import read_units
+from medthink.judge.units import Source, read_units, split_source
+from medthink.runs.lock import hold
 from medthink.runs.session import Order, carry_out
 from medthink.workflow.condition import Condition
-from small_benchmark import write_benchmark
+from small_benchmark import picture, write_benchmark
 
 
 def order(run: Path, server: JudgeServer | None = None, **changes) -> JudgeOrder:
@@ -40,6 +43,7 @@ def test_verdicts_are_kept_by_id_with_who_said_so_and_when(tmp_path):
     assert first.steps[1].error_types == ("image_understanding",)
     assert [step.id for step in first.steps] == list(read_units(run)[first.key].ids)
     assert (first.state, first.judge, first.model, first.tries) == ("ok", "server/good", "judge-2026", 1)
+    assert first.cost_usd is None, "what has no price was not for nothing"
     assert first.judged_at and len(first.prompt) == 64 and first.setting.sees == DEFAULT_SIGHT
     for units in read_units(run).values():
         assert all(RATIONALE[unit.start : unit.end] == unit.text for unit in units.units)
@@ -63,9 +67,28 @@ def test_a_session_stopped_by_its_budget_is_continued_where_it_stopped(tmp_path)
         scores = score_judged(load_judged(run, load_cases(run)), {})
         assert (scores.steps[0].coverage.judged, scores.steps[0].coverage.missing) == (2, 3)
         assert not scores.steps[0].coverage.is_complete
+        assert judge_run(order(run, server, max_calls=2)).calls_made == 0
         assert judge_run(order(run, server)).calls_made == 3
         assert len(server.bodies) == 5
     assert {row.state for row in read_judgements(run)} == {"ok"}
+
+
+def test_what_earlier_sessions_of_judging_cost_counts(tmp_path):
+    run = make_run(tmp_path, cases=4)
+    prices = tmp_path / "prices.toml"
+    prices.write_text('date = "2026-01-01"\n[models]\n"server/good" = { input = 100_000.0, output = 0.0 }\n')
+    with JudgeServer(judge_well) as server:
+        # Every reply counts ten tokens: a dollar.
+        paid = judge_run(order(run, server, prices=prices, max_calls=2)).judgements
+        assert [row.cost_usd for row in paid] == [1.0, 1.0]
+        again = judge_run(order(run, server, prices=prices, max_usd=2.0))
+    assert again.calls_made == 0 and "--max-usd" in str(again.stopped_by)
+
+
+def test_two_processes_do_not_judge_one_run(tmp_path):
+    run = make_run(tmp_path)
+    with hold(run), pytest.raises(LedgerError, match="in use by process"):
+        judge_run(order(run, judges=("baseline/rules",)))
 
 
 def test_several_judges_sit_side_by_side_and_later_ones_join(tmp_path):
@@ -90,7 +113,8 @@ def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):
 
     with JudgeServer(judge_well) as strict, JudgeServer(lenient) as mild:
         judge_run(order(run, strict, judges=("server/one",)))
-        judge_run(order(run, mild, judges=("server/two",)))
+        judge_run(order(run, mild, judges=("server/two",), repeats=2))
+    judge_run(order(run, judges=("baseline/rules",)))
     judged = load_judged(run, load_cases(run))
     for units in split(judged).values():
         assert [one.disagreement for one in units] == [0.0, 1.0, 0.0]
@@ -155,6 +179,15 @@ def test_a_judge_is_never_the_judged_model_unless_allowed(tmp_path):
         assert judge_run(order(run, server, allow_self=True)).judgements[0].state == "ok"
 
 
+def test_servers_that_report_no_name_are_not_one_model(tmp_path):
+    run = make_run(tmp_path)
+    manifest = json.loads((run / "run.json").read_text())
+    manifest["progress"]["reported_models"] = [""]
+    (run / "run.json").write_text(json.dumps(manifest))
+    with JudgeServer(judge_well, model="") as server:
+        assert judge_run(order(run, server)).judgements[0].state == "ok"
+
+
 def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_path):
     run = make_run(tmp_path)
     with JudgeServer(judge_well) as server:
@@ -165,6 +198,26 @@ def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_p
         assert (run / "units.jsonl").read_bytes() == cut
         with pytest.raises(UsageError, match="hang on that cut"):
             judge_run(order(run, server, splitter="sentences"))
+        rewrite(run, [{"prediction_rationale": text} for text in ("It is new.", RATIONALE, RATIONALE)])
+        with pytest.raises(UsageError, match="were cut by server/good, and some are not cut yet"):
+            judge_run(order(run, server, judges=("server/other",), splitter=None))
+        judge_run(order(run, server, judges=("server/other",), splitter="server/good"))
+    assert {one.splitter for one in read_units(run).values()} == {"server/good"}
+
+
+def test_a_judge_sees_images_captions_and_options_as_the_judged_model_did(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=1, images=3)
+    condition = Condition(image_share=Fraction(2, 3), image_order="reversed", option_order=1)
+    carry_out(Order(benchmark=bench, model="baseline/random", out=tmp_path / "run", condition=condition))
+    rewrite(tmp_path / "run", [{"prediction_rationale": RATIONALE}])
+    with JudgeServer(judge_well) as server:
+        judge_run(order(tmp_path / "run", server, sees=SIGHTS))
+        (body,) = server.bodies
+    case = read_request(request_text(body))[1]["case"]
+    assert case["captions"] == {"image 1": "WITHHELD caption 100.2", "image 2": "WITHHELD caption 100.1"}
+    assert case["options"]["B"] == "Disease A100"
+    urls = [part["image_url"]["url"] for part in body["messages"][1]["content"] if part["type"] == "image_url"]
+    assert [base64.b64decode(url.split(",")[1]) for url in urls] == [picture(10_002), picture(10_001)]
 
 
 def test_a_cut_that_is_not_the_rationale_falls_back_to_sentences_and_says_so(tmp_path):
@@ -191,6 +244,8 @@ def test_more_than_fifteen_steps_are_a_state_and_not_a_cut(tmp_path):
     many, fine = read_judgements(run)
     assert (many.state, many.why, many.steps) == ("unjudged", "too_many", ())
     assert fine.state == "ok"
+    texts = {"background": "It is so. " * 121}
+    assert split_source(Source(run="r", case=1, sample=0, what="discussion", parts=texts)).state == "too_many"
 
 
 def test_an_answer_without_words_is_nothing_to_judge_and_not_sound(tmp_path):
@@ -204,6 +259,13 @@ def test_an_answer_without_words_is_nothing_to_judge_and_not_sound(tmp_path):
     assert scores.coverage.absent == 2
     assert scores.sound_if_right.every_step.value == 0
     assert scores.sound_if_right.every_step.n == 3
+
+
+def test_an_answer_that_is_not_there_is_neither_right_nor_wrong(tmp_path):
+    run = make_run(tmp_path, cases=2)
+    judge_run(order(run, judges=("baseline/rules",)))
+    rewrite(run, [{"prediction": "A"}, {"prediction": None}])
+    assert load_judged(run, load_cases(run)).rights == {(100, 0): True, (101, 0): None}
 
 
 def test_discussions_are_judged_by_sentence_section_and_dimension(tmp_path):
@@ -244,7 +306,18 @@ def test_findings_and_summary_are_judged_by_statement(tmp_path):
     (scores,) = score_judged(load_judged(run, load_cases(run)), {}).findings
     assert scores.statements == 6
     assert scores.images["supported"].n == 4
+    assert scores.summary["supported"].n == 2
     assert next(iter(read_units(run).values())).missing == ("image 2",)
+
+
+def test_units_of_one_kind_stay_when_another_is_judged(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    rewrite(run, [{"prediction_twi": SUMMARY}])
+    for what in ("steps", "findings"):
+        judge_run(order(run, judges=("baseline/rules",), what=(what,)))
+    assert {key[2] for key in read_units(run)} == {"steps", "findings"}
+    scores = score_judged(load_judged(run, load_cases(run)), {})
+    assert scores.steps[0].coverage.is_complete and scores.findings[0].coverage.is_complete
 
 
 def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_path):
@@ -253,6 +326,11 @@ def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_p
         judge_run(order(run, judges=("baseline/rules",), what=("discussion",)))
     with pytest.raises(UsageError, match="is no judge"):
         judge_run(order(run, judges=("baseline/longest",)))
+    swapped = tmp_path / "swapped"
+    condition = Condition(swap_images=True)
+    carry_out(Order(benchmark=tmp_path / "bench", model="baseline/random", out=swapped, condition=condition))
+    with pytest.raises(UsageError, match="images of other cases"):
+        judge_run(order(swapped, judges=("baseline/rules",)))
     (tmp_path / "bench/images/case00100/i100x1.jpg").write_bytes(b"another image")
     with pytest.raises(UsageError, match="another fingerprint"):
         judge_run(order(run, judges=("baseline/rules",)))

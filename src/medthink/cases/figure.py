@@ -1,6 +1,7 @@
 """The statistics of a benchmark as one figure: six panels, the same bytes for the same counts."""
 
 import io
+import warnings
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +69,7 @@ def draw_statistics(statistics: Statistics, path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
         figure = Figure(figsize=(7.2, 6.4), layout=ConstrainedLayoutEngine(w_pad=0.09, h_pad=0.05))
         FigureCanvasAgg(figure)
         # A subfigure per row: otherwise the long labels of one row would indent the panels of the others.
@@ -83,13 +84,15 @@ def draw_statistics(statistics: Statistics, path: Path) -> None:
         rows[0].legend(handles, labels, loc="outside upper center", ncols=len(labels))
         stream = io.BytesIO()
         kind = path.suffix
+        # Of a letter that the font lacks an SVG holds the text all the same, and the others show a box.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
         figure.savefig(stream, format=kind[1:], dpi=300, metadata=_METADATA[kind])
     write_atomic(path, [stream.getvalue()])
 
 
 def _images_per_case(axes: "Axes", statistics: Statistics) -> None:
     shares = {
-        f"{name} ({split.cases:,} cases)": _shares(split.images_per_case, split.cases)
+        f"{_printable(name)} ({split.cases:,} cases)": _shares(split.images_per_case, split.cases)
         for name, split in statistics.splits.items()
     }
     top = max(max(split.images_per_case) for split in statistics.splits.values())
@@ -114,7 +117,7 @@ def _timepoints(axes: "Axes", statistics: Statistics) -> None:
 def _letters(axes: "Axes", statistics: Statistics) -> None:
     letters = list(statistics.overall.letters)
     shares = [_shares(split.letters, split.cases) for split in statistics.splits.values()]
-    _grouped_bars(axes, letters, [[s.get(letter, 0.0) for letter in letters] for s in shares])
+    _grouped_bars(axes, list(map(_shortened, letters)), [[s.get(letter, 0.0) for letter in letters] for s in shares])
     axes.axhline(100 / max(1, len(letters)), color=_INK, linewidth=0.9, linestyle=(0, (3, 2)))
     axes.set(title="Right answers by letter (dashed: even)", xlabel="letter", ylabel="cases (%)")
 
@@ -188,5 +191,11 @@ def _chapter_label(roman: str) -> str:
     return UNKNOWN_CHAPTER if roman == UNKNOWN_CHAPTER else f"{_CHAPTER_NAMES.get(roman, '')} ({roman})".strip()
 
 
+def _printable(label: str) -> str:
+    """The label without control characters, which no SVG may hold."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in label)
+
+
 def _shortened(label: str) -> str:
+    label = _printable(label)
     return label if len(label) <= _LABEL_LENGTH else label[: _LABEL_LENGTH - 1].rstrip(" ,") + "…"

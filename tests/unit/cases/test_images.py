@@ -8,6 +8,7 @@ import zlib
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.JpegImagePlugin import get_sampling
 from PIL.PngImagePlugin import PngInfo
 
 from medthink.cases.images import (
@@ -201,7 +202,9 @@ def test_alpha_is_laid_over_black() -> None:
     pixels[..., 0] = 200
     pixels[:4, :, 3] = 255
     data = encoded(Image.fromarray(pixels), "PNG")
-    flat = np.asarray(decode(prepare(data, accepts=frozenset({JPEG}), quality=95).data, name="x")).astype(int)
+    prepared = prepare(data, accepts=frozenset({JPEG}), quality=95)
+    assert prepared.changes == ("alpha over black", "JPEG quality 95")
+    flat = np.asarray(decode(prepared.data, name="x")).astype(int)
     assert abs(flat[1, 1] - (200, 0, 0)).max() <= 4
     assert flat[6, 6].max() <= 4
 
@@ -228,6 +231,19 @@ def test_max_side_scales_the_longest_side() -> None:
     assert prepare(encoded(noise(561, 8), "PNG"), max_side=512).width == 512
 
 
+def test_scaling_is_lanczos_and_keeps_the_colour_profile() -> None:
+    prepared = prepare(encoded(noise(), "PNG", icc_profile=b"a profile"), accepts=frozenset({PNG}), max_side=20)
+    small = decode(prepared.data, name="x")
+    assert np.array_equal(np.asarray(small), np.asarray(noise().resize((20, 15), Image.Resampling.LANCZOS)))
+    assert small.info["icc_profile"] == b"a profile"
+
+
+def test_the_profile_of_colours_that_were_converted_is_dropped() -> None:
+    data = encoded(noise().convert("CMYK"), "JPEG", icc_profile=b"a profile for ink")
+    picture = decode(prepare(data, max_side=20).data, name="x")
+    assert (picture.mode, picture.info.get("icc_profile")) == ("RGB", None)
+
+
 @pytest.mark.parametrize("accepts", [frozenset({JPEG}), frozenset({PNG})])
 @pytest.mark.parametrize("max_bytes", [20_000, 5_000, 1_200])
 def test_max_bytes_is_kept_and_the_size_reported_is_true(accepts: frozenset[str], max_bytes: int) -> None:
@@ -242,6 +258,14 @@ def test_quality_falls_before_the_size_does() -> None:
     at_90 = len(prepare(data, accepts=frozenset({JPEG}), quality=90).data)
     prepared = prepare(data, accepts=frozenset({JPEG}), quality=90, max_bytes=at_90 - 1)
     assert prepared.changes == ("JPEG quality 80",)
+    at_40 = len(prepare(data, accepts=frozenset({JPEG}), quality=40).data)
+    steps = [prepare(data, accepts=frozenset({JPEG}), max_bytes=limit).changes for limit in (at_40, at_40 - 1)]
+    assert steps == [("JPEG quality 40",), ("shrunk to 160×120", "JPEG quality 40")]
+
+
+def test_a_jpeg_keeps_every_pixel_of_its_colours() -> None:
+    picture = decode(prepare(encoded(noise(), "PNG"), accepts=frozenset({JPEG})).data, name="x")
+    assert get_sampling(picture) == 0  # 4:4:4
 
 
 def test_what_cannot_be_small_enough_is_refused() -> None:

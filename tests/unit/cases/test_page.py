@@ -1,8 +1,8 @@
 """The page of a case: self-contained, escaped, nothing withheld outside a fold."""
 
 import re
+from base64 import b64decode
 from collections.abc import Callable
-from html import unescape
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +15,6 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.page import case_page
 
 NASTY = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'`${}$title"
-WITHHELD = ("caption", "FINDINGS", "discussion", "correct_answer", "ICD", "interval", "modality")
 
 
 class Outline(HTMLParser):
@@ -88,7 +87,14 @@ def test_images_are_inside_and_their_metadata_is_not(page_of: Callable[..., str]
     assert page.count('src="data:image/jpeg;base64,') == 1
     sources = [value for name, value in Outline(page).attributes if name in ("src", "href")]
     assert all(source is not None and source.startswith("data:image/") for source in sources)
-    assert "secret comment" not in unescape(page)
+    (picture,) = (b64decode(source.partition(",")[2]) for source in sources if source and source.startswith("data:"))
+    assert picture.startswith(b"\xff\xd8") and b"secret comment" not in picture
+
+
+@pytest.mark.parametrize(("flag", "told"), [(True, "2 timepoints: two weeks"), (False, "–")])
+def test_the_timeline_is_told_where_there_is_one(page_of: Callable[..., str], flag: bool, told: str) -> None:
+    page = page_of(is_longitudinal=flag, timepoint_count=2, interval_text="two weeks")
+    assert f"<dt>Longitudinal</dt><dd>{told}</dd>" in page
 
 
 def test_an_image_that_cannot_be_shown_says_why(page_of: Callable[..., str]) -> None:

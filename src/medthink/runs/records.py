@@ -40,7 +40,6 @@ class FinishedCall(NamedTuple):
     """What an answered call took."""
 
     usage: Usage | None
-    cost_usd: float | None
     latency_s: float
     attempts: int
 
@@ -144,11 +143,13 @@ class Records:
 
     def finished_calls(self) -> Iterator[FinishedCall]:
         """What every answered call took, in the order they were first asked."""
-        for reply, cost_usd in self._reader.execute(
-            "SELECT reply, cost_usd FROM calls WHERE state = 'done' ORDER BY id"
-        ):
+        for (reply,) in self._reader.execute("SELECT reply FROM calls WHERE state = 'done' ORDER BY id"):
             taken = msgspec.json.decode(reply, type=_Taken)
-            yield FinishedCall(taken.usage, cost_usd, taken.latency_s, taken.attempts)
+            yield FinishedCall(taken.usage, taken.latency_s, taken.attempts)
+
+    def costs(self) -> list[float | None]:
+        """What each call cost, failed ones too; None where the price or the tokens are not known."""
+        return [cost for (cost,) in self._reader.execute("SELECT cost_usd FROM calls ORDER BY id")]
 
     def calls_with_images(self) -> Iterator[CallWithImages]:
         """Every answered call that sent images to a server and whose reply counts tokens."""

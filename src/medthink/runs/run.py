@@ -26,6 +26,10 @@ class Run:
     def predictions(self) -> Iterator[Prediction]:
         """Every prediction, by case and sample."""
         path = self.path / "predictions.jsonl"
+        if not path.exists():
+            raise DataError(
+                "the run was stopped before it had results", file=self.path, remedy="run the same command again"
+            )
         for line in read_jsonl(path):
             try:
                 yield msgspec.convert(line.value, Prediction)

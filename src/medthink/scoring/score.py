@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from medthink import __version__
 from medthink.core.digest import seed_from
 from medthink.core.jsonio import read_json, write_json
-from medthink.metrics.usage import CallUsage, UsageSummary, summarise_usage
+from medthink.metrics.usage import CallUsage, UsageSummary, summarise_usage, total
 from medthink.runs.records import Records
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run
@@ -149,16 +149,17 @@ def _origin(material: Material) -> Origin:
 def _usage(path: Path) -> UsageSummary:
     records = Records.open(path)
     try:
-        return summarise_usage(
+        answered = summarise_usage(
             CallUsage(
                 input_tokens=call.usage.input if call.usage else None,
                 output_tokens=call.usage.output if call.usage else None,
                 reasoning_tokens=call.usage.reasoning if call.usage else None,
-                cost_usd=call.cost_usd,
                 latency_s=call.latency_s,
                 attempts=call.attempts,
             )
             for call in records.finished_calls()
         )
+        # A call that failed has no reply to count, but may have been paid for.
+        return replace(answered, cost_usd=total(records.costs()))
     finally:
         records.close()

@@ -12,7 +12,7 @@ from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.repeats import Repeats
 
 FORMAT = 1
-SCORER_VERSION = "2"
+SCORER_VERSION = "3"
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,14 @@
 """Several runs of one benchmark are loaded together."""
 
+import sqlite3
+
+import pytest
+
 from medthink.cases.benchmark import Benchmark
+from medthink.core.errors import DataError
+from medthink.runs.manifest import read_manifest
 from medthink.scoring.material import load_run, load_runs
+from medthink.scoring.score import score_run
 
 
 def test_runs_on_the_same_cases_are_loaded_from_one_reading(make_run, some_cases, monkeypatch):
@@ -16,3 +23,24 @@ def test_runs_on_the_same_cases_are_loaded_from_one_reading(make_run, some_cases
     for together, alone in zip(loaded, map(load_run, runs), strict=True):
         assert together.cases.keys() == alone.cases.keys()
         assert together._replace(cases={}) == alone._replace(cases={})
+
+
+def test_what_failed_calls_cost_is_in_the_cost_of_the_run(make_run, some_cases):
+    run = make_run("run", selection=some_cases)
+    with sqlite3.connect(run / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE calls SET cost_usd = 0.5, state = iif(id = 1, 'failed', 'done')")
+    usage = score_run(run).usage
+    assert (usage.calls, usage.cost_usd.value) == (9, 5.0)
+    with sqlite3.connect(run / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE calls SET cost_usd = NULL, state = 'failed'")
+    assert score_run(run).usage.cost_usd.value is None
+
+
+def test_a_run_that_was_stopped_before_it_had_results_says_so(make_run):
+    run = make_run("run")
+    (run / "predictions.jsonl").unlink()
+    assert read_manifest(run)
+    with pytest.raises(
+        DataError, match=r"run: the run was stopped before it had results\n.*run the same command again"
+    ):
+        score_run(run)

@@ -18,19 +18,29 @@ _FLAGS = [
     click.option(
         "--image-choice",
         type=click.Choice(["first", "spread", "seeded"]),
-        help="Which images make the share: the first, spread over the case, or drawn.",
+        help="Which images make the share: the first, spread over the case, or drawn.  [default: first]",
     ),
     click.option(
-        "--image-order", type=click.Choice(["as_is", "reversed", "seeded"]), help="The order they are shown in."
+        "--image-order",
+        type=click.Choice(["as_is", "reversed", "seeded"]),
+        help="The order they are shown in.  [default: as_is]",
     ),
     click.option("--swap-images", is_flag=True, default=None, help="Show another case's images, as a test of looking."),
     click.option("--hide-history", is_flag=True, default=None, help="Do not show the clinical history."),
     click.option("--hide-options", is_flag=True, default=None, help="Do not show the options: free-text diagnosis."),
-    click.option("--option-order", metavar="ORDER", help="as_is, seeded, or a number k: rotate by k letters."),
-    click.option("--findings", type=SOURCES, help="Step 1, findings per image: the expert's or the model's own."),
+    click.option(
+        "--option-order", metavar="ORDER", help="as_is, seeded, or a number k: rotate by k letters.  [default: as_is]"
+    ),
+    click.option(
+        "--findings",
+        type=SOURCES,
+        help="Step 1, findings per image: the expert's or the model's own.  [default: self for twi, else none]",
+    ),
     click.option("--summary", type=SOURCES, help="Step 2, summary of all images: likewise."),
     click.option("--single-call", is_flag=True, default=None, help="twi: ask for all three steps in one reply."),
-    click.option("--prompt-set", metavar="NAME", help="default, brief, or the path of a folder of one's own."),
+    click.option(
+        "--prompt-set", metavar="NAME", help="default, brief, or the path of a folder of one's own.  [default: default]"
+    ),
     click.option("--no-schema", is_flag=True, default=None, help="Ask for JSON in words only, for servers without it."),
     click.option("--max-side", type=click.IntRange(1), metavar="PX", help="Shrink images to this longest side."),
     click.option("--max-bytes", type=click.IntRange(1), metavar="N", help="Shrink images to this many bytes."),

@@ -112,9 +112,9 @@ def _read_order(data: Path | None, flags: dict[str, Any], *, needs_out: bool) ->
     from medthink.runs.session import Order
 
     model, out = flags.pop("model"), flags.pop("out")
-    missing = [name for name, value in (("DATA", data), ("--model", model)) if value is None]
-    if missing or (needs_out and out is None):
-        raise UsageError(f"{', '.join(missing) or '--out'} is missing", remedy="medthink run --help shows an example")
+    needed = {"DATA": data, "--model": model} | ({"--out": out} if needs_out else {})
+    if missing := [name for name, value in needed.items() if value is None]:
+        raise UsageError(f"missing: {', '.join(missing)}", remedy="medthink run --help shows an example")
     assert data is not None
     task, shard, cases = flags.pop("task"), flags.pop("shard"), flags.pop("cases")
     selection = Selection(

@@ -188,8 +188,10 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
 
 
 def _done(progress: Progress) -> str:
-    made = f"{sum(progress.states.values())} of {progress.cases} predictions: {_states(progress.states)}"
-    return f"{made}; {progress.calls.get('done', 0):,} calls, {_money(progress.cost_usd)}"
+    """What is not asked again; a case that failed is."""
+    states = {state: count for state, count in progress.states.items() if state != "failed"}
+    made = f"{sum(states.values())} of {progress.cases} predictions: {_states(states)}"
+    return f"{made}; {progress.calls.get('done', 0):,} calls; {_money(progress.cost_usd)}"
 
 
 def _failures(run: Path) -> list[tuple[str, str]]:

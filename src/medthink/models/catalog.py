@@ -75,7 +75,7 @@ def parse_model_name(spec: str) -> ModelName:
     provider, _, name = spec.partition("/")
     if provider not in PROVIDERS or not name:
         known = ", ".join(f"{each}/NAME" for each in PROVIDERS)
-        raise UsageError(f"unknown model {spec!r}", remedy=f"models reached over the network are {known}")
+        raise UsageError(f"unknown model {spec!r}", remedy=f"write {known}, baseline/NAME or replay/RUN")
     return ModelName(provider, name)
 
 

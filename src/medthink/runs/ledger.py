@@ -86,7 +86,7 @@ _STATEMENTS: dict[_Kind, str] = {
 }
 _INTERRUPT = (
     "UPDATE calls SET state = 'failed', error_kind = 'interrupted',"
-    " error_detail = 'the process ended while the call was under way' WHERE state = 'open'"
+    " error_detail = 'the run was stopped before the reply came' WHERE state = 'open'"
 )
 
 

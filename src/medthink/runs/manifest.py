@@ -123,6 +123,8 @@ def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:
     before, now = _spread(old.identity()), _spread(new.identity())
     # The label says in other words what the condition's fields say.
     different = [name for name in before | now if before.get(name) != now.get(name) and name != "condition_label"]
+    # Another task or condition has other prompts: that says nothing more.
+    different = [name for name in different if not name.startswith("prompts.")] or different
     if different:
         shown = "; ".join(f"{name}: was {_short(before.get(name))}, now {_short(now.get(name))}" for name in different)
         again = "put its texts and images back" if "fingerprint" in different else "run the same command as before"

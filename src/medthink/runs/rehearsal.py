@@ -178,7 +178,9 @@ class _Tally:
         self.images += len(request.images)
         self.upload_bytes += self._answerer.upload_bytes(request)
         made_up = msgspec.json.encode(_fill(prompt.schema, len(prompt.question.images), _TYPICAL_TEXT)).decode()
-        usage = Usage(input=self._answerer.input_tokens(request), output=estimate_text_tokens(made_up))
+        tokens = self._answerer.input_tokens(request)
+        # Whoever counts no tokens of the prompt counts none of the reply.
+        usage = Usage(input=tokens, output=estimate_text_tokens(made_up) if tokens else 0)
         self.input_tokens += usage.input
         self.output_tokens += usage.output
         # Call by call, because a long prompt may have a price of its own.

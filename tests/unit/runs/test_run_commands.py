@@ -63,7 +63,7 @@ def test_a_dry_run_says_what_is_left_and_what_is_done(benchmark, tmp_path, capsy
     assert enter([*words, "--dry-run"]) == 0
     shown = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
     rows = {words[0]: words[-1].strip() for words in ([word for word in line if word] for line in shown) if words}
-    assert rows["done already"] == "5 of 12 predictions: 5 ok; 5 calls, $0.0000"
+    assert rows["done already"] == "5 of 12 predictions: 5 ok; 5 calls; $0.0000"
     assert (rows["cases left"], rows["calls left"]) == ("7", "7")
 
 
@@ -90,6 +90,25 @@ def test_samples_that_are_asked_the_same_are_shown_once_and_others_apart(benchma
         "──── answer ─",
         "seed 5",
     ]
+
+
+def test_a_dry_run_counts_what_failed_as_left(benchmark, tmp_path, capsys):
+    first, again = str(tmp_path / "first"), str(tmp_path / "again")
+    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
+    words = ["run", str(benchmark), "--model", f"replay/{first}", "--out", again]
+    assert enter(words) == 0
+    capsys.readouterr()
+    assert enter([*words, "--dry-run"]) == 0
+    assert "10 of 12 predictions: 10 ok; 10 calls;" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [([], "DATA, --model, --out"), (["bench"], "--model, --out"), (["bench", "--dry-run"], "--model")],
+)
+def test_all_that_is_missing_is_named_at_once(capsys, words, missing):
+    assert enter(["run", *words]) == 2
+    assert f"missing: {missing}\n" in capsys.readouterr().err
 
 
 FLAGS = [

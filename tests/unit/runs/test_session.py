@@ -89,6 +89,12 @@ def test_another_command_on_the_same_run_is_refused_and_named(benchmark, tmp_pat
         carry_out(order(benchmark, tmp_path / "run", **changed))
 
 
+def test_another_task_is_named_without_the_digests_of_its_prompts(benchmark, tmp_path):
+    carry_out(order(benchmark, tmp_path / "run"))
+    with pytest.raises(LedgerError, match=r"another run: task: was answer, now discussion\n"):
+        carry_out(order(benchmark, tmp_path / "run", task="discussion"))
+
+
 def test_a_benchmark_that_changed_since_is_refused_and_named(benchmark, tmp_path):
     carry_out(order(benchmark, tmp_path / "run"))
     first, second = sorted((benchmark / "images/case00100").iterdir())
@@ -150,6 +156,7 @@ def test_an_estimate_of_a_run_in_part_done_counts_what_is_left(benchmark, tmp_pa
     whole = estimate(what)
     assert (whole.cases, whole.calls, whole.done) == (12, 48, None)
     carry_out(msgspec.structs.replace(what, max_calls=max_calls))
+    assert (whole.input_tokens, whole.output_tokens) == (0, 0)  # a reader counts no tokens
     left = estimate(what)
     assert left.done.calls.get("done", 0) == max_calls
     assert left.calls == 48 - max_calls == carry_out(what).calls_made

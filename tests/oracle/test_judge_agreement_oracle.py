@@ -98,6 +98,29 @@ def test_the_judge_s_rate_is_corrected_by_what_readers_know(steps):
     assert (bias.reported.clusters, bias.corrected.clusters) == (CASES, CASES)
 
 
+def test_the_rate_is_corrected_by_readers_who_share_the_cases_out_but_not_where_they_are_divided():
+    units = make("steps")
+    ids = [(one.case, unit.id) for one in units.values() for unit in one.units]
+    step = {"critical": False, "reason": "so", "rests_on": ("history",)}
+    judgements = [
+        judgement(one, steps=tuple(
+            StepVerdict(id=unit.id, factual="supported" if k else "contradicted",
+                        error_types=() if k else ("reasoning",), **step)
+            for k, unit in enumerate(one.units)
+        ))
+        for one in units.values()
+    ]  # fmt: skip
+    readings = [
+        Reading(reader="anna" if case < CASES // 2 else "ben", unit=unit, case=case, kind="step", factual=k % 3 > 0)
+        for k, (case, unit) in enumerate(ids)
+    ]
+    (bias,) = result(readings, judgements, units).biases
+    assert (bias.validated, bias.corrected.value) == (3 * CASES, pytest.approx(1 / 3))
+    case, unit = ids[0]
+    divided = Reading(reader="ben", unit=unit, case=case, kind="step", factual=True)
+    assert result([*readings, divided], judgements, units).biases[0].validated == 3 * CASES - 1
+
+
 def test_sentences_and_scores():
     units = make("discussion")
     sentence_ids = [(one.case, unit.id) for one in units.values() for unit in one.units]

@@ -12,6 +12,7 @@ import numpy as np
 from medthink.core.digest import seed_from
 from medthink.judge.agreements import Agreements, Bias, CheckScore, Pair, PairKind, Panel
 from medthink.judge.judgement import Judgement, digest_judgements
+from medthink.judge.panel import majority
 from medthink.judge.raters import CATEGORIES, READERS, Label, Rater, rate_judges, rate_readers
 from medthink.judge.readings import Import, Reading, catalogue
 from medthink.judge.slicing import Slices, group_by_slice
@@ -137,16 +138,19 @@ def _panels(raters: Sequence[Rater], cases: Mapping[str, int]) -> Iterable[Panel
 
 
 def _biases(raters: Sequence[Rater], cases: Mapping[str, int]) -> Iterable[Bias]:
-    """Each judge's share of wrong steps, corrected by the readers' majority, or by the only reader there is."""
-    readers = [rater for rater in raters if rater.kind == "reader"]
-    truth = next((rater for rater in raters if rater.kind == "readers"), readers[0] if readers else None)
+    """Each judge's share of wrong steps, corrected by what most readers of each step say, or the only one it has."""
+    given: dict[str, list[Label]] = {}
+    for rater in raters:
+        if rater.kind == "reader":
+            for unit, label in rater.labels["factual"].items():
+                given.setdefault(unit, []).append(label)
+    known = {unit: chosen for unit, labels in given.items() if (chosen := majority(labels)) is not None}
     for judge in raters:
         judged = judge.labels["factual"]
-        if judge.kind != "judge" or not judged or truth is None:
+        if judge.kind != "judge" or not judged or not given:
             continue
         units = sorted(judged)
         wrong = [not judged[unit] for unit in units]
-        known = truth.labels["factual"]
         actual = [not known[unit] if unit in known else None for unit in units]
         clusters = [cases[unit] for unit in units]
         chance = np.random.default_rng(seed_from("bias", judge.name, READERS))

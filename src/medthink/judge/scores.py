@@ -145,7 +145,7 @@ def score_discussions(rows: Sequence[Judgement], units: Units, *, slices: Slices
     parts = {unit.id: unit.part for one in units.values() for unit in one.units}
     labelled = [(row.case, parts[one.id], one.label) for row in judged for one in row.sentences]
     scores = [(row.case, one.dimension, one.score) for row in judged for one in row.education]
-    missing = Counter(part for one in units.values() if one.what == "discussion" for part in one.missing)
+    missing = Counter(part for one in units.values() for part in one.missing)
     return Discussions(
         seat=seat,
         label=seat.label(),

@@ -30,8 +30,8 @@ def judged(case: int, *steps: StepVerdict, judge: str = "openai/a", **changes) -
     return Judgement(**(fields | changes))
 
 
-def units(*cases: int, state: str = "ok") -> dict:
-    sets = [UnitSet(case=case, sample=0, what="steps", state=state, splitter="sentences", texts="t") for case in cases]
+def units(*cases: int, state: str = "ok", what: str = "steps") -> dict:
+    sets = [UnitSet(case=case, sample=0, what=what, state=state, splitter="sentences", texts="t") for case in cases]
     return {one.key: one for one in sets}
 
 
@@ -98,6 +98,9 @@ def test_first_errors(scores):
     assert scores.first_errors.by_step == {1: 1, 2: 1}
     assert scores.first_errors.without == 1
     assert scores.first_errors.place.value == pytest.approx((2 / 3 + 1 / 2) / 2)
+    twice = [judged(case, step(case, "unsupported"), step(9), repeat=repeat) for case in (1, 2, 3) for repeat in (0, 1)]
+    place = score_steps([*twice, ROWS[0]], units(1, 2, 3), rights={}, slices={}).first_errors.place
+    assert (place.n, place.clusters) == (7, 3), "the interval is over cases"
 
 
 def test_slices_hold_their_cases_and_a_case_may_be_in_two(scores):
@@ -118,7 +121,7 @@ def test_below_99_percent_judged_is_incomplete():
         return measure_coverage(rows, units(*range(ok + bad)))
 
     assert coverage(99, 1).is_complete
-    assert not coverage(98, 2).is_complete
+    assert not coverage(197, 3).is_complete
     assert coverage(98, 2).unjudged == {"failed": 2}
 
 
@@ -130,9 +133,8 @@ def test_what_was_never_asked_counts_as_missing():
 
 
 def test_what_could_not_be_cut_is_due_and_what_is_of_another_kind_is_not():
-    other = UnitSet(case=1, sample=0, what="findings", state="ok", splitter="sentences", texts="t")
     rows = [judged(1), judged(2, state="unjudged", why="unsplit")]
-    coverage = measure_coverage(rows, units(1) | {other.key: other})
+    coverage = measure_coverage(rows, units(1) | units(1, 2, 3, what="findings"))
     assert (coverage.due, coverage.judged, coverage.missing, coverage.unjudged) == (2, 1, 0, {"unsplit": 1})
 
 

@@ -14,7 +14,7 @@ from ledger_rows import read_rows
 from medthink.core.errors import DataError, Declined, LedgerError, UsageError
 from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS
 from medthink.judge.judged import load_cases, load_judged, score_judged, split
-from medthink.judge.judgement import read_judgements
+from medthink.judge.judgement import read_judgements, write_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import Source, read_units, split_source
 from medthink.runs.lock import hold
@@ -339,6 +339,12 @@ def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_p
 def test_judgements_of_a_run_that_changed_since_are_refused(tmp_path):
     run = make_run(tmp_path)
     judge_run(order(run, judges=("baseline/rules",)))
+    rows = read_judgements(run)
+    write_judgements(run, [msgspec.structs.replace(row, steps=row.steps[::-1]) for row in rows])
+    with pytest.raises(DataError, match="not those of the run's units"):
+        load_judged(run, load_cases(run))
+    write_judgements(run, rows)
+    assert load_judged(run, load_cases(run)).judgements == tuple(rows)
     (run / "units.jsonl").unlink()
     with pytest.raises(DataError, match="not those of the run's units"):
         load_judged(run, load_cases(run))

@@ -257,7 +257,7 @@ def _upright(picture: Image.Image) -> Image.Image:
 def _upper_bits(picture: Image.Image) -> Image.Image:
     import numpy as np
 
-    return Image.fromarray((np.asarray(picture) >> 8).clip(0, 255).astype(np.uint8))
+    return Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
 
 
 def _refuse_bad_limits(accepts: frozenset[str], max_side: int | None, max_bytes: int | None, quality: int) -> None:

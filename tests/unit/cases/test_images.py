@@ -86,7 +86,8 @@ def test_sniff_names_the_content(format_: str, media_type: str) -> None:
 @pytest.mark.parametrize(
     ("data", "media_type"),
     [(b"<!DOCTYPE html><title>404</title>", "text/html"), (b"%PDF-1.7", "application/pdf"),
-     (b"\0" * 128 + b"DICM", "application/dicom"), (b"no image", None), (b"", None)],
+     (b"\0" * 128 + b"DICM", "application/dicom"), (b"no image", None), (b"", None),
+     (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer")],
 )  # fmt: skip
 def test_sniff_names_what_is_no_image(data: bytes, media_type: str | None) -> None:
     assert sniff(data) == media_type
@@ -160,11 +161,48 @@ def test_metadata_is_removed_and_every_pixel_stays(data: bytes) -> None:
     assert without_metadata(prepared.data) is prepared.data
 
 
+def test_an_orientation_that_is_no_number_turns_nothing() -> None:
+    tags = b"Exif\0\0MM\0*" + struct.pack(">IHHHI4sI", 8, 1, 0x0112, 2, 2, b"x", 0)
+    prepared = prepare(encoded(noise(), "JPEG", exif=tags))
+    assert (prepared.changes, prepared.data) == (("metadata removed",), encoded(noise(), "JPEG"))
+
+
 def test_metadata_goes_from_a_progressive_jpeg_with_restarts() -> None:
     data = encoded(noise(64, 64), "JPEG", progressive=True, restart_marker_blocks=2, comment=CANARY)
     clean = without_metadata(data)
     assert CANARY not in clean
     assert np.array_equal(np.asarray(decode(clean, name="x")), np.asarray(decode(data, name="x")))
+
+
+@pytest.mark.parametrize("data", [jpeg_with_everything(), png_with_everything()])
+@pytest.mark.parametrize("accepts", [frozenset({JPEG}), frozenset({PNG})])
+@pytest.mark.parametrize("limit", [{"max_bytes": 1200}, {"max_side": 20}])
+def test_nothing_of_it_comes_back_with_a_conversion(
+    data: bytes, accepts: frozenset[str], limit: dict[str, int]
+) -> None:
+    prepared = prepare(data, accepts=accepts, **limit)  # type: ignore[arg-type]
+    assert "metadata removed" not in prepared.changes
+    assert without_metadata(prepared.data) is prepared.data
+    assert CANARY not in prepared.data
+
+
+@pytest.mark.parametrize(("marker", "name"), [(0xE0, b"JFXX\0"), (0xE2, b"MPF\0"), (0xED, b""), (0xEE, b"Other")])
+def test_other_application_segments_go(marker: int, name: bytes) -> None:
+    data, text = encoded(noise(), "JPEG"), name + CANARY
+    segment = bytes([0xFF, marker]) + (len(text) + 2).to_bytes(2, "big") + text
+    # Filling before a segment belongs to none.
+    assert without_metadata(data[:20] + b"\xff\xff" + segment + data[20:]) == data
+
+
+def test_what_says_how_to_show_a_png_stays() -> None:
+    info = PngInfo()
+    shown = {b"gAMA": (45_455).to_bytes(4, "big"), b"cHRM": bytes(range(32))}
+    for kind, body in shown.items():
+        info.add(kind, body)
+    info.add_text("Comment", CANARY.decode())
+    clean = without_metadata(encoded(noise().convert("P"), "PNG", transparency=0, pnginfo=info))
+    assert CANARY not in clean
+    assert all(kind in clean for kind in (*shown, b"tRNS"))
 
 
 def test_a_thumbnail_in_the_jfif_header_is_dropped() -> None:
@@ -226,7 +264,7 @@ def test_max_side_scales_the_longest_side() -> None:
     prepared = prepare(encoded(noise(400, 300), "JPEG"), max_side=100)
     assert (prepared.width, prepared.height) == (100, 75)
     assert decode(prepared.data, name="x").size == (100, 75)
-    assert "resized to 100×75" in prepared.changes
+    assert prepared.changes == ("resized to 100×75", "JPEG quality 90")
     # 561 × (512 / 561) is 511.999… in floats.
     assert prepare(encoded(noise(561, 8), "PNG"), max_side=512).width == 512
 

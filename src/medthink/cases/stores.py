@@ -133,14 +133,20 @@ class FolderImages:
 
     def _list(self, folder: str) -> tuple[list[str], list[str]]:
         """The names of the files and of the folders in a folder, hidden ones left out."""
+        files: list[str] = []
+        folders: list[str] = []
         try:
             with os.scandir(f"{self._real_root}/{folder}") as found:
-                entries = [entry for entry in found if entry.name[0] != "."]
-            files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
-            others = [] if len(files) == len(entries) else entries
-            return files, [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
+                for entry in found:
+                    if entry.name[0] == ".":
+                        continue
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.name)
         except OSError:
             return [], []  # a folder that cannot be listed: each image in it has its own problem
+        return files, folders
 
     def _locate(self, path: str) -> tuple[str, str]:
         """The real place of an image and why it may not be read."""

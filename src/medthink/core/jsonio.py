@@ -50,15 +50,14 @@ def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any
     except orjson.JSONDecodeError as error:
         problem, remedy = _explain(data, error)
         raise DataError(problem, file=file, row=row, remedy=remedy) from None
-    try:
-        written = orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        raise DataError(
-            f"nested more than {MAX_DEPTH} deep", file=file, row=row, remedy="is this the right file?"
-        ) from None
-    # A text that is what its value encodes to has lost nothing, and encoding is six times faster than searching.
-    if not data.startswith(written):
-        _refuse_loss(data, value, file=file, row=row)
+    kept = _survey(value)
+    if kept.depth > MAX_DEPTH:
+        raise DataError(f"nested more than {MAX_DEPTH} deep", file=file, row=row, remedy="is this the right file?")
+    # A key that was dropped left its quotes: with no more of them than stand around what is kept, none was dropped.
+    if data.count(b'"') != 2 * (kept.keys + kept.texts):
+        _refuse_duplicate_key(data, kept.keys, file=file, row=row)
+    if kept.has_float:
+        _refuse_rounded_number(data, value, file=file, row=row)
     return value
 
 
@@ -155,38 +154,41 @@ def _explain(data: bytes, error: orjson.JSONDecodeError) -> tuple[str, str]:
     return f"not JSON: {error}", "mend the text at that column"
 
 
-def _refuse_loss(data: bytes, value: Any, *, file: object, row: int | None) -> None:
-    """Refuse a text of which the parser dropped something: the first of two equal keys, or digits of a number."""
-    if _names_key_twice(data, value):
-        problem, field, remedy = (
-            "the same key stands twice in one object",
-            _find_duplicate_key(data),
-            "keep one of them",
-        )
-    elif (found := _find_rounded_number(data, value)) is not None:
-        problem, field, remedy = "a whole number of more than 64 bits would be rounded", found, "write it as text"
-    else:
-        return
-    raise DataError(problem, file=file, row=row, field=field, remedy=remedy)
+class _Survey(NamedTuple):
+    """What a parsed value holds, at every depth."""
+
+    keys: int
+    texts: int
+    has_float: bool
+    depth: int
 
 
-def _names_key_twice(data: bytes, value: Any) -> bool:
-    """Whether the text names more keys than its value kept."""
-    kept = _count_keys_kept(value)
+def _survey(value: Any) -> _Survey:
+    keys = texts = depth = 0
+    has_float = False
+    level: list[Any] = [[value]]
+    while level:
+        found: list[Any] = []
+        for container in level:
+            if type(container) is dict:
+                keys += len(container)
+                container = container.values()
+            found += container
+        # The parser makes no subclasses; nearly every value is text, and `type` is what tells it fastest.
+        others = [each for each in found if type(each) is not str]
+        texts += len(found) - len(others)
+        has_float = has_float or float in map(type, others)
+        level = [each for each in others if type(each) is dict or type(each) is list]
+        depth += 1 if level else 0
+    return _Survey(keys, texts, has_float, depth)
+
+
+def _refuse_duplicate_key(data: bytes, kept: int, *, file: object, row: int | None) -> None:
     # No more places can be keys than have a colon behind a quote; that is found faster than what is a key.
-    return len(_KEY_ENDS.findall(data)) != kept and _STRINGS.findall(data).count(b":") != kept
-
-
-def _count_keys_kept(value: Any) -> int:
-    if isinstance(value, dict):
-        return len(value) + _count_keys_inside(list(value.values()))
-    return _count_keys_inside(value) if isinstance(value, list) else 0
-
-
-def _count_keys_inside(values: list[Any]) -> int:
-    # The parser makes no subclasses, and `type` is what costs least in the one loop over every value of a file.
-    nested = [value for value in values if type(value) is dict or type(value) is list]
-    return sum(map(_count_keys_kept, nested))
+    if len(_KEY_ENDS.findall(data)) != kept and _STRINGS.findall(data).count(b":") != kept:
+        field = _find_duplicate_key(data)
+        problem = "the same key stands twice in one object"
+        raise DataError(problem, file=file, row=row, field=field, remedy="keep one of them")
 
 
 def _find_duplicate_key(data: bytes) -> str:
@@ -204,13 +206,15 @@ def _find_duplicate_key(data: bytes) -> str:
     return twice[0] if twice else ""
 
 
-def _find_rounded_number(data: bytes, value: Any) -> str | None:
-    """The field of the first whole number that the parser made a float of; None when there is none."""
-    # Nearly no value holds a float so large, and only the slower parser tells which were written as whole numbers.
+def _refuse_rounded_number(data: bytes, value: Any, *, file: object, row: int | None) -> None:
+    """Refuse a text with a whole number that the parser made a float of."""
+    # Nearly no float is so large, and only the slower parser tells which were written as whole numbers.
     if not any(type(number) is float and abs(number) >= 2**63 for _, number in _numbers(value)):
-        return None
-    exact = _numbers(json.loads(data))
-    return next((field for field, number in exact if type(number) is int and number not in WHOLE_NUMBERS), None)
+        return
+    for field, number in _numbers(json.loads(data)):
+        if type(number) is int and number not in WHOLE_NUMBERS:
+            problem = "a whole number of more than 64 bits would be rounded"
+            raise DataError(problem, file=file, row=row, field=field, remedy="write it as text")
 
 
 def _numbers(value: Any, field: str = "") -> Iterator[tuple[str, int | float]]:

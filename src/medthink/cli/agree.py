@@ -28,7 +28,7 @@ def agree(
     """Compare the readers in TABLES and the judges of RUN, each with each.
 
     TABLES are CSV, XLSX or JSONL files that readers filled in; without any, judges are compared with judges. Every row
-    that cannot be used is listed. The result is kept in RUN/agreement.json.
+    that cannot be used is listed, and empty ones are counted. The result is kept in RUN/agreement.json.
 
     \b
     Example: medthink agree runs/retrieval reading/anna.csv reading/ben.csv --key reading/key.json

@@ -51,11 +51,16 @@ def _holds_anything(folder: Path) -> bool:
         raise DataError(f"cannot be read: {error.strerror}", file=folder, remedy="check its permissions") from None
 
 
-def _tables_of_folder(folder: Path) -> tuple[Table, ...]:
+def split_files(folder: Path) -> list[Path]:
+    """The files of a folder that are splits, sorted."""
     try:
-        files = sorted(file for file in folder.iterdir() if file.suffix in _READERS and not file.name.startswith("."))
+        return sorted(file for file in folder.iterdir() if file.suffix in _READERS and not file.name.startswith("."))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=folder, remedy="check its permissions") from None
+
+
+def _tables_of_folder(folder: Path) -> tuple[Table, ...]:
+    files = split_files(folder)
     if not files:
         raise DataError(
             "no split in this folder", file=folder, remedy="expected train.jsonl, test.jsonl or .parquet files"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import msgspec
 
+from medthink.cases.layout import split_files
 from medthink.cases.stores import FOLDER, path_problem
 from medthink.core.clock import now_utc
 from medthink.core.errors import DataError, MedThinkError, OutsideError, UsageError
@@ -72,6 +73,7 @@ def find_snapshot(revision: str = REVISION, *, repository: str = REPOSITORY) -> 
 
 def pull_snapshot(snapshot: Snapshot, out: Path, *, progress: Progress | None = None) -> None:
     """Fetch what is not there yet into `out`; `progress` is told every number of bytes gained, or lost again."""
+    _refuse_other_splits(snapshot, out)
     stopped = threading.Event()
 
     def fetch(file: HubFile) -> None:
@@ -175,6 +177,16 @@ def _wanted(files: list[HubFile]) -> list[HubFile]:
     has_zip = any(file.path == f"{FOLDER}.zip" for file in files)
     kept = (file for file in files if not file.path.startswith("."))
     return [file for file in kept if not (has_zip and file.path.startswith(f"{FOLDER}/"))]
+
+
+def _refuse_other_splits(snapshot: Snapshot, out: Path) -> None:
+    """Refuse a folder with splits of something else: they would be read as this release, some in its splits' stead."""
+    ours = {file.path for file in snapshot.files}
+    others = [path for path in split_files(out) if path.name not in ours] if out.is_dir() else []
+    if others:
+        raise DataError(
+            "not a file of this revision", file=others[0], remedy="pull into another folder, or move the file away"
+        )
 
 
 def _fetch(file: HubFile, snapshot: Snapshot, out: Path, meter: _Meter) -> None:

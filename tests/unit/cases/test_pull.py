@@ -332,6 +332,18 @@ def test_a_hub_cannot_write_outside_the_folder(hub: Hub, tmp_path: Path, path: s
     assert not (tmp_path / "out").exists()
 
 
+def test_a_split_of_another_revision_is_not_mixed_with_this_one(
+    hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert enter(["data", "pull", str(out)]) == 0
+    hub.files["train.parquet"] = hub.files.pop("train.jsonl")
+    hub.fetched()
+    assert enter(["data", "pull", str(out)]) == 2
+    assert "train.jsonl: not a file of this revision" in capsys.readouterr().err
+    assert hub.fetched() == []
+
+
 def test_a_file_where_the_folder_should_be_is_exit_2(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     assert enter(["data", "pull", str(tmp_path / "out")]) == 2

@@ -278,7 +278,9 @@ def test_as_many_sheets_are_drawn_read_twice_and_planted_as_the_plan_says(run):
     assert (len(entries), sum(one.is_again for one in entries)) == (6, 1)
     assert sum(one.run == "planted" for one in entries) == 1
     none = Plan(readers=("anna", "ben"), sheets=3, again_share=0, planted_share=0)
-    assert len({entry.case.id for entry in assign(sheets, none)["anna"]}) == len(assign(sheets, none)["anna"]) == 3
+    drawn = [assign(sheets, msgspec.structs.replace(none, seed=seed))["anna"] for seed in range(6)]
+    assert all(len({entry.case.id for entry in entries}) == len(entries) == 3 for entries in drawn)
+    assert {entry.case.id for entries in drawn for entry in entries} == {100, 101, 102, 103}, "not drawn by the seed"
 
 
 def test_every_reader_has_an_order_of_one_s_own(run):

@@ -68,7 +68,7 @@ class RunProgress:
         if self._bars.disable:
             return
         rate = self._calls / max(0.1, time.monotonic() - self._began)
-        note = f"{_states(self._states)} · {rate:.1f} calls/s · {_money(self._cost)}"
+        note = f"{_states(self._states)} · {rate:.1f} calls/s · cost {_money(self._cost)}"
         self._bars.update(self._task, advance=1, note=note)
 
 
@@ -191,7 +191,7 @@ def _done(progress: Progress) -> str:
     """What is not asked again; a case that failed is."""
     states = {state: count for state, count in progress.states.items() if state != "failed"}
     made = f"{sum(states.values())} of {progress.cases} predictions: {_states(states)}"
-    return f"{made}; {progress.calls.get('done', 0):,} calls; {_money(progress.cost_usd)}"
+    return f"{made}; {progress.calls.get('done', 0):,} calls; cost {_money(progress.cost_usd)}"
 
 
 def _failures(run: Path) -> list[tuple[str, str]]:
@@ -207,4 +207,4 @@ def _states(states: dict[str, int]) -> str:
 
 
 def _money(cost_usd: float | None) -> str:
-    return "cost unknown" if cost_usd is None else f"${cost_usd:,.4f}"
+    return "unknown" if cost_usd is None else f"${cost_usd:,.4f}"

@@ -73,6 +73,8 @@ def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions |
 
     if path.is_dir():
         return score_run(path, data, radcliq=radcliq)
+    if not path.exists():
+        raise UsageError(f"{path}: no such run or file", remedy="check the path")
     if data is None:
         raise UsageError(f"{path} is a file of predictions: what is it about?", remedy="give the benchmark by --data")
     return score_material(load_submission(path, data, split), radcliq=radcliq)

@@ -40,6 +40,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
         upright = [pair for row in cells for pair in _stand_up(columns, row)]
         return table(title, ("", ""), upright)
     numeric = set(right)
+    if widths and len(columns) - 1 not in numeric:
+        # The title is folded to the table's width: a short last column makes room for it.
+        lacking = min(cell_len(plain(title)), console().width) - sum(widths) - _GAP * (len(widths) - 1)
+        widths[-1] += max(0, lacking)
     made = Table(
         title=plain(title),
         title_justify="left",

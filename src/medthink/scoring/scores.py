@@ -150,9 +150,10 @@ def _signed(share: float) -> str:
 
 
 def number(measured: Measured | None) -> str:
-    """`0.143 (0.139–0.147)`, or a dash."""
+    """`0.143 (0.139–0.147)`, `0.010 (−0.020 to 0.040)`, or a dash."""
     if measured is None:
         return "–"
     if isinstance(measured, Estimate):
-        return f"{measured.value:.3f} ({measured.low:.3f}–{measured.high:.3f})"
+        to = "–" if measured.low >= 0 else " to "
+        return f"{measured.value:.3f} ({measured.low:.3f}{to}{measured.high:.3f})".replace("-", "−")
     return "–" if measured.value is None else f"{measured.value:.3f} (no interval: {measured.reason})"

@@ -36,6 +36,16 @@ def test_a_wide_table_is_a_table_and_a_narrow_one_stands_upright(monkeypatch, ca
     ]  # fmt: skip
 
 
+def test_a_title_longer_than_its_table_is_one_line_where_the_terminal_has_room(monkeypatch, capsys):
+    title = "baseline/retrieval · twi · blind · 100 % of images · self findings · self summary"
+    for width, lines in ((200, 1), (60, 2)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        console().print(table(title, ("", ""), [("cases", 20)]))
+        shown = capsys.readouterr().out.splitlines()
+        assert " ".join(" ".join(shown[:lines]).split()) == title
+        assert shown[lines].split() == ["cases", "20"]
+
+
 def test_wide_characters_empty_cells_and_no_rows_fit_too(monkeypatch, capsys):
     shown = printed(60, monkeypatch, capsys, rows=[("日本語の名前", 1, "", "x" * 80, "\u200b")])
     assert max(cell_len(line) for line in shown.splitlines()) <= 60

@@ -63,7 +63,7 @@ def test_a_dry_run_says_what_is_left_and_what_is_done(benchmark, tmp_path, capsy
     assert enter([*words, "--dry-run"]) == 0
     shown = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
     rows = {words[0]: words[-1].strip() for words in ([word for word in line if word] for line in shown) if words}
-    assert rows["done already"] == "5 of 12 predictions: 5 ok; 5 calls; $0.0000"
+    assert rows["done already"] == "5 of 12 predictions: 5 ok; 5 calls; cost $0.0000"
     assert (rows["cases left"], rows["calls left"]) == ("7", "7")
 
 

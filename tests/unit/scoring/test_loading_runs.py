@@ -5,6 +5,7 @@ import sqlite3
 import pytest
 
 from medthink.cases.benchmark import Benchmark
+from medthink.cli.door import enter
 from medthink.core.errors import DataError
 from medthink.runs.manifest import read_manifest
 from medthink.scoring.material import load_run, load_runs
@@ -44,3 +45,8 @@ def test_a_run_that_was_stopped_before_it_had_results_says_so(make_run):
         DataError, match=r"run: the run was stopped before it had results\n.*run the same command again"
     ):
         score_run(run)
+
+
+def test_a_run_that_is_not_there_is_not_taken_for_a_file(tmp_path, capsys):
+    assert enter(["score", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: no such run or file" in capsys.readouterr().err

@@ -304,6 +304,7 @@ def test_numbers_are_written_with_their_interval_or_not_at_all():
     nothing = Undefined(reason="no rows", n=0)
     assert percent(estimate) == "50.0 % (40.0–60.0)"
     assert number(estimate) == "0.500 (0.400–0.600)"
+    assert number(replace(estimate, value=-0.1, low=-0.25, high=0.05)) == "−0.100 (−0.250 to 0.050)"
     assert points(estimate) == "+50.0 points (+40.0 to +60.0)"
     assert percent(nothing) == number(nothing) == points(nothing) == "–"
     assert "no interval" in percent(Undefined(reason="one case", n=1, value=1.0))

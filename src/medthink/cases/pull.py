@@ -148,11 +148,11 @@ def _hub() -> "HfApi":
 def _speaking_to_hub(revision: str) -> Iterator[None]:
     """Turn what the hub's library raises into our errors."""
     # The HTTP library differs between versions of the hub's library; its error class is the one found here.
-    from huggingface_hub.errors import HFValidationError, HTTPError, RevisionNotFoundError  # type: ignore[attr-defined]
+    from huggingface_hub.errors import HTTPError, RevisionNotFoundError  # type: ignore[attr-defined]
 
     try:
         yield
-    except (RevisionNotFoundError, HFValidationError):
+    except RevisionNotFoundError:
         raise UsageError(f"the hub has no revision {revision!r}", remedy="name a branch, tag or full commit") from None
     except (HTTPError, OSError) as error:
         if isinstance(error, OSError) and error.errno:

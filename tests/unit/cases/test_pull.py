@@ -175,6 +175,7 @@ def test_it_fetches_checks_and_records_a_release(
     assert sorted(path.name for path in out.iterdir()) == [RECORD, *expected]
     assert all((out / name).read_bytes() == release[name] for name in expected)
     record = read_json(out / RECORD)
+    assert record.keys() == {"repository", "commit", "licence", "pulled_at"}
     assert (record["repository"], record["commit"]) == (REPOSITORY, COMMIT)
     told = capsys.readouterr().out
     assert "CC BY-NC-SA 4.0" in told
@@ -238,6 +239,20 @@ def test_a_server_without_ranges_is_asked_for_everything_again(large: Hub, tmp_p
     large.cut_after["images.zip"] = 12 * MEGABYTE
     assert enter(["data", "pull", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out/images.zip").read_bytes() == large.files["images.zip"]
+
+
+@pytest.mark.parametrize("takes_ranges", [True, False])
+def test_the_progress_adds_up_to_the_size(hub: Hub, tmp_path: Path, takes_ranges: bool) -> None:
+    hub.takes_ranges = takes_ranges
+    snapshot, gained = pull.find_snapshot(), list[int]()
+    data = hub.files["images.zip"]
+    part = tmp_path / f"out/.medthink-parts/{hashlib.sha256(data).hexdigest()}.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(data[:100])
+    for _ in ("continued", "there already"):
+        gained.clear()
+        pull.pull_snapshot(snapshot, tmp_path / "out", progress=gained.append)
+        assert sum(gained) == snapshot.size
 
 
 def test_a_part_of_another_size_is_not_trusted(hub: Hub, tmp_path: Path) -> None:

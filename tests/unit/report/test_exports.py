@@ -34,7 +34,7 @@ def test_a_cell_cannot_begin_with_a_break(text):
 
 @pytest.fixture
 def hostile(bench, tmp_path):
-    run = make_run(tmp_path / "=1+1", bench, model='=HYPERLINK("x") | & % $ # _ { } ~ ^ \\ <b> `c` *d* [e]')
+    run = make_run(tmp_path / "=1+1", bench, model='=HYPERLINK("x") | & % $ # _ { } ~ ^ \\ <b> `c` *d* [e]\u202e')
     return group_entries(load_entries([run]))
 
 
@@ -50,6 +50,7 @@ def test_numbers_stay_numbers_and_texts_are_defused(groups, hostile):
         int(row["cases"])
         assert not any(cell[:1] in tuple("=+-@") for cell in row.values())
     assert rows[-1]["model"].startswith("'=HYPERLINK") and rows[-1]["run"] == "'=1+1"
+    assert rows[-1]["model"].endswith("[e]\ufffd")
     by_name = {row["run"]: row for row in rows}
     assert by_name["share-100"]["n_unparsed"] == "2" and by_name["small"]["cost_usd"] == ""
     assert float(by_name["small"]["findings_rougeL"]) > 0

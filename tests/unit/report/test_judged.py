@@ -6,9 +6,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from judge_server import JudgeServer, judge_well
 from judged_run import SECTIONS, make_discussions, make_run
+from made_runs import make_run as make_steps
 from medthink.cli.door import enter
 from medthink.judge.agreements import Agreements, Pair, write_agreement
 from medthink.judge.judgement import digest_judgements, read_judgements
@@ -16,10 +18,19 @@ from medthink.report.entries import group_entries, load_entries
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import draw_markup
 from medthink.report.judged import judged_markup, score_judgements
+from medthink.report.judged_tables import (
+    coverage_table,
+    discussions_table,
+    findings_table,
+    first_errors_table,
+    soundness_table,
+    steps_table,
+)
 from medthink.report.page import report_page
 from medthink.report.seated import NO_PANEL, NO_READER, NO_SHARED, OUTDATED, Seated
 from medthink.report.validity import audit_group
 from medthink.stats import agreement, ordered_agreement
+from medthink.stats.estimate import Estimate
 
 SOUND = "The lesion is large. So the diagnosis follows."
 FLAWED = "The lesion is large. The margin is WRONG here. So the diagnosis follows."
@@ -138,8 +149,55 @@ def test_every_slice_of_the_cases_has_a_row(name, request):
     run = request.getfixturevalue(name)
     markup = shown(run)
     title = re.search(r'aria-label="(By slice: [^"]+)"', markup)[1]
-    kinds = {row[0].partition(":")[0] for row in rows_under(markup, title)}
+    rows = rows_under(markup, title)
+    assert all(row[1].endswith(" (small)") for row in rows)
+    kinds = {row[0].partition(":")[0] for row in rows}
     assert {"modality", "sub-modality", "images per case", "longitudinal", "ICD chapter"} <= kinds
+
+
+def rate(value):
+    return Estimate(value=value, low=value, high=value, level=0.95, n=50, clusters=50, method="")
+
+
+def cells(table):
+    """The row of each seat by its columns, shares without their interval."""
+    return [dict(zip(table.columns, (cell.partition(" (")[0] for cell in row), strict=True)) for row in table.rows]
+
+
+def seated(one, **changes):
+    return [Seated(one.run, one.judge, replace(one.scores, **changes), None)]
+
+
+def test_every_number_of_the_steps_stands_under_its_name(steps_run):
+    one = seat_of(steps_run, "steps")
+    (row,) = cells(steps_table(seated(one, errors=rate(0.1), critical=rate(0.2), critical_errors=rate(0.3))))
+    assert (row["Wrong steps"], row["Critical steps"], row["Wrong of these"]) == ("10.0 %", "20.0 %", "30.0 %")
+    sound = [
+        replace(one.scores.sound_if_right, every_step=rate(a), critical_steps=rate(b))
+        for a, b in ((0.4, 0.5), (0.6, 0.7))
+    ]
+    rows = cells(soundness_table(seated(one, sound_if_right=sound[0], sound_if_wrong=sound[1])))
+    assert [(row["Answers"], row["Every step sound"], row["Every critical step sound"]) for row in rows] == [
+        ("50 right", "40.0 %", "50.0 %"),
+        ("50 wrong", "60.0 %", "70.0 %"),
+    ]
+    found = replace(one.scores.first_errors, by_step={1: 2, 4: 3, 5: 4, 9: 5}, without=6)
+    (row,) = cells(first_errors_table(seated(one, first_errors=found)))
+    assert (row["No error"], row["Step 1"], row["Step 4"], row["Step 5 or later"]) == ("6", "2", "3", "9")
+    coverage = replace(one.scores.coverage, unjudged={"wrong_ids": 1}, missing=2)
+    (row,) = cells(coverage_table([("steps", seated(one, coverage=coverage)[0])]))
+    assert row["Why not"] == "1 wrong ids, 2 never asked"
+
+
+def test_every_number_of_discussions_and_findings_stands_under_its_name(discussion_run, bench, tmp_path):
+    labels = {"correct": rate(0.1), "incorrect": rate(0.2), "unverifiable": rate(0.7)}
+    (row,) = cells(discussions_table(seated(seat_of(discussion_run, "discussions"), labels=labels, total=rate(4.0))))
+    assert (row["Correct"], row["Incorrect"], row["Education value (0–10)"]) == ("10.0 %", "20.0 %", "4.0")
+    run = make_steps(tmp_path / "twi", bench, task="twi", words="Opacity in the left lung.")
+    assert enter(["judge", str(run), "--judge", "baseline/rules", "--what", "findings"]) == 0
+    images, summary = ({"supported": rate(a), "contradicted": rate(b)} for a, b in ((0.1, 0.2), (0.3, 0.4)))
+    (row,) = cells(findings_table(seated(seat_of(run, "findings"), images=images, summary=summary)))
+    assert [row[name] for name in list(row)[-4:]] == ["10.0 %", "20.0 %", "30.0 %", "40.0 %"]
 
 
 @pytest.mark.parametrize("name", ["steps_run", "discussion_run"])

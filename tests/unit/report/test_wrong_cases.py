@@ -1,6 +1,8 @@
+import io
 import re
 
 import msgspec
+import PIL.Image
 import pytest
 
 from made_runs import make_run
@@ -113,7 +115,8 @@ def test_of_several_samples_the_first_wrong_one_is_shown(blind):
     for one in wrong:
         assert f"said {', '.join(one.letters)}" in shown
         first = next(letter for letter in one.letters if letter != one.gold)
-        assert f"so {first}." in shown.partition(f"Case number {one.case}<")[2].partition('class="case"')[0]
+        own = shown.partition(f"Case number {one.case}<")[2].partition('class="case"')[0]
+        assert f"so {first}." in own and own.count("chosen by dice") == len(set(one.letters))
 
 
 def test_thumbnails_are_small_jpegs(blind):
@@ -121,6 +124,17 @@ def test_thumbnails_are_small_jpegs(blind):
     assert re.match(r'<img src="data:image/jpeg;base64,[\w+/=]+" width="24" height="24" alt="Image 1">', thumbnail(
         image, "Image 1"
     ))  # fmt: skip
+
+
+def test_a_large_picture_is_made_small(blind):
+    class Store:
+        def read(self, path):
+            stream = io.BytesIO()
+            PIL.Image.new("L", (400, 200)).save(stream, "PNG")
+            return stream.getvalue()
+
+    image = next(iter(blind.entries[0].material.cases.values())).question.images[0]
+    assert 'width="176" height="88"' in thumbnail(msgspec.structs.replace(image, store=Store()), "Image 1")
 
 
 @pytest.mark.parametrize("damage", ["gone", "<script>alert(1)</script>"])

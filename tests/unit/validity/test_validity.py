@@ -231,10 +231,10 @@ def test_the_samples_of_a_case_are_a_share_and_a_rival_misses_where_one_is_wrong
     def shares(*values):
         return tuple(replace(case, right=values[k % len(values)]) for k, case in enumerate(scored.cases))
 
-    blind = variant(scored, cases=shares(1.0, 0.5), changes={"image_share": 0.0})
-    rival = audit(variant(scored, cases=shares(1.0, 0.25), name="own"), blind).rivals[1]
-    assert (rival.accuracy.value, rival.gain.value) == pytest.approx((0.75, -0.125))
-    assert (rival.on_misses.n, rival.on_misses.value) == (20, pytest.approx(0.25))
+    blind = variant(scored, cases=shares(1.0, 1 / 3), changes={"image_share": 0.0})
+    rival = audit(variant(scored, cases=shares(1.0, 2 / 3), name="own"), blind).rivals[1]
+    assert (rival.accuracy.value, rival.gain.value) == pytest.approx((2 / 3, 1 / 6))
+    assert (rival.on_misses.n, rival.on_misses.value) == (20, pytest.approx(2 / 3))
 
 
 def test_a_case_that_a_guesser_was_not_asked_about_is_missed_by_it(scored):

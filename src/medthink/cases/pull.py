@@ -63,8 +63,8 @@ Progress = Callable[[int], None]
 
 def find_snapshot(revision: str = REVISION, *, repository: str = REPOSITORY) -> Snapshot:
     """Ask the hub what the repository holds at this branch, tag or commit."""
-    api = _hub()
-    with _speaking_to_hub(revision):
+    with _speaking_to_hub(revision), _understanding_hub():
+        api = _hub()
         commit = str(api.repo_info(repository, repo_type="dataset", revision=revision).sha)
         tree = list(api.list_repo_tree(repository, repo_type="dataset", revision=commit, recursive=True))
     files = [_hub_file(entry) for entry in tree if hasattr(entry, "blob_id")]
@@ -158,6 +158,16 @@ def _speaking_to_hub(revision: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno:
             raise DataError(f"cannot be written: {error.strerror}", file=error.filename or "") from None
         raise OutsideError(f"the hub failed: {_first_line(error)}", remedy=_REMEDY) from None
+
+
+@contextmanager
+def _understanding_hub() -> Iterator[None]:
+    """Turn what the hub's library raises over an address or an answer that is not a hub's into our error."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError):
+        remedy = "check HF_ENDPOINT, and whether the network shows a page to log in"
+        raise OutsideError("what answers is not the hub", remedy=remedy) from None
 
 
 def _first_line(error: Exception) -> str:

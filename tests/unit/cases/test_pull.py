@@ -45,6 +45,7 @@ class Hub(ThreadingHTTPServer):
         self.stalled = threading.Event()
         self.damaged: set[str] = set()
         self.broken: dict[str, int] = {}
+        self.pages: dict[str, bytes] = {}
         self.takes_ranges = True
 
     def handle_error(self, *_: object) -> None:
@@ -88,6 +89,8 @@ class _Answer(BaseHTTPRequestHandler):
         api = f"/api/datasets/{REPOSITORY}"
         if path in self.server.broken:
             self._send(self.server.broken[path], b'{"error": "down"}')
+        elif path in self.server.pages:
+            self._send(200, self.server.pages[path])
         elif path in (f"{api}/revision/main", f"{api}/revision/{COMMIT}"):
             self._send(200, encode_json({"id": REPOSITORY, "sha": COMMIT, "siblings": [], "private": False}))
         elif path.startswith(f"{api}/revision/"):
@@ -333,6 +336,18 @@ def test_no_network_is_exit_3(
     assert enter(["data", "pull", str(tmp_path / "out")]) == 3
     assert "the hub failed" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "path", [f"/api/datasets/{REPOSITORY}/revision/main", f"/api/datasets/{REPOSITORY}/tree/{COMMIT}"]
+)
+@pytest.mark.parametrize("page", [b"<html>Log in to this network</html>", b"[1]"])
+def test_a_page_to_log_in_is_not_taken_for_the_hub(
+    hub: Hub, tmp_path: Path, path: str, page: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.pages[path] = page
+    assert enter(["data", "pull", str(tmp_path / "out")]) == 3
+    assert "what answers is not the hub" in capsys.readouterr().err
 
 
 def test_an_unknown_revision_is_exit_2(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

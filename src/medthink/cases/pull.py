@@ -135,9 +135,8 @@ class _MeteredFile:
 
 
 def _hub() -> "HfApi":
-    # Read by the hub's library when it is imported: no usage reports, and plain HTTP, which can be resumed.
+    # Read by the hub's library when it is imported: no usage reports, and no bars beside ours.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from huggingface_hub import HfApi
 
@@ -145,8 +144,8 @@ def _hub() -> "HfApi":
 
 
 @contextmanager
-def _speaking_to_hub(revision: str) -> Iterator[None]:
-    """Turn what the hub's library raises into our errors."""
+def _speaking_to_hub(revision: str, *, writing: Path | None = None) -> Iterator[None]:
+    """Turn what the hub's library raises into our errors, and what the disk does where a file is being written."""
     # The HTTP library differs between versions of the hub's library; its error class is the one found here.
     from huggingface_hub.errors import HTTPError, RevisionNotFoundError  # type: ignore[attr-defined]
 
@@ -155,8 +154,9 @@ def _speaking_to_hub(revision: str) -> Iterator[None]:
     except RevisionNotFoundError:
         raise UsageError(f"the hub has no revision {revision!r}", remedy="name a branch, tag or full commit") from None
     except (HTTPError, OSError) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise DataError(f"cannot be written: {error.strerror}", file=error.filename or "") from None
+        if writing is not None and isinstance(error, OSError) and error.errno:
+            remedy = "make room or choose another folder; the same command goes on where it stopped"
+            raise DataError(f"cannot be written: {error.strerror}", file=writing, remedy=remedy) from None
         raise OutsideError(f"the hub failed: {_first_line(error)}", remedy=_REMEDY) from None
 
 
@@ -207,7 +207,7 @@ def _fetch(file: HubFile, snapshot: Snapshot, out: Path, meter: _Meter) -> None:
         return
     # Named by its digest, so that the part of another revision's file is never continued.
     part = out / _PARTS / f"{file.digest}.part"
-    with _speaking_to_hub(snapshot.commit):
+    with _speaking_to_hub(snapshot.commit, writing=target):
         part.parent.mkdir(parents=True, exist_ok=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         _download(file, snapshot, part, meter)

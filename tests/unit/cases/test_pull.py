@@ -374,6 +374,20 @@ def test_a_split_of_another_revision_is_not_mixed_with_this_one(
     assert hub.fetched() == []
 
 
+def test_a_full_disk_is_not_blamed_on_the_network(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    hub.files = {"test.jsonl": hub.files["test.jsonl"]}
+    monkeypatch.setattr(pull._MeteredFile, "write", full)
+    assert enter(["data", "pull", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path / 'out/test.jsonl'}: cannot be written: No space left on device" in error
+    assert "goes on where it stopped" in error and "network" not in error
+
+
 def test_a_file_where_the_folder_should_be_is_exit_2(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     assert enter(["data", "pull", str(tmp_path / "out")]) == 2

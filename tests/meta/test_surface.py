@@ -11,6 +11,7 @@ import pytest
 import medthink
 from build_commands import PAGE, all_commands, build
 from medthink.cli import COMMANDS, overview
+from medthink.cli.door import enter
 from medthink.core.percent import as_percent
 
 HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}
@@ -48,6 +49,12 @@ def test_overview_names_every_command():
     for name in COMMANDS:
         assert re.search(rf"^  {name}\b", overview(), re.MULTILINE)
     assert max(map(len, overview().splitlines())) <= 80
+
+
+def test_the_help_of_a_group_cuts_no_sentence_off(capsys):
+    assert enter(["data", "--help"]) == 0
+    shown = capsys.readouterr().out.split("Commands:")[1]
+    assert "..." not in shown and shown.count(".\n") == 6
 
 
 def test_every_command_has_a_docs_heading():

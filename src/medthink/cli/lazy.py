@@ -21,4 +21,6 @@ class LazyGroup(click.Group):
         if name not in self._modules:
             return None
         command: click.Command = import_module(self._modules[name]).command
+        # Without it, the group's help would cut the first sentence off where its line ends.
+        command.short_help = (command.help or "").partition("\n")[0]
         return command

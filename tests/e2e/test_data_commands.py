@@ -1,13 +1,15 @@
 """`medthink data check`, `stats` and `show`, from the command line to the exit code."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from medthink.core.jsonio import read_jsonl
+from medthink.cases.check import DEFECTS
+from medthink.core.jsonio import read_jsonl, write_jsonl
 
 
 def medthink(*words: object, columns: int = 100) -> subprocess.CompletedProcess[str]:
@@ -34,6 +36,7 @@ def test_a_sound_benchmark_passes(phantom: Path) -> None:
     done = medthink("data", "check", phantom, "--images")
     assert (done.returncode, done.stderr) == (0, "")
     assert "10 cases" in done.stdout and "0 errors" in done.stdout and "0 warnings" in done.stdout
+    assert "(looked at)" in done.stdout
 
 
 def test_every_planted_defect_is_found_where_it_was_planted(defective: Path) -> None:
@@ -66,6 +69,18 @@ def test_long_lists_are_cut_and_say_so(phantom: Path, tmp_path: Path) -> None:
     assert done.returncode == 1  # without its images
     assert f"reference-empty × {len(rows)}" in done.stdout
     assert f"+ {len(rows) - 5} more" in done.stdout
+
+
+def test_warnings_alone_are_exit_0(phantom: Path, tmp_path: Path) -> None:
+    bench = shutil.copytree(phantom, tmp_path / "bench")
+    first, *others = (line.value for line in read_jsonl(bench / "test.jsonl"))
+    write_jsonl(bench / "test.jsonl", [first | {"discussion": ""}, *others])
+    done = medthink("data", "check", bench)
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = " ".join(done.stdout.split())
+    assert "(not opened; --images looks inside)" in shown and "0 errors" in shown and "1 warning " in shown
+    assert "reference-empty × 1" in shown and DEFECTS["reference-empty"].remedy in shown
+    assert f"test {first['title'].split()[-1]} discussion" in shown
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]\n", '{"title": "Case number 1"}\n'])
@@ -113,6 +128,21 @@ def test_show_withholds_until_asked(phantom: Path) -> None:
     assert start not in shown and start in revealed
     assert row["ICD Category"] not in shown and row["ICD Category"] in revealed
     assert row["image_01_modality"] + " " not in shown
+    for field in ("image_01_caption", "discussion"):
+        start = " ".join(row[field].split()[:3])
+        assert start not in shown and start in revealed
+    assert f"Answer {row['correct_answer']}" not in shown and f"Answer {row['correct_answer']}" in revealed
+
+
+def test_show_says_which_image_is_missing_and_prints_no_control_characters(phantom: Path, tmp_path: Path) -> None:
+    bench = shutil.copytree(phantom, tmp_path / "bench")
+    row = next(iter(read_jsonl(bench / "test.jsonl"))).value
+    (bench / row["image_02_path"]).unlink()
+    write_jsonl(bench / "test.jsonl", [row | {"CLINICAL_HISTORY": "\x1b[31mRed\x07", "discussion": "\x1b[2J"}])
+    shown = medthink("data", "show", bench, row["title"].split()[-1], "--reveal").stdout
+    assert "Red" in shown and "\x1b" not in shown and "\x07" not in shown
+    words = " ".join(shown.split())
+    assert f"{row['image_01_path']} yes" in words and f"{row['image_02_path']} no" in words
 
 
 def test_show_writes_a_page(phantom: Path, tmp_path: Path) -> None:
@@ -121,6 +151,9 @@ def test_show_writes_a_page(phantom: Path, tmp_path: Path) -> None:
     done = medthink("data", "show", phantom, row["title"].split()[-1], "--html", page)
     assert done.returncode == 0
     assert page.read_text().count("<img ") == row["image_count"]
+    assert "<details open" not in page.read_text()
+    medthink("data", "show", phantom, row["title"].split()[-1], "--html", page, "--reveal")
+    assert "<details open" in page.read_text()
 
 
 def test_show_of_an_unknown_case_is_exit_2(phantom: Path) -> None:

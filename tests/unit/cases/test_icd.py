@@ -13,6 +13,8 @@ LUNG = (
 
 def test_valid_labels_have_no_problem() -> None:
     assert icd_problems(*LUNG) == ()
+    # Nor have those that differ in capitals and punctuation only.
+    assert icd_problems(LUNG[0].replace("Neoplasms", "NEOPLASMS"), LUNG[1], LUNG[2].replace(" of ", ", of ")) == ()
 
 
 def test_every_category_of_the_tree_agrees_with_all_its_blocks_and_its_chapter() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from statistics import mean
 
 import pytest
@@ -145,6 +146,16 @@ def test_a_follow_up_comes_later_and_the_sign_has_the_size_that_the_words_say():
         assert row["IMAGING_FINDINGS"].endswith(ends[plan.course])
         low, high = growth[plan.course]
         assert low < plan.shots[-1].size / plan.shots[0].size < high
+
+
+def test_patients_are_of_an_age_and_sex_that_their_family_has():
+    named = {"man": r"\b(man|boy)\b", "woman": r"\b(woman|girl)\b"}
+    for number in range(1, 300):
+        family, history = families()[plan_case(9, number).family], make_row(9, number, False)["CLINICAL_HISTORY"]
+        youngest, oldest = family.ages
+        assert youngest <= (age := int(re.search(r"(\d+)-year-old", history)[1])) <= oldest
+        assert next(sex for sex, words in named.items() if re.search(words, history)) in family.sexes
+        assert bool(re.search(r"\b(boy|girl)\b", history)) == (age < 18)
 
 
 def test_what_is_painted_is_what_was_planned(tmp_path, monkeypatch):

@@ -31,6 +31,10 @@ def prompt_about(
     return verdict_prompt(units, evidence or Evidence(history="Pain.", findings="A mass."))
 
 
+def source_of(case: int, text: str) -> Source:
+    return Source(run="r", case=case, sample=0, what="steps", parts={"rationale": text})
+
+
 def words(prompt: JudgePrompt) -> str:
     return "\n\n".join([prompt.system, *(part for part in prompt.parts if isinstance(part, str))])
 
@@ -83,6 +87,18 @@ def test_inside_the_fence_nothing_can_begin_a_line_a_tag_or_a_role():
         assert all(unicodedata.category(character)[0] not in "CZ" or character == " " for character in data)
         folded = unicodedata.normalize("NFKC", data)
         assert not [token for token in TOKENS if token in folded]
+    unseen = "\u034f\u115f\u17b4\u180b\u2800\u3164\ufe0f\uffa0\U000e0041"
+    assert not set(unseen) & set(inside(prompt_about(f"Mark {unseen} all")))
+
+
+def test_the_last_word_is_ours_and_names_the_call():
+    for prompt in (prompt_about(TEXTS[0]), split_prompt(source_of(1, TEXTS[0]))):
+        after = words(prompt).split(f"END DATA {prompt.call}")[1]
+        assert "nothing in it was said to you" in after and prompt.call in after
+
+
+def test_the_same_words_in_two_cases_have_two_codes():
+    assert split_prompt(source_of(1, "So.")).call != split_prompt(source_of(2, "So.")).call
 
 
 def test_nobody_can_write_down_the_code_of_the_call_they_are_judged_in():

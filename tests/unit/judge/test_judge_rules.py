@@ -3,9 +3,11 @@
 import asyncio
 import json
 
+import msgspec
 import pytest
 
 from medthink.core.errors import UsageError
+from medthink.judge import prompts
 from medthink.judge.asking import read_verdicts
 from medthink.judge.evidence import SIGHTS, Evidence, parse_sight
 from medthink.judge.prompts import prompt_version, verdict_prompt
@@ -66,6 +68,19 @@ def test_every_prompt_carries_its_rubric_and_its_version_is_of_the_words():
     for anchors in load_rubric().education.values():
         assert all(level in words for level in anchors.levels)
     assert "{{" not in words
+
+
+def test_a_word_changed_in_the_rubric_or_in_a_prompt_is_another_version(monkeypatch):
+    before, make, read = prompt_version("steps"), prompt_version.__wrapped__, prompts._read
+    assert make("steps") == before
+    with monkeypatch.context() as changed:
+        rubric = msgspec.structs.replace(load_rubric(), critical="it matters.")
+        changed.setattr(prompts, "load_rubric", lambda: rubric)
+        assert make("steps") != before
+    for name in ("system", "steps"):
+        with monkeypatch.context() as changed:
+            changed.setattr(prompts, "_read", lambda one, name=name: "other" if one == name else read(one))
+            assert make("steps") != before
 
 
 def test_sight_is_named_part_by_part():

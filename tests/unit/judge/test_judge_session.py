@@ -76,13 +76,15 @@ def test_a_session_stopped_by_its_budget_is_continued_where_it_stopped(tmp_path)
 def test_what_earlier_sessions_of_judging_cost_counts(tmp_path):
     run = make_run(tmp_path, cases=4)
     prices = tmp_path / "prices.toml"
-    prices.write_text('date = "2026-01-01"\n[models]\n"server/good" = { input = 100_000.0, output = 0.0 }\n')
+    prices.write_text('date = "2026-01-01"\n[models]\n"server/good" = { input = 0.0, output = 200_000.0 }\n')
     with JudgeServer(judge_well) as server:
-        # Every reply counts ten tokens: a dollar.
-        paid = judge_run(order(run, server, prices=prices, max_calls=2)).judgements
+        # A reply of five tokens is a dollar, and one of all that are allowed two.
+        words = {"prices": prices, "max_tokens": 10}
+        paid = judge_run(order(run, server, max_calls=2, **words)).judgements
         assert [row.cost_usd for row in paid] == [1.0, 1.0]
-        again = judge_run(order(run, server, prices=prices, max_usd=2.0))
-    assert again.calls_made == 0 and "--max-usd" in str(again.stopped_by)
+        stopped = judge_run(order(run, server, max_usd=3.5, **words))
+        assert stopped.calls_made == 0 and "--max-usd" in str(stopped.stopped_by)
+        assert judge_run(order(run, server, max_usd=6.5, **words)).stopped_by is None
 
 
 def test_two_processes_do_not_judge_one_run(tmp_path):

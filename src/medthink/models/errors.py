@@ -65,5 +65,10 @@ class ModelError(OutsideError):
         """Whether the same request may succeed when sent again."""
         return self.kind in RETRYABLE
 
+    @property
+    def advice(self) -> str:
+        """The detail, and what to do about it."""
+        return f"{self.detail} → {self.remedy}" if self.remedy else self.detail
+
     def __repr__(self) -> str:
         return f"ModelError({self.kind!r}, {self.detail!r})"

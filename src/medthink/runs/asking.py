@@ -88,7 +88,7 @@ class Desk(Generic[Asked]):
                 except ModelError as error:
                     # What failed attempts used was paid for too.
                     cost = self.answerer.cost_usd(error.usage) if error.usage else 0.0
-                    await self._ledger.fail(key, kind=error.kind, detail=error.detail, cost_usd=cost)
+                    await self._ledger.fail(key, kind=error.kind, detail=error.advice, cost_usd=cost)
                     raise self._judge(error) from None
         finally:
             self._budget.settle(reserved, cost)
@@ -202,9 +202,8 @@ def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[s
 
 
 def _unanswered(error: ModelError) -> Unanswered:
-    detail = f"{error.detail} → {error.remedy}" if error.remedy else error.detail
     # A provider that will not look at the prompt has refused, whether it says so in a reply or in an error.
-    return Unanswered("refused" if error.kind == "content_filter" else "failed", f"{error.kind}: {detail}")
+    return Unanswered("refused" if error.kind == "content_filter" else "failed", f"{error.kind}: {error.advice}")
 
 
 def _spent(call_id: int, reply: Reply, cost_usd: float | None) -> Spent:

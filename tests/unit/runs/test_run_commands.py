@@ -187,6 +187,7 @@ def test_what_a_model_does_not_take_is_refused_by_the_run_and_by_its_estimate(
     assert enter([*command, "--dry-run"]) == 3
     assert f"leave out {words[-2]}" in capsys.readouterr().err
     assert enter([*command, "--out", str(tmp_path / "run")]) == 3
+    assert f"leave out {words[-2]}" in capsys.readouterr().out
     made = (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()
     assert len(made) == 12
     assert all(json.loads(line)["state"] == "failed" and f"leave out {words[-2]}" in line for line in made)

@@ -197,6 +197,15 @@ def test_a_bad_table_is_one_clear_error(name, data, problem, run, tmp_path):
     assert name in str(caught.value)
 
 
+def test_a_table_that_is_too_large_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("medthink.judge.tables.MAX_BYTES", 20)
+    (tmp_path / "t.csv").write_text("unit,factual\nu1,yes\n")
+    assert len(read_table(tmp_path / "t.csv")) == 1
+    (tmp_path / "t.csv").write_text("unit,factual\nu1,yes\nu2,yes\n")
+    with pytest.raises(DataError, match="larger than 20 bytes"):
+        read_table(tmp_path / "t.csv")
+
+
 def test_cells_without_end_are_problems_like_any_other(run, tmp_path):
     unit = ids(run)[0]
     deep = write(tmp_path / "deep.csv", ("unit", "factual", "error_types"), (unit, "no", "[" * 100_000))
@@ -482,6 +491,25 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
     write_agreement(run, result)
     assert read_agreement(run) == result
     assert read_key(folder / "key.json") == key
+
+
+def test_a_majority_is_of_two_readers_or_more_and_types_are_compared_where_both_are_known(run, tmp_path):
+    first, second, third = ids(run)
+    table = write(
+        tmp_path / "t.csv",
+        ("reader", "unit", "factual", "error_types"),
+        ("anna", first, "no", "reasoning"),
+        ("anna", second, "no", ""),
+        ("anna", third, "yes", ""),
+        ("ben", first, "no", "reasoning"),
+        ("ben", second, "no", "reasoning"),
+    )
+    result, problems = agree_on_run(run, [table], load_cases(run), slices={})
+    assert problems == ()
+    counts = {name: count for name, count in result.raters.items() if "baseline" not in name}
+    assert counts == {"anna": 3, "ben": 2, "readers together": 2}
+    compared = {pair.aspect: pair.nominal.n for pair in result.pairs if (pair.a, pair.b) == ("anna", "ben")}
+    assert (compared["factual"], compared["error: reasoning"]) == (2, 1)
 
 
 def test_discussions_are_read_and_compared_by_sentence_and_score(tmp_path):

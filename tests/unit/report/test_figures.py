@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from made_runs import make_run
 from medthink.core.errors import UsageError
 from medthink.report.entries import group_entries, load_entries
-from medthink.report.figures.accuracy import _beside, accuracy_drawing
-from medthink.report.figures.cost import Priced, cost_drawing, pareto_set
+from medthink.report.figures.accuracy import _beside, accuracy_drawing, chance
+from medthink.report.figures.cost import Priced, cost_drawing, pareto_set, priced_runs
 from medthink.report.figures.curves import curve_panels, curves_drawing, share_curves, size_curves, token_curves
 from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.overview import overview_drawing
-from medthink.report.figures.slices import slices_drawing
+from medthink.report.figures.slices import one_per_model, slices_drawing
 from medthink.report.figures.steps import steps_drawing
 from medthink.report.figures.style import draw_markup, save_drawing
 
@@ -35,6 +35,55 @@ def test_a_curve_joins_runs_that_differ_in_one_thing_alone(blind):
         [(100, "low"), (900, "high")]
     ]
     assert {point.entry.name for point in tokens.alone} == {"share-100", "thrice"}
+
+
+def test_sizes_under_unlike_conditions_are_not_joined(bench, tmp_path):
+    made = {"4b": "low", "27b": "high"}
+    paths = [make_run(tmp_path / n, bench, model=f"server/kin-{n}", effort=effort) for n, effort in made.items()]
+    (group,) = group_entries(load_entries(paths))
+    panel = size_curves(group)
+    assert panel.curves == () and {point.x for point in panel.alone} == {4, 27}
+
+
+def test_a_run_that_cost_nothing_has_no_place_on_a_scale_of_costs(bench, tmp_path):
+    paths = [make_run(tmp_path / f"{usd}", bench, model=f"server/{usd}", usd=usd) for usd in (0.0, 0.1)]
+    (group,) = group_entries(load_entries(paths))
+    assert [one.entry.name for one in priced_runs(group)] == ["0.1"]
+
+
+def test_the_best_run_of_each_model_is_drawn_before_second_ones(blind):
+    chosen = one_per_model(blind.lettered)
+    models = [entry.manifest.model for entry in blind.lettered]
+    best = [entry for k, entry in enumerate(blind.lettered) if entry.manifest.model not in models[:k]]
+    assert chosen == best[:4]
+
+
+def test_small_slices_are_hollow_and_the_smallest_not_drawn(blind):
+    drawing = slices_drawing(blind)
+    figure = Figure()
+    drawing.draw(figure)
+    dots = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 1 and line.get_marker() != "None"]
+    assert dots and {line.get_markerfacecolor() for line in dots} == {"none"}
+    assert all(row[1].endswith(" (small)") for row in drawing.table.rows)
+    few = [
+        entry._replace(scores=replace(entry.scores, slices=tuple(replace(one, n=4) for one in entry.scores.slices)))
+        for entry in blind.entries
+    ]
+    assert slices_drawing(blind._replace(entries=tuple(few))) is None
+
+
+def test_steps_are_drawn_from_these_quantiles(blind):
+    assert steps_drawing(blind).table.columns[3:] == ("5 %", "25 %", "50 %", "75 %", "95 %")
+
+
+def test_chance_is_a_mean_over_the_options_of_each_case(blind):
+    entry = blind.entries[0]
+    cases = {
+        number: replace(case, question=replace(case.question, options={"A": "a", "B": "b"})) if k < 6 else case
+        for k, (number, case) in enumerate(entry.material.cases.items())
+    }
+    made = blind._replace(entries=(entry._replace(material=entry.material._replace(cases=cases)),))
+    assert chance(made) == pytest.approx((0.5 + 0.2) / 2)
 
 
 def test_many_tokens_are_written_out(bench, tmp_path):
@@ -140,6 +189,7 @@ def test_the_overview_says_what_it_leaves_out(groups, runs):
     whole = overview_drawing(groups)
     assert "2 runs of other groups or without letters" in whole.message
     assert "Left out" not in whole.message
+    assert overview_drawing(groups[::-1]).table == whole.table
     (pair,) = group_entries(load_entries([runs["low"], runs["high"]]))
     assert "Left out for want of runs that vary in it: share of images, model size." in overview_drawing([pair]).message
     (alone,) = group_entries(load_entries([runs["cued"]]))

@@ -90,9 +90,6 @@ def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]
         raise UsageError("a run is given twice", remedy="name every run once")
     names = run_names(paths)
     materials = load_runs(paths, data)
-    for material in materials:
-        if not material.cases:
-            raise UsageError(f"{material.name} is about no case", remedy="leave it out")
     manifests = [
         replace(material.manifest, model=model_shown(material.manifest.model))
         for material in materials

@@ -15,6 +15,7 @@ from medthink.stats import (
     gwet_ac,
     krippendorff_alpha,
     matthews_correlation,
+    ordered_agreement,
     panel_agreement,
 )
 
@@ -35,6 +36,15 @@ def test_coefficients_are_those_of_scikit_learn(seed):
     for weighting in ("linear", "quadratic"):
         ours = cohen_kappa(table, weighting=weighting)
         assert ours == pytest.approx(cohen_kappa_score(a, b, weights=weighting), abs=1e-12)
+
+
+def test_each_weighted_coefficient_stands_under_its_own_name():
+    a, b = _raters(3, k=3)
+    table = confusion(a, b)
+    found = ordered_agreement(a, b, categories=[0, 1, 2], rng=np.random.default_rng(0), resamples=50)
+    for weighting in ("linear", "quadratic"):
+        assert getattr(found, f"kappa_{weighting}").value == cohen_kappa(table, weighting=weighting)
+        assert getattr(found, f"ac2_{weighting}").value == gwet_ac(table, weighting=weighting)
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal"])

@@ -199,6 +199,7 @@ def test_kappa_is_flagged_where_prevalence_misleads(prevalence, kappa, ac1, misl
 
 def test_a_skewed_table_with_true_agreement_is_not_flagged():
     assert kappa_caution([[88, 0], [0, 12]]) is None
+    assert kappa_caution([[14, 1], [1, 4]]) is not None, "κ is 0.11 below AC1 at a prevalence of 75 %"
     assert kappa_caution([[0, 0], [0, 0]]) is None
 
 
@@ -218,6 +219,14 @@ def test_a_useless_judge_corrects_nothing(rng):
     for validation in (coin, blind):
         assert isinstance(corrected_rate(3, 10, validation=validation), Undefined)
     assert isinstance(corrected_clustered_rate([1, 0, 1], [None, None, None], rng=rng), Undefined)
+    assert isinstance(corrected_clustered_rate([1, 0, 1, 0], [False, True, False, True], rng=rng), Undefined)
+
+
+def test_a_rate_below_what_the_judge_s_own_errors_give_is_none(rng):
+    judged = [1, 0, 1, 0] * 10 + [0] * 200
+    truth = [True, False, False, False] * 10 + [None] * 200
+    corrected = corrected_clustered_rate(judged, truth, rng=rng)
+    assert corrected.value == 0.0
 
 
 def test_a_perfect_judge_changes_nothing():

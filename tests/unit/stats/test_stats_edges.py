@@ -219,7 +219,7 @@ def test_a_useless_judge_corrects_nothing(rng):
     for validation in (coin, blind):
         assert isinstance(corrected_rate(3, 10, validation=validation), Undefined)
     assert isinstance(corrected_clustered_rate([1, 0, 1], [None, None, None], rng=rng), Undefined)
-    assert isinstance(corrected_clustered_rate([1, 0, 1, 0], [False, True, False, True], rng=rng), Undefined)
+    assert corrected_clustered_rate([1, 0, 1, 0], [False, True, False, True], rng=rng).value is None
 
 
 def test_a_rate_below_what_the_judge_s_own_errors_give_is_none(rng):

@@ -109,6 +109,8 @@ def test_stats_as_table_json_and_figure(phantom: Path, tmp_path: Path) -> None:
     counts = json.loads(medthink("data", "stats", phantom, "--json").stdout)
     assert counts["overall"]["cases"] == 10 == sum(split["cases"] for split in counts["splits"].values())
     assert counts["overall"]["images_per_case_mean"] == counts["overall"]["images"] / 10
+    assert counts["overall"]["longitudinal_share"] == counts["overall"]["longitudinal_cases"] / 10
+    assert counts["overall"]["modalities_per_case_mean"] == counts["overall"]["modalities_summed"] / 10
 
 
 def test_a_figure_of_another_kind_is_refused(phantom: Path, tmp_path: Path) -> None:

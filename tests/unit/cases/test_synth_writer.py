@@ -159,9 +159,10 @@ def test_patients_are_of_an_age_and_sex_that_their_family_has():
 
 
 def test_what_is_painted_is_what_was_planned(tmp_path, monkeypatch):
-    painted = []
+    painted, told = [], []
     monkeypatch.setattr(painters, "paint_jpeg", lambda painter, look, _: painted.append((painter, look)) or b"")
-    write_benchmark(tmp_path / "bench", cases=8, seed=3, processes=1)
+    write_benchmark(tmp_path / "bench", cases=8, seed=3, processes=1, progress=told.append)
+    assert told == list(range(1, 9))
     sides = {"left": 1, "right": -1}  # the patient's left lies on the picture's right
     plans = [plan_case(3, number) for number in range(1, 9)]
     assert {plan.side for plan in plans} == set(sides)

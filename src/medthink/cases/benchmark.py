@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.cases.case import Case, Image, ImageStore
 from medthink.cases.layout import find_images, find_tables
-from medthink.cases.readers import Row, Table
+from medthink.cases.readers import Row, Table, a_few_ahead
 from medthink.cases.rows import Place, case_from_row, row_from_case
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError, UsageError
@@ -73,7 +73,7 @@ class Benchmark:
     def rows_or_errors(self) -> Iterator[Case | DataError]:
         """Every case, or in its place why the row is none; only a file that cannot be read at all raises."""
         for table in self.tables:
-            for row in table.rows():
+            for row in a_few_ahead(table.rows()):
                 found = row if isinstance(row, DataError) else self._case_or_error(table, row)
                 if isinstance(found, DataError) or self._is_kept(found):
                     yield found

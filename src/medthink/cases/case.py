@@ -48,7 +48,7 @@ class ImageStore(Protocol):
         """
 
 
-class Image(msgspec.Struct, frozen=True):
+class Image(msgspec.Struct, frozen=True, gc=False):
     """One image of a question: the slot it fills and the way to its bytes."""
 
     slot: int
@@ -71,7 +71,7 @@ class Image(msgspec.Struct, frozen=True):
         return decode(self.read(), name=self.path)
 
 
-class Question(msgspec.Struct, frozen=True):
+class Question(msgspec.Struct, frozen=True, gc=False):
     """What a model may see."""
 
     history: str
@@ -79,7 +79,7 @@ class Question(msgspec.Struct, frozen=True):
     options: dict[str, str]
 
 
-class ImageReference(msgspec.Struct, frozen=True):
+class ImageReference(msgspec.Struct, frozen=True, gc=False):
     """What is known of one image and withheld: its caption (the step 1 reference) and its labels."""
 
     caption: str
@@ -87,7 +87,7 @@ class ImageReference(msgspec.Struct, frozen=True):
     sub_modality: str
 
 
-class Reference(msgspec.Struct, frozen=True):
+class Reference(msgspec.Struct, frozen=True, gc=False):
     """What a model may not see; `images` runs parallel to the question's."""
 
     images: tuple[ImageReference, ...]
@@ -103,7 +103,7 @@ class Reference(msgspec.Struct, frozen=True):
     interval_text: str
 
 
-class Case(msgspec.Struct, frozen=True):
+class Case(msgspec.Struct, frozen=True, gc=False):
     """One case of a benchmark, as its file states it, defects included.
 
     `image_count` is what the row declares; `extra` keeps the columns the schema does not know.

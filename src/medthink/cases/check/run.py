@@ -13,6 +13,7 @@ from medthink.cases.check.pixels import Slot, check_pixels, slots_of
 from medthink.cases.check.report import CheckReport, Finding, Problem, place, sort_problems
 from medthink.cases.check.shortcuts import ShortcutTally
 from medthink.cases.check.texts import spell
+from medthink.cases.readers import a_few_ahead
 from medthink.core.errors import DataError
 from medthink.core.percent import as_percent
 
@@ -84,7 +85,7 @@ def check_benchmark(benchmark: Benchmark, *, images: bool = False, progress: Pro
     tell = progress or _tell_nobody
     total = len(benchmark) if progress else 0
     gathered = _Pass(benchmark)
-    for found in benchmark.rows_or_errors():
+    for found in a_few_ahead(benchmark.rows_or_errors()):
         tell("cases", total)
         if isinstance(found, DataError):
             gathered.take_error(found)

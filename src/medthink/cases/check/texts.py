@@ -6,14 +6,24 @@ import unicodedata
 _WORD = re.compile(r"[^\W_]+")
 # Signs that typesetting adds to plain English; none is part of a word, whichever way it is normalised.
 _TYPESET = re.compile("[‘’“”–—…•·°×±≤≥≈→]")
-_ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else ord(" ") for code in range(128)).ljust(256)
+_NOT_WESTERN = re.compile(r"[^\x00-\x7fÀ-ÖØ-Þà-öø-ÿ]")
+
+
+def _lower(byte: int) -> int:
+    """A byte of a text in ASCII and accented letters, as it stands in the text's words."""
+    if byte < 0x80:
+        return ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ")
+    return byte + 0x20 if byte < 0xA0 else byte  # the second byte of an accented letter: À is C3 80, à C3 A0
+
+
+_WESTERN = bytes(map(_lower, range(256)))
 
 
 def spell(text: str) -> bytes:
     """The words of a text, without case, punctuation or compatibility forms, and with nothing but spaces between."""
     plain = text if text.isascii() else _TYPESET.sub(" ", text)
-    if plain.isascii():
-        return plain.encode().translate(_ASCII)  # the same, ten times faster
+    if plain.isascii() or not _NOT_WESTERN.search(plain):
+        return plain.encode().translate(_WESTERN)  # the same, ten times faster
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold())).encode()
 
 

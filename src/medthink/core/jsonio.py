@@ -18,7 +18,7 @@ import orjson
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading, write_atomic
 
-MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 254  # what is nested deeper cannot be written again
 WHOLE_NUMBERS = range(-(2**63), 2**64)  # beyond these the parser would make a float of a whole number
 

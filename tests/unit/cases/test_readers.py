@@ -255,12 +255,12 @@ def test_parquet_is_read_a_few_hundred_rows_at_a_time(
     assert sizes == [256, 256, 188]
 
 
-def test_json_lines_are_read_one_at_a_time(tmp_path: Path, row_maker: MakeRow) -> None:
+def test_json_lines_are_read_a_few_at_a_time(tmp_path: Path, row_maker: MakeRow) -> None:
     line = encode_json(row_maker(1, discussion="x" * 100_000)) + b"\n"
     (tmp_path / "test.jsonl").write_bytes(line * 200)
     tracemalloc.start()
     assert sum(1 for _ in Benchmark.open(tmp_path / "test.jsonl")) == 200
-    assert tracemalloc.get_traced_memory()[1] < 20 * len(line)
+    assert tracemalloc.get_traced_memory()[1] < 40 * len(line)
     tracemalloc.stop()
 
 

@@ -25,7 +25,7 @@ from medthink.core.jsonio import read_jsonl
 
 CASES = 8_067
 TEST_SHARE = 720 / 8_067
-ROUNDS = 5
+ROUNDS = 9
 SIGNS = "–’“”é×ü°"
 WORDS_A_SIGN = 350
 

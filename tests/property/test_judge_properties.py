@@ -7,12 +7,12 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medthink.core.cells import guard, unguard
 from medthink.judge.fence import fence, inert_json
 from medthink.judge.forms import Fault, StepsForm, match_dimensions, match_ids, read_form
 from medthink.judge.panel import disagreement, majority
 from medthink.judge.rubric import DIMENSIONS
 from medthink.judge.sentences import split_sentences
-from medthink.judge.tables import guard, unguard
 from medthink.judge.units import Source, split_source
 from medthink.judge.verdicts import EducationVerdict, SentenceVerdict
 

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from medthink.core.cells import guard, unguard
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import open_for_reading, write_atomic
 from medthink.core.jsonio import read_jsonl, write_jsonl
 
 FORMATS = ("csv", "xlsx", "jsonl")
 MAX_BYTES = 64 * 1024 * 1024
-# What a spreadsheet would take for a formula, full-width look-alikes and leading quotes and spaces included.
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n", "|", "%")
-_GUARD = "'"
 
 
 class TableRow(NamedTuple):
@@ -48,18 +46,6 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
             write_jsonl(path, ({name: row.get(name, "") for name in columns} for row in rows))
         case _:
             raise UsageError(f"{path}: not a format that can be written", remedy=f"known: {', '.join(FORMATS)}")
-
-
-def guard(text: str) -> str:
-    """The text so that no spreadsheet takes it for a formula; `unguard` takes the guard off again."""
-    bare = text.lstrip(" '\"\u00a0\ufeff")
-    return _GUARD + text if bare.startswith(_FORMULA) or text.startswith((_GUARD, "\t", "\r", "\n")) else text
-
-
-def unguard(text: str) -> str:
-    """The text without the guard."""
-    rest = text[1:]
-    return rest if text.startswith(_GUARD) and guard(rest) == text else text
 
 
 def _csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:

@@ -2,9 +2,9 @@
 
 import csv
 import io
-import unicodedata
 from collections.abc import Iterator, Sequence
 
+from medthink.core.cells import guard
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of, value_of
 from medthink.report.markup import clean, one_line
 from medthink.report.tables import (
@@ -21,7 +21,6 @@ from medthink.stats.ranks import RankedRun
 Cell = str | int | float | None
 
 _STATES = ("ok", "unparsed", "refused", "truncated", "failed")
-_FORMULA_STARTS = "=+-@"
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]|~$"} | {"<": "&lt;", "&": "&amp;"})
 _LATEX = str.maketrans(
     {
@@ -54,16 +53,6 @@ def latex_tables(groups: Sequence[Group]) -> str:
     return "\n".join(part for group in groups if group.lettered for part in _latex_group(group))
 
 
-def defuse(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet might take it for a formula.
-
-    Spaces and quotes before the sign do not stop a spreadsheet, nor does the sign's full-width form.
-    """
-    bare = text.lstrip(" \u00a0\u3000\ufeff\u200b\"'`")
-    starts_as_formula = unicodedata.normalize("NFKC", bare[:1])[:1] in tuple(_FORMULA_STARTS)
-    return f"'{text}" if starts_as_formula or text.startswith(("\t", "\r", "\n")) else text
-
-
 def escape_markdown(text: str) -> str:
     """The text as words of a Markdown table's cell."""
     return one_line(text, 200).translate(_MARKDOWN)
@@ -75,7 +64,7 @@ def escape_latex(text: str) -> str:
 
 
 def _csv_cell(value: Cell) -> Cell:
-    return defuse(clean(value)) if isinstance(value, str) else value
+    return guard(clean(value)) if isinstance(value, str) else value
 
 
 def _records(group: Group, number: int) -> Iterator[dict[str, Cell]]:

@@ -10,6 +10,7 @@ from openpyxl import load_workbook
 
 from judge_server import JudgeServer, judge_well
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
+from medthink.core.cells import guard, unguard
 from medthink.core.errors import DataError, UsageError
 from medthink.judge.agreement_of_run import agree_on_run, sheets_of_run
 from medthink.judge.agreements import judge_validity, read_agreement, write_agreement
@@ -20,7 +21,7 @@ from medthink.judge.labels import read_factual, read_labels, read_types
 from medthink.judge.readings import catalogue, parse_case
 from medthink.judge.rubric import load_rubric
 from medthink.judge.session import JudgeOrder, judge_run
-from medthink.judge.tables import guard, read_table, unguard, write_table
+from medthink.judge.tables import read_table, write_table
 from medthink.judge.units import read_units
 from medthink.runs.session import Order, carry_out
 from medthink.workflow.condition import Condition

@@ -5,31 +5,9 @@ import pytest
 
 from made_runs import make_run
 from medthink.report.entries import group_entries, load_entries
-from medthink.report.exports import csv_table, defuse, escape_latex, escape_markdown, latex_tables, markdown_tables
+from medthink.report.exports import csv_table, escape_latex, escape_markdown, latex_tables, markdown_tables
 from medthink.report.tables import headline_table, rank_range
 from medthink.scoring.scores import percent
-
-FORMULAS = [
-    f"{before}{sign}{rest}"
-    for before in ("", " ", "\t", "\r", "\n", '"', "'", "\u3000", "\ufeff", ' "')
-    for sign in "=+-@＝＋－＠﹦﹢﹣﹫"
-    for rest in ("1+1", "HYPERLINK(0)", "cmd|' /C calc'!A0")
-]
-
-
-@pytest.mark.parametrize("text", FORMULAS)
-def test_no_cell_starts_a_formula(text):
-    assert defuse(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("text", ["gpt-5", "a=b", "5 - 3", "–", "−1", "", "openai/x", "0.5"])
-def test_plain_text_stays(text):
-    assert defuse(text) == text
-
-
-@pytest.mark.parametrize("text", ["\tx", "\rx", "\nx"])
-def test_a_cell_cannot_begin_with_a_break(text):
-    assert defuse(text).startswith("'")
 
 
 @pytest.fixture
@@ -42,7 +20,7 @@ def read(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_numbers_stay_numbers_and_texts_are_defused(groups, hostile):
+def test_numbers_stay_numbers_and_texts_are_guarded(groups, hostile):
     rows = read(csv_table([*groups, *hostile]))
     assert len(rows) == 10
     for row in rows:

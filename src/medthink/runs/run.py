@@ -30,6 +30,8 @@ class Run:
             raise DataError(
                 "the run was stopped before it had results", file=self.path, remedy="run the same command again"
             )
+        if path.stat().st_size == 0:
+            raise DataError("the run has no case", file=self.path, remedy="an empty shard: merge it with the others")
         for line in read_jsonl(path):
             try:
                 yield msgspec.convert(line.value, Prediction)

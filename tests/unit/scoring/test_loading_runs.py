@@ -47,6 +47,13 @@ def test_a_run_that_was_stopped_before_it_had_results_says_so(make_run):
         score_run(run)
 
 
+def test_an_empty_shard_is_named_as_one(make_run):
+    run = make_run("run")
+    (run / "predictions.jsonl").write_bytes(b"")
+    with pytest.raises(DataError, match=r"run: the run has no case\n.*merge it with the others"):
+        score_run(run)
+
+
 def test_a_run_that_is_not_there_is_not_taken_for_a_file(tmp_path, capsys):
     assert enter(["score", str(tmp_path / "nowhere")]) == 2
     assert "nowhere: no such run or file" in capsys.readouterr().err

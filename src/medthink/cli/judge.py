@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--show",
     metavar="LIST",
-    help="What it sees of history,options,captions,findings,discussion,diagnosis; by default all.",
+    help="What it sees, with commas: history, options, captions, findings, discussion, diagnosis; by default all.",
 )
 @click.option(
     "--repeat", "repeats", type=click.IntRange(1), default=1, show_default=True, help="Ask every judge so many times."

@@ -48,6 +48,7 @@ class ImageStore(Protocol):
         """
 
 
+# `gc=False` here and below: no case can hold itself, and a collector that need not follow them makes checking faster.
 class Image(msgspec.Struct, frozen=True, gc=False):
     """One image of a question: the slot it fills and the way to its bytes."""
 

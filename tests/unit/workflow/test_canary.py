@@ -150,6 +150,9 @@ def reachable(start: Any) -> list[Any]:
             continue
         seen[id(thing)] = thing
         queue.extend(gc.get_referents(thing))
+        if isinstance(thing, msgspec.Struct):
+            # A case and its parts are hidden from the collector, which would find nothing in them.
+            queue.extend(getattr(thing, field) for field in thing.__struct_fields__)
     return list(seen.values())
 
 

@@ -268,13 +268,19 @@ def test_a_judge_with_a_wrong_key_is_one_message_and_takes_nothing_from_the_othe
     }
 
 
-def test_ctrl_c_stops_judging_cleanly_and_says_how_to_go_on(tmp_path, start_server):
-    run = make_run(tmp_path, cases=6)
-    server = start_server("--latency", "30")
+def judge_until_busy(run, server):
+    """A process that judges a run, with all its places taken."""
     judges = [word for name in JUDGES for word in ("--judge", name)]
     words = ["judge", run, *judges, "--base-url", f"{server.url}/v1", "--splitter", "sentences"]
     process = medthink(*words, "--concurrency", CONCURRENCY)
     server.wait_for(CONCURRENCY)
+    return process
+
+
+def test_ctrl_c_stops_judging_cleanly_and_says_how_to_go_on(tmp_path, start_server):
+    run = make_run(tmp_path, cases=6)
+    server = start_server("--latency", "30")
+    process = judge_until_busy(run, server)
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130
@@ -286,10 +292,7 @@ def test_ctrl_c_stops_judging_cleanly_and_says_how_to_go_on(tmp_path, start_serv
 def test_calls_that_waited_when_the_process_died_do_not_count_as_sent(tmp_path, start_server):
     run = make_run(tmp_path, cases=6)
     server = start_server("--latency", "30")
-    judges = [word for name in JUDGES for word in ("--judge", name)]
-    words = ["judge", run, *judges, "--base-url", f"{server.url}/v1", "--splitter", "sentences"]
-    process = medthink(*words, "--concurrency", CONCURRENCY)
-    server.wait_for(CONCURRENCY)
+    process = judge_until_busy(run, server)
     process.send_signal(signal.SIGKILL)
     finish(process)
     assert read_rows(run / "judge.sqlite", "SELECT count(*) > 4 FROM calls WHERE state = 'open'") == [(1,)]

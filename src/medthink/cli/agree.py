@@ -63,8 +63,9 @@ def _show_problems(problems: "tuple[Problem, ...]") -> None:
             say(str(problem), stderr=True)
     # Most of a list may be unfilled still; a line for each row would bury what is wrong with the others.
     for file, rows in unlabelled.items():
-        first = ", ".join(map(str, list(dict.fromkeys(rows))[:_ROWS_NAMED]))
-        more = ", …" if len(rows) > _ROWS_NAMED else ""
+        named = [*map(str, dict.fromkeys(rows))]  # a row may stand for several units
+        first = ", ".join(named[:_ROWS_NAMED])
+        more = ", …" if len(named) > _ROWS_NAMED else ""
         say(f"{file}: unlabelled: nothing is said of {len(rows)} units, in row {first}{more}", stderr=True)
     if told:
         say(f"{len(told)} rows or cells were not used, for the reasons above.", stderr=True)

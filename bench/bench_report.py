@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from medthink.cases.synth.writer import write_benchmark
+from medthink.phantoms.writer import write_benchmark
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.judged import score_judgements
 from medthink.report.page import report_page

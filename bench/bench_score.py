@@ -16,9 +16,9 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.cases.synth.writer import make_row
 from medthink.core.jsonio import write_jsonl
 from medthink.models.request import Reply, Usage
+from medthink.phantoms.writer import make_row
 from medthink.runs.ledger import Ledger
 from medthink.runs.manifest import Manifest, Progress, Selection, write_manifest
 from medthink.runs.prediction import Prediction, TwiSteps

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cases.synth.writer import write_benchmark
+from medthink.phantoms.writer import write_benchmark
 
 PAGE = Path(__file__).parents[2] / "docs/python.md"
 

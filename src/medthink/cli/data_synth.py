@@ -18,7 +18,7 @@ def command(out: Path, cases: int, seed: int, shortcut: bool, defects: bool) -> 
 
     Example: medthink data synth bench/ --cases 60 --seed 1
     """
-    from medthink.cases.synth.writer import write_benchmark
+    from medthink.phantoms.writer import write_benchmark
 
     with progress() as bar:
         task = bar.add_task("painting cases", total=cases)

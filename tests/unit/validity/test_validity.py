@@ -11,10 +11,10 @@ from scipy.stats import binom, chisquare
 import small_benchmark
 from made_runs import make_run
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.synth.writer import write_benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import write_jsonl
+from medthink.phantoms.writer import write_benchmark
 from medthink.runs.manifest import Selection
 from medthink.runs.session import Order, carry_out
 from medthink.scoring.score import score_run

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from medthink.cases.synth.painters.scene import Look, Pixels, Scene
+from medthink.phantoms.painters.scene import Look, Pixels, Scene
 
 
 def liver_us(rng: np.random.Generator, look: Look) -> Pixels:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.cases.synth.painters.scene import Look, Pixels, Point, Scene
+from medthink.phantoms.painters.scene import Look, Pixels, Point, Scene
 
 _PINK, _PURPLE, _PALE = (0.93, 0.72, 0.82), (0.36, 0.22, 0.52), (0.97, 0.92, 0.95)
 _SKINS = ((0.90, 0.72, 0.60), (0.82, 0.62, 0.49), (0.70, 0.50, 0.38), (0.58, 0.40, 0.30))

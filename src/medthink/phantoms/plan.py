@@ -8,8 +8,8 @@ from random import Random
 import msgspec
 
 from medthink.cases.case import MAX_IMAGES
-from medthink.cases.synth.atlas import Axis, Disease, Family, View, families, option_sets
 from medthink.core.digest import seed_from
+from medthink.phantoms.atlas import Axis, Disease, Family, View, families, option_sets
 
 _CHART = View(
     painter="chart",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from medthink.cases.synth.painters.scene import Look, Pixels, Point, Scene
+from medthink.phantoms.painters.scene import Look, Pixels, Point, Scene
 
 _LUNGS = ((-0.52, 0.02), (0.52, 0.02))
 

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from medthink.cases.metadata import without_metadata
-from medthink.cases.synth.atlas import families
-from medthink.cases.synth.painters import PAINTERS, paint_jpeg
-from medthink.cases.synth.painters.scene import Look
+from medthink.phantoms.atlas import families
+from medthink.phantoms.painters import PAINTERS, paint_jpeg
+from medthink.phantoms.painters.scene import Look
 
 VIEWS = sorted(
     (view.painter, tuple(axis.values)) for family in families().values() for axis in family.axes for view in axis.views

@@ -4,7 +4,7 @@ from math import cos, sin
 
 import numpy as np
 
-from medthink.cases.synth.painters.scene import Look, Pixels, Point, Scene, smoothed
+from medthink.phantoms.painters.scene import Look, Pixels, Point, Scene, smoothed
 
 _LEVELS = {"epiphysis": -0.62, "metaphysis": -0.28, "diaphysis": 0.62}
 

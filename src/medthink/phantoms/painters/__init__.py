@@ -6,7 +6,7 @@ from io import BytesIO
 import numpy as np
 from PIL import Image
 
-from medthink.cases.synth.painters import (
+from medthink.phantoms.painters import (
     abdomen,
     bone,
     bowel,
@@ -19,7 +19,7 @@ from medthink.cases.synth.painters import (
     ultrasound,
     vessel,
 )
-from medthink.cases.synth.painters.scene import Look, Pixels
+from medthink.phantoms.painters.scene import Look, Pixels
 
 _ROOMS = (abdomen, bone, bowel, brain, breast, camera, chest, neck, spine, ultrasound, vessel)
 PAINTERS: dict[str, Callable[[np.random.Generator, Look], Pixels]] = {

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.cases.synth.painters.scene import Look, Pixels, Scene
+from medthink.phantoms.painters.scene import Look, Pixels, Scene
 
 _ROWS = np.linspace(-1.3, 1.3, 80)
 

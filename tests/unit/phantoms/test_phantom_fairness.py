@@ -6,8 +6,8 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from medthink.cases.synth.plan import plan_case
-from medthink.cases.synth.writer import make_row
+from medthink.phantoms.plan import plan_case
+from medthink.phantoms.writer import make_row
 
 SEED = 20
 LETTERS = "ABCDE"

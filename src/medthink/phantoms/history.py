@@ -3,7 +3,7 @@
 import re
 from random import Random
 
-from medthink.cases.synth.atlas import Family
+from medthink.phantoms.atlas import Family
 
 _RANGE = re.compile(r"\{(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)\}")
 _WORK = (

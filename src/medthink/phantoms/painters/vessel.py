@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.cases.synth.painters.scene import Colour, Look, Pixels, Point, Scene
+from medthink.phantoms.painters.scene import Colour, Look, Pixels, Point, Scene
 
 
 def angiogram(rng: np.random.Generator, look: Look) -> Pixels:

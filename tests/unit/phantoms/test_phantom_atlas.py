@@ -7,8 +7,8 @@ import pytest
 from medthink.cases.case import MODALITIES
 from medthink.cases.check.texts import contains_phrase, spell
 from medthink.cases.icd import who_tree
-from medthink.cases.synth.atlas import families, is_fair, option_sets
-from medthink.cases.synth.painters import PAINTERS
+from medthink.phantoms.atlas import families, is_fair, option_sets
+from medthink.phantoms.painters import PAINTERS
 
 FAMILIES = sorted(families())
 

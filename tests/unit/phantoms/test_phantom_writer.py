@@ -12,14 +12,14 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import MAX_IMAGES
 from medthink.cases.check import DEFECTS, check_benchmark
 from medthink.cases.rows import row_from_case
-from medthink.cases.synth import painters, writer
-from medthink.cases.synth.atlas import families
-from medthink.cases.synth.painters.scene import Look
-from medthink.cases.synth.plan import image_count, plan_case
-from medthink.cases.synth.reports import SECTIONS
-from medthink.cases.synth.writer import make_row, numbers_of_test, write_benchmark
 from medthink.cli.data_synth import command
 from medthink.core.errors import DataError, UsageError
+from medthink.phantoms import painters, writer
+from medthink.phantoms.atlas import families
+from medthink.phantoms.painters.scene import Look
+from medthink.phantoms.plan import image_count, plan_case
+from medthink.phantoms.reports import SECTIONS
+from medthink.phantoms.writer import make_row, numbers_of_test, write_benchmark
 
 
 def contents(folder):

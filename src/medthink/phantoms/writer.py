@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 
 from medthink.cases.case import LETTERS
 from medthink.cases.icd import who_tree
-from medthink.cases.synth.atlas import families
-from medthink.cases.synth.defects import FEWEST_CASES, plant_defects
-from medthink.cases.synth.history import write_history
-from medthink.cases.synth.plan import answer_place, image_count, plan_case
-from medthink.cases.synth.reports import write_caption, write_discussion, write_findings
-from medthink.cases.synth.shortcuts import plant_shortcuts
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import new_folder
 from medthink.core.jsonio import encode_json
+from medthink.phantoms.atlas import families
+from medthink.phantoms.defects import FEWEST_CASES, plant_defects
+from medthink.phantoms.history import write_history
+from medthink.phantoms.plan import answer_place, image_count, plan_case
+from medthink.phantoms.reports import write_caption, write_discussion, write_findings
+from medthink.phantoms.shortcuts import plant_shortcuts
 
 TEST_CASES = 720
 MAX_CASES = 99_999
@@ -152,8 +152,8 @@ def _rows_made(
 
 def _make_case(folder: Path, seed: int, shortcut: bool, number: int) -> dict[str, Any]:
     """Paint and write the images of a case, and give its row."""
-    from medthink.cases.synth.painters import paint_jpeg
-    from medthink.cases.synth.painters.scene import Look
+    from medthink.phantoms.painters import paint_jpeg
+    from medthink.phantoms.painters.scene import Look
 
     row, plan = make_row(seed, number, shortcut), plan_case(seed, number)
     # The patient's left lies on the picture's right.

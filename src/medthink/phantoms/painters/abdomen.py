@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from medthink.cases.synth.painters.scene import Look, Pixels, Scene
+from medthink.phantoms.painters.scene import Look, Pixels, Scene
 
 
 class Tones(NamedTuple):

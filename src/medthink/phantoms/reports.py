@@ -2,8 +2,8 @@
 
 from random import Random
 
-from medthink.cases.synth.atlas import Disease, families
-from medthink.cases.synth.plan import Plan, Shot
+from medthink.phantoms.atlas import Disease, families
+from medthink.phantoms.plan import Plan, Shot
 
 _SHOWS = ("shows", "demonstrates", "reveals", "depicts")
 _SHOWED = ("showed", "demonstrated", "revealed", "disclosed")

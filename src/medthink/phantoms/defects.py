@@ -7,9 +7,9 @@ Two are left out: a file that the machine refuses to read (`image-unreadable`), 
 from pathlib import Path
 from typing import NamedTuple
 
-from medthink.cases.synth.shortcuts import lengthen_answer
-from medthink.cases.synth.spoilers import IN_FILES, IN_ROW, Row
 from medthink.core.jsonio import read_jsonl, write_json, write_jsonl
+from medthink.phantoms.shortcuts import lengthen_answer
+from medthink.phantoms.spoilers import IN_FILES, IN_ROW, Row
 
 FEWEST_CASES = 60
 _PATH = "image_01_path"

@@ -1,11 +1,11 @@
 """The report as one HTML file: it opens from disk, holds no script and asks nothing of any network."""
 
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
 from medthink import __version__
+from medthink.report.assets import read_asset
 from medthink.report.entries import Group
 from medthink.report.figures.accuracy import accuracy_drawing
 from medthink.report.figures.cost import cost_drawing
@@ -53,12 +53,11 @@ class Section(NamedTuple):
 def report_page(groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged]) -> str:
     """The whole page; `audited` runs parallel to the groups."""
     sections = list(_sections(groups, audited, judged))
-    room = files("medthink.report")
-    template = Template(room.joinpath("page.html").read_text(encoding="utf-8"))
+    template = Template(read_asset("page.html"))
     runs = sum(len(group.entries) for group in groups)
     return template.substitute(
         title=joined((_TITLE,)),
-        style=room.joinpath("page.css").read_text(encoding="utf-8"),
+        style=read_asset("tokens.css") + read_asset("page.css"),
         facts=joined((f"{count_of(runs, 'run')} in {count_of(len(groups), 'group')} · medthink {__version__}",)),
         contents=tag("ul", *(tag("li", tag("a", one.heading, href=f"#{one.key}")) for one in sections)),
         body=joined(map(_section_markup, sections)),

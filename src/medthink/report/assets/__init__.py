@@ -1,0 +1,11 @@
+"""The style sheets and templates of the pages; `tokens.css` is the one home of colours, sizes and durations.
+
+The web rooms serve the same `tokens.css`.
+"""
+
+from importlib.resources import files
+
+
+def read_asset(name: str) -> str:
+    """The text of a file of this folder."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -19,20 +19,25 @@ _SHOWN_CASES = 12
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the runs found it.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="The benchmark; needed for files, and for runs whose data moved."
+)
+@click.option("--split", default="test", show_default=True, help="For files of predictions: the split they are about.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def compare(runs: tuple[Path, ...], data: Path | None, as_json: bool) -> None:
-    """Compare RUNS pair by pair on the same cases, and say whether a difference could be seen at all.
+def compare(runs: tuple[Path, ...], data: Path | None, split: str, as_json: bool) -> None:
+    """Compare RUNS (run folders or submission files) on the same cases, and say which differences are shown.
 
     Runs of different benchmarks, cases or kinds are refused, naming what differs.
 
+    \b
     Example: medthink compare runs/all-images runs/no-images
+    Example: medthink compare runs/ours theirs.jsonl --data bench/
     """
     from medthink.scoring.compare import compare_runs
-    from medthink.scoring.material import load_runs
+    from medthink.scoring.material import load_all
     from medthink.scoring.score import kept_scores
 
-    materials = load_runs(runs, data)
+    materials = load_all(runs, data, split=split)
     scored = [kept_scores(path, material) for path, material in zip(runs, materials, strict=True)]
     comparison = compare_runs(scored, materials[0].cases)
     if as_json:

@@ -7,7 +7,6 @@ import click
 from msgspec.structs import replace
 
 from medthink.cli.show import console, plain, print_json, short_names, table
-from medthink.core.errors import UsageError
 from medthink.core.percent import as_percent
 
 if TYPE_CHECKING:
@@ -67,17 +66,14 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
 
 
 def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions | None") -> "Scores":
-    from medthink.scoring.material import load_submission
+    from medthink.scoring.material import load_all
     from medthink.scoring.score import score as score_material
-    from medthink.scoring.score import score_run
+    from medthink.scoring.score import score_loaded
 
-    if path.is_dir():
-        return score_run(path, data, radcliq=radcliq)
-    if not path.exists():
-        raise UsageError(f"{path}: no such run or file", remedy="check the path")
-    if data is None:
-        raise UsageError(f"{path} is a file of predictions: what is it about?", remedy="give the benchmark by --data")
-    return score_material(load_submission(path, data, split), radcliq=radcliq)
+    material = load_all([path], data, split=split)[0]
+    if material.manifest is None:
+        return score_material(material, radcliq=radcliq)
+    return score_loaded(path, material, radcliq=radcliq)
 
 
 def _show_headlines(scored: "list[Scores]") -> None:

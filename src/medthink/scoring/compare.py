@@ -106,10 +106,15 @@ def _incomparable_field(a: Scores, b: Scores) -> str:
         return "whether there are letters to compare (task or show_options)"
     if [one.case for one in a.cases] != [one.case for one in b.cases]:
         return "the selection of cases"
-    # An expert's cues may be set against none to see what they are worth to one model; two models, never.
-    if a.origin.kind != b.origin.kind and a.origin.model != b.origin.model:
+    # An expert's cues may be compared with none to see what they are worth to one model; never across two models.
+    if comparable_kind(a) != comparable_kind(b) and a.origin.model != b.origin.model:
         return f"the kind of condition ({a.origin.kind}, {b.origin.kind})"
     return ""
+
+
+def comparable_kind(scores: Scores) -> str:
+    """The kind of condition; a submission, which states none, is taken to be blind, as the card's rules ask."""
+    return "blind" if scores.origin.kind == "submitted" else scores.origin.kind
 
 
 def _compare(a: Scores, b: Scores, cases: dict[int, Case], rng: np.random.Generator) -> PairOfRuns:
@@ -164,7 +169,7 @@ def _compare_slices(
 
 def _rank(scored: Sequence[Scores], rng: np.random.Generator) -> Ranking | None:
     # Blind and cued runs may be paired to see what cues are worth, but have no place on one list.
-    if len(scored) < 3 or len(scored[0].cases) < 2 or len({one.origin.kind for one in scored}) > 1:
+    if len(scored) < 3 or len(scored[0].cases) < 2 or len({comparable_kind(one) for one in scored}) > 1:
         return None
     matrix = [[one.right for one in scores.cases] for scores in scored]
     ranking = rank_runs(matrix, cases=[one.case for one in scored[0].cases], rng=rng)

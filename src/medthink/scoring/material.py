@@ -49,7 +49,25 @@ def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[Material]
     return [_load(Run.open(path), data, read) for path in paths]
 
 
-def _load(run: Run, data: Path | None, read: Callable[[Path, Selection], "_Selected"]) -> Material:
+def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[Material]:
+    """Runs and submission files alike, in the order given; a file is about the `split` of `data`."""
+    read = cache(_read_selection)
+    return [_load_either(path, data, split, read) for path in paths]
+
+
+def _load_either(path: Path, data: Path | None, split: str, read: "_Reader") -> Material:
+    if path.is_dir():
+        return _load(Run.open(path), data, read)
+    if not path.exists():
+        raise UsageError(f"{path}: no such run or file", remedy="check the path")
+    if data is None:
+        raise UsageError(
+            f"{path} is a file of predictions and does not say for which benchmark", remedy="name it with --data"
+        )
+    return _load_submission(path, read(data, Selection(split=split)), split)
+
+
+def _load(run: Run, data: Path | None, read: "_Reader") -> Material:
     manifest = run.manifest
     place = data or Path(manifest.benchmark)
     if not place.exists():
@@ -71,6 +89,9 @@ class _Selected(NamedTuple):
     cases: dict[int, Case]
 
 
+_Reader = Callable[[Path, Selection], _Selected]
+
+
 def _read_selection(place: Path, selection: Selection) -> _Selected:
     benchmark = Benchmark.open(place)
     cases = {case.id: case for case in select_cases(benchmark, selection)}
@@ -79,25 +100,31 @@ def _read_selection(place: Path, selection: Selection) -> _Selected:
 
 def load_submission(path: Path, data: Path, split: str) -> Material:
     """Predictions made elsewhere, in the card's submission format; whatever gold they carry is ignored."""
-    benchmark = Benchmark.open(data)[split]
-    cases = {case.id: case for case in benchmark}
-    found: dict[int, Prediction] = {}
+    return _load_submission(path, _read_selection(data, Selection(split=split)), split)
+
+
+def _load_submission(path: Path, selected: _Selected, split: str) -> Material:
+    found: dict[tuple[int, int], Prediction] = {}
     for line in read_jsonl(path):
-        prediction = _read_submitted(line, path, cases)
-        if prediction.case in found:
+        prediction = _read_submitted(line, path, selected.cases)
+        key = (prediction.case, prediction.sample)
+        if key in found:
             raise DataError(
-                f"case {prediction.case} stands twice", file=path, row=line.number, remedy="keep one line a case"
+                f"case {prediction.case} has two lines for sample {prediction.sample}",
+                file=path,
+                row=line.number,
+                remedy='keep one line per case, or number repeated answers with "sample": 0, 1, …',
             )
-        found[prediction.case] = prediction
-    missing = (
-        Prediction(
-            case=number, split=split, sample=0, state="failed", detail="no line for this case", slots=_slots(case)
-        )
-        for number, case in cases.items()
-        if number not in found
-    )
-    predictions = sorted([*found.values(), *missing], key=lambda one: one.case)
-    return Material(str(path), None, benchmark.text_fingerprint(), cases, predictions)
+        found[key] = prediction
+    samples = sorted({sample for _, sample in found}) or [0]
+    due = ((number, sample) for number in sorted(selected.cases) for sample in samples)
+    predictions = [found.get(key) or _absent(selected.cases[key[0]], key[1], split) for key in due]
+    return Material(str(path), None, selected.text_fingerprint, selected.cases, predictions)
+
+
+def _absent(case: Case, sample: int, split: str) -> Prediction:
+    detail = "no line for this case"
+    return Prediction(case=case.id, split=split, sample=sample, state="failed", detail=detail, slots=_slots(case))
 
 
 def _refuse_gaps(path: Path, cases: dict[int, Case], predictions: list[Prediction], samples: int) -> None:
@@ -122,7 +149,7 @@ def _read_submitted(line: Line, path: Path, cases: dict[int, Case]) -> Predictio
     return Prediction(
         case=case.id,
         split=case.split,
-        sample=0,
+        sample=_sample_number(row, path, line.number),
         state="ok" if is_letter else "unparsed",
         detail="" if is_letter else f"prediction {letter!r} is not one of {', '.join(case.question.options)}",
         prediction=letter if is_letter else None,
@@ -147,6 +174,15 @@ def _case_number(row: dict[str, Any], path: Path, number: int) -> int:
     if len(found) != 1:
         raise DataError("no case number", file=path, row=number, field=field, remedy='keep "title" as in the data')
     return int(found[0])
+
+
+def _sample_number(row: dict[str, Any], path: Path, number: int) -> int:
+    value = row.get("sample", 0)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise DataError(
+            f"not the number of a sample: {value!r}", file=path, row=number, field="sample", remedy="count from 0"
+        )
+    return value
 
 
 def _read_steps(value: Any, path: Path, number: int) -> TwiSteps | None:

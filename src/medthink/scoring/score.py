@@ -35,7 +35,12 @@ def score_loaded(path: Path, material: Material, *, radcliq: RadCliQOptions | No
 
 
 def kept_scores(path: Path, material: Material) -> Scores:
-    """The scores in a run's folder, made again if they are older than its predictions or by another scorer."""
+    """The scores in a run's folder, made again if they are older than its predictions or by another scorer.
+
+    A submission file keeps no scores beside it: its scores are made each time.
+    """
+    if material.manifest is None:
+        return msgspec.convert(to_plain(score(material)), Scores)
     return _read_scores(path, material) or score_loaded(path, material)
 
 

@@ -8,8 +8,9 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import DataError
 from medthink.runs.manifest import read_manifest
-from medthink.scoring.material import load_run, load_runs
-from medthink.scoring.score import score_run
+from medthink.scoring.material import load_all, load_run, load_runs
+from medthink.scoring.score import kept_scores, score_run
+from medthink.workflow.condition import Condition
 
 
 def test_runs_on_the_same_cases_are_loaded_from_one_reading(make_run, some_cases, monkeypatch):
@@ -57,3 +58,41 @@ def test_an_empty_shard_is_named_as_one(make_run):
 def test_a_run_that_is_not_there_is_not_taken_for_a_file(tmp_path, capsys):
     assert enter(["score", str(tmp_path / "nowhere")]) == 2
     assert "nowhere: no such run or file" in capsys.readouterr().err
+
+
+def test_a_run_and_its_own_predictions_as_a_file_are_loaded_and_scored_alike(make_run, bench, tmp_path):
+    run = make_run("run", condition=Condition(samples=3))
+    file = (run / "predictions.jsonl").rename(tmp_path / "elsewhere.jsonl")
+    (run / "predictions.jsonl").write_bytes(file.read_bytes())
+    loaded = load_all([run, file], bench)
+    assert loaded[0].cases is loaded[1].cases
+    of_run, of_file = (kept_scores(path, one) for path, one in zip([run, file], loaded, strict=True))
+    assert [one.right for one in of_file.cases] == [one.right for one in of_run.cases]
+    assert of_file.answers.repeats == of_run.answers.repeats
+    assert any(0 < one.right < 1 for one in of_file.cases)
+
+
+def test_samples_that_a_file_lacks_are_failed(bench, tmp_path):
+    file = tmp_path / "two.jsonl"
+    file.write_text('{"case": 100, "sample": 0, "prediction": "A"}\n{"case": 100, "sample": 4, "prediction": "B"}\n')
+    [material] = load_all([file], bench)
+    assert len(material.predictions) == 80
+    assert sum(one.state == "failed" for one in material.predictions) == 78
+
+
+def test_a_file_without_its_benchmark_is_refused(tmp_path, capsys):
+    (tmp_path / "p.jsonl").write_text('{"case": 100, "prediction": "A"}\n')
+    for command in ("score", "compare"):
+        assert enter([command, str(tmp_path / "p.jsonl")]) == 2
+        assert "--data" in capsys.readouterr().err
+
+
+def test_files_and_runs_are_compared_alike(make_run, bench, tmp_path, capsys):
+    run, other = make_run("run"), make_run("other", model="baseline/longest")
+    file = tmp_path / "theirs.jsonl"
+    file.write_bytes((other / "predictions.jsonl").read_bytes())
+    assert enter(["compare", str(run), str(file), "--data", str(bench)]) == 0
+    assert "theirs.jsonl" in capsys.readouterr().out
+    cued = make_run("cued", condition=Condition(summary="expert"))
+    assert enter(["compare", str(cued), str(file), "--data", str(bench)]) == 2
+    assert "kind of condition" in capsys.readouterr().err

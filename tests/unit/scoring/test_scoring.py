@@ -279,7 +279,7 @@ def test_the_findings_of_cases_that_a_submission_lacks_are_missing_too(bench, tm
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ('{"title": "Case number 100", "prediction": "A"}', "stands twice"),
+        ('{"title": "Case number 100", "prediction": "A"}', "two lines for sample 0"),
         ('{"title": "Case number 999", "prediction": "A"}', "no such case"),
         ('{"prediction": "A"}', "no case number"),
         ('{"case": 10.1, "prediction": "A"}', "no case number"),
@@ -287,6 +287,7 @@ def test_the_findings_of_cases_that_a_submission_lacks_are_missing_too(bench, tm
         ('{"title": "Case number 10 (1)", "prediction": "A"}', "no case number"),
         ('{"title": "Case number ' + "9" * 5000 + '", "prediction": "A"}', "no case number"),
         ('{"case": -101, "prediction": "A"}', "no such case"),
+        ('{"case": 101, "sample": "1", "prediction": "A"}', "not the number of a sample"),
         ('[1]', "must be an object"),
         ('{"title": "Case number 101", "prediction": "A", "prediction_twi": "x"}', "not the three steps"),
     ],

@@ -406,6 +406,7 @@ def _reset(writer: asyncio.StreamWriter) -> None:
 
 async def _run(options: argparse.Namespace) -> None:
     server = FaultServer(
+        script=options.script.split(",") if options.script else [],
         seed=options.seed,
         fault_rate=options.fault_rate,
         faults=tuple(options.faults.split(",")) if options.faults else TRANSIENT,
@@ -423,6 +424,7 @@ async def _run(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="a provider that misbehaves on command")
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--script", default="", help="comma-separated: the fault of each request, in order")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fault-rate", type=float, default=0.0)
     parser.add_argument("--faults", default="", help="comma-separated; default all transient ones")

@@ -1,0 +1,262 @@
+"""What happened to each case of a run: every prompt as sent, every reply as received, read off its ledger.
+
+Reading needs no lock, so a run can be looked at while another process works on it. The benchmark is opened where it
+can be found: it says which answers are right and which files the images came from. Without it, both stay unknown.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Image
+from medthink.core.errors import DataError, MedThinkError, UsageError
+from medthink.models.request import Reply, Usage
+from medthink.runs.asking import encode_image
+from medthink.runs.manifest import Manifest, read_manifest
+from medthink.runs.prediction import Prediction
+from medthink.runs.records import Records, find_uri
+from medthink.runs.showing import Showing
+
+# A case that has calls on record and no prediction yet.
+UNFINISHED = "unfinished"
+_SETTINGS = ("max_tokens", "temperature", "seed", "effort")
+
+
+class SentImage(msgspec.Struct, frozen=True, kw_only=True):
+    """An image of a prompt, by the digest of the bytes sent.
+
+    `slot` and `path` are None where the benchmark no longer holds these bytes.
+    """
+
+    media_type: str
+    digest: str
+    slot: int | None = None
+    path: str | None = None
+
+
+class AttemptTrace(msgspec.Struct, frozen=True):
+    """One try at sending a call."""
+
+    number: int
+    endpoint: str
+    outcome: str
+    is_sent: bool
+    latency_s: float
+
+
+class CallTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """One call: what was sent, in its order, and what came back."""
+
+    id: int
+    kind: str
+    sample: int
+    state: str
+    system: str
+    parts: tuple[str | SentImage, ...]
+    schema: Any
+    settings: dict[str, Any]
+    reply: Reply | None
+    error_kind: str | None
+    error_detail: str | None
+    cost_usd: float | None
+    started_at: str
+    ended_at: str | None
+    attempts: tuple[AttemptTrace, ...]
+
+    @property
+    def images(self) -> tuple[SentImage, ...]:
+        """The images of the prompt, in the order sent."""
+        return tuple(part for part in self.parts if isinstance(part, SentImage))
+
+
+class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line about a case and sample; `is_right` is None where there is no letter to compare, or no benchmark."""
+
+    case: int
+    sample: int
+    state: str
+    answer: str | None = None
+    is_right: bool | None = None
+    detail: str = ""
+    calls: int = 0
+    tokens: Usage | None = None
+    cost_usd: float | None = None
+    latency_s: float = 0.0
+
+
+class CaseTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything on record about one case: its calls in the order they were first asked, and what came of them."""
+
+    case: int
+    rows: tuple[CaseRow, ...]
+    predictions: tuple[Prediction, ...]
+    calls: tuple[CallTrace, ...]
+    correct: str | None
+
+
+class _Asked(msgspec.Struct):
+    """A request as the ledger keeps it; a part is its kind and its content."""
+
+    system: str = ""
+    parts: list[list[str]] = []
+    schema: Any = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    effort: str | None = None
+    sample: int = 0
+
+
+class Trace(Records):
+    """A run opened for looking at its cases.
+
+    `doubt` says why right and wrong are not known, where they are not.
+    """
+
+    def __init__(self, run: Path, data: Path | None = None) -> None:
+        self.path = run
+        self.manifest: Manifest = read_manifest(run)
+        super().__init__(sqlite3.connect(find_uri(run), uri=True, timeout=30))
+        self.benchmark, self.doubt = _find_benchmark(self.manifest, data)
+        self._answers: dict[int, str] | None = None
+
+    def rows(self) -> list[CaseRow]:
+        """Every case that has been asked about, by case and sample; those without a prediction are unfinished."""
+        made = [self._row(_read_prediction(body)) for body in self.predictions()]
+        under_way = self._reader.execute(
+            "SELECT case_id, count(*), sum(cost_usd), count(*) - count(cost_usd) FROM calls"
+            " WHERE case_id NOT IN (SELECT case_id FROM predictions) GROUP BY case_id"
+        )
+        unfinished = [
+            CaseRow(case=case, sample=0, state=UNFINISHED, calls=calls, cost_usd=None if unpriced else cost)
+            for case, calls, cost, unpriced in under_way
+        ]
+        return sorted([*made, *unfinished], key=lambda row: (row.case, row.sample))
+
+    def case(self, case_id: int) -> CaseTrace:
+        """The case with every call; UsageError when the run never asked about it."""
+        predictions = tuple(self._predictions_of(case_id))
+        calls = tuple(self._calls_of(case_id))
+        if not predictions and not calls:
+            raise UsageError(
+                f"{self.path} has not asked about case {case_id}", remedy=f"medthink show {self.path} lists its cases"
+            )
+        rows = tuple(map(self._row, predictions)) or (
+            CaseRow(case=case_id, sample=0, state=UNFINISHED, calls=len(calls)),
+        )
+        return CaseTrace(
+            case=case_id, rows=rows, predictions=predictions, calls=calls, correct=self._correct().get(case_id)
+        )
+
+    def images(self, case_id: int) -> dict[str, Image]:
+        """The case's images as they were shown, by the digest of the bytes that are sent for them."""
+        if self.benchmark is None:
+            return {}
+        try:
+            shown, _ = Showing(self.manifest.condition, self.benchmark).show(self.benchmark.case(case_id))
+        except DataError:
+            return {}
+        sent = ((_sent_digest(image, self.manifest), image) for image in shown.question.images)
+        return {digest: image for digest, image in sent if digest is not None}
+
+    def _row(self, one: Prediction) -> CaseRow:
+        correct = self._correct().get(one.case)
+        is_known = correct is not None and self.manifest.condition.show_options and one.discussion is None
+        return CaseRow(
+            case=one.case,
+            sample=one.sample,
+            state=one.state,
+            answer=one.prediction or one.prediction_text,
+            is_right=one.state == "ok" and one.prediction == correct if is_known else None,
+            detail=one.detail,
+            calls=len(one.calls),
+            tokens=one.tokens,
+            cost_usd=one.cost_usd,
+            latency_s=one.latency_s,
+        )
+
+    def _correct(self) -> dict[int, str]:
+        """The right letter of each case; empty for a task without letters, or without the benchmark."""
+        if self._answers is None:
+            cases = () if self.benchmark is None or self.manifest.task == "discussion" else self.benchmark
+            self._answers = {case.id: case.reference.answer for case in cases}
+        return self._answers
+
+    def _predictions_of(self, case_id: int) -> Iterator[Prediction]:
+        found = self._reader.execute("SELECT body FROM predictions WHERE case_id = ? ORDER BY sample", (case_id,))
+        for (body,) in found:
+            yield _read_prediction(body.encode())
+
+    def _calls_of(self, case_id: int) -> Iterator[CallTrace]:
+        images = self.images(case_id)
+        found = self._reader.execute(
+            "SELECT key, id, kind, state, request, reply, error_kind, error_detail, cost_usd, started_at, ended_at"
+            " FROM calls WHERE case_id = ? ORDER BY id",
+            (case_id,),
+        ).fetchall()
+        for key, number, kind, state, request, reply, *rest in found:
+            asked = msgspec.json.decode(request, type=_Asked)
+            error_kind, error_detail, cost_usd, started_at, ended_at = rest
+            yield CallTrace(
+                id=number,
+                kind=kind,
+                sample=asked.sample,
+                state=state,
+                system=asked.system,
+                parts=tuple(self._read_part(part, images) for part in asked.parts),
+                schema=asked.schema,
+                settings={name: getattr(asked, name) for name in _SETTINGS if getattr(asked, name) is not None},
+                reply=msgspec.json.decode(reply, type=Reply) if reply and state == "done" else None,
+                error_kind=error_kind,
+                error_detail=error_detail,
+                cost_usd=cost_usd,
+                started_at=started_at,
+                ended_at=ended_at,
+                attempts=tuple(self._attempts_of(key)),
+            )
+
+    def _attempts_of(self, key: str) -> Iterator[AttemptTrace]:
+        found = "SELECT number, endpoint, outcome, is_sent, latency_s FROM attempts WHERE call_key = ? ORDER BY rowid"
+        for number, endpoint, outcome, is_sent, latency_s in self._reader.execute(found, (key,)):
+            yield AttemptTrace(number, endpoint, outcome, bool(is_sent), latency_s)
+
+    def _read_part(self, part: list[str], images: dict[str, Image]) -> str | SentImage:
+        if part[0] == "text":
+            return part[1]
+        _, media_type, digest = part
+        image = images.get(digest)
+        if image is None or self.benchmark is None:
+            return SentImage(media_type=media_type, digest=digest)
+        file = self.benchmark.path / image.path
+        path = str(file) if file.is_file() else image.path
+        return SentImage(media_type=media_type, digest=digest, slot=image.slot, path=path)
+
+
+def _find_benchmark(manifest: Manifest, data: Path | None) -> tuple[Benchmark | None, str]:
+    """The split that the run is about, or why it cannot be used."""
+    place = data or Path(manifest.benchmark)
+    if not place.exists():
+        return None, f"the benchmark is no longer at {place}; say where it is with --data"
+    try:
+        split = Benchmark.open(place)[manifest.selection.split]
+        if split.text_fingerprint() != manifest.text_fingerprint:
+            return None, f"{place} has changed since the run was made, or is another benchmark"
+    except MedThinkError as error:
+        return None, f"the benchmark cannot be read: {error.problem}"
+    return split, ""
+
+
+def _read_prediction(body: bytes) -> Prediction:
+    return msgspec.json.decode(body, type=Prediction)
+
+
+def _sent_digest(image: Image, manifest: Manifest) -> str | None:
+    """The digest under which an image is sent; None for one that cannot be read any more."""
+    try:
+        return encode_image(image, manifest.condition).digest
+    except DataError:
+        return None

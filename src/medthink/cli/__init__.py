@@ -19,6 +19,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark"),
     "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue"),
+    "show": Command("medthink.cli.show_cases", "List a run's cases, or show one: its prompts, replies and result"),
     "merge": Command("medthink.cli.merge", "Put the shards of one run together"),
     "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty"),
     "compare": Command("medthink.cli.compare", "Compare runs on the same cases: differences, and cases won or lost"),

@@ -1,0 +1,191 @@
+"""`medthink show`: the cases of a run, and of one case every prompt, reply and result."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+
+from medthink.cli.show import console, plain, print_json, say, table
+from medthink.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, Trace
+
+_RIGHT = {True: "right", False: "wrong", None: "–"}
+_LONGEST_ANSWER = 40
+
+
+@click.command()
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("case_number", metavar="[CASE]", required=False, type=int)
+@click.option("--failed", is_flag=True, help="Only cases without a usable answer: failed, refused, unparsed …")
+@click.option("--wrong", is_flag=True, help="Only cases answered wrongly.")
+@click.option("--html", "page", type=click.Path(path_type=Path), metavar="FILE", help="Write a self-contained page.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the run found it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(
+    run: Path, case_number: int | None, failed: bool, wrong: bool, page: Path | None, data: Path | None, as_json: bool
+) -> None:
+    """List the cases of RUN, or show one CASE: every prompt as sent, every reply as received, and the result.
+
+    The run may still be at work.
+
+    \b
+    Example: medthink show runs/qwen --wrong
+    Example: medthink show runs/qwen 12
+    Example: medthink show runs/qwen --failed --html failed.html
+    """
+    from medthink.runs.trace import Trace
+
+    if case_number is not None and (failed or wrong):
+        raise UsageError("one CASE cannot be filtered", remedy="leave out CASE, or --failed and --wrong")
+    trace = Trace(run, data)
+    try:
+        rows = [row for row in trace.rows() if _is_wanted(row, case_number, failed=failed, wrong=wrong)]
+        if page is not None:
+            _write_page(trace, rows, page, case_number)
+        elif case_number is None:
+            _list(trace, rows, as_json=as_json)
+        else:
+            _show_case(trace, trace.case(case_number), as_json=as_json)
+    finally:
+        trace.close()
+
+
+def _is_wanted(row: "CaseRow", case_number: int | None, *, failed: bool, wrong: bool) -> bool:
+    if case_number is not None:
+        return row.case == case_number
+    if not failed and not wrong:
+        return True
+    return (failed and row.state != "ok") or (wrong and row.state == "ok" and row.is_right is False)
+
+
+def _write_page(trace: "Trace", rows: "list[CaseRow]", page: Path, case_number: int | None) -> None:
+    from medthink.core.files import write_atomic
+    from medthink.report.trace_page import trace_page
+
+    if not rows:
+        if case_number is not None:
+            trace.case(case_number)
+        raise UsageError("no case is left to show", remedy="leave out --failed or --wrong")
+    write_atomic(page, [trace_page(trace, rows).encode()])
+    say(f"Written: {page}")
+
+
+def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
+    manifest = trace.manifest
+    if as_json:
+        about = {"run": str(trace.path), "model": manifest.model, "task": manifest.task}
+        print_json(about | {"condition_label": manifest.condition_label, "doubt": trace.doubt, "cases": _plain(rows)})
+        return
+    has_samples = manifest.condition.samples > 1
+    columns = [
+        "case",
+        *(["sample"] if has_samples else []),
+        "state",
+        "answer",
+        "right or wrong",
+        "calls",
+        "cost",
+        "why",
+    ]
+    lines = [
+        (
+            row.case,
+            *([row.sample] if has_samples else []),
+            row.state,
+            _shorten(row.answer or "–"),
+            _RIGHT[row.is_right],
+            row.calls,
+            money(row.cost_usd),
+            _shorten(row.detail, 80),
+        )
+        for row in rows
+    ]
+    title = f"{trace.path}: {manifest.model} · {manifest.task} · {manifest.condition_label}"
+    console().print(table(title, columns, lines, right=(0, len(columns) - 3, len(columns) - 2)))
+    say(f"{len(rows)} listed; medthink show {trace.path} CASE shows one in full.")
+    if trace.doubt:
+        say(f"Right or wrong is not known: {trace.doubt}")
+
+
+def _plain(rows: "list[CaseRow]") -> object:
+    return to_builtins(rows)
+
+
+def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
+    if as_json:
+        print_json(to_builtins(case) | {"run": str(trace.path), "doubt": trace.doubt})
+        return
+    from medthink.report.trace_page import describe_result
+
+    for row in case.rows:
+        correct = f" (correct: {case.correct})" if row.is_right is False else ""
+        answer = f" · answer {row.answer} · {_RIGHT[row.is_right]}{correct}" if row.answer else ""
+        sample = f" · sample {row.sample}" if len(case.rows) > 1 else ""
+        detail = f": {row.detail}" if row.detail else ""
+        say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {row.calls} calls · {money(row.cost_usd)}")
+    _draw_images(trace, case.case)
+    for number, call in enumerate(case.calls, 1):
+        _print_call(f"{number} of {len(case.calls)}", call)
+    for prediction in case.predictions:
+        _rule(f"result{f', sample {prediction.sample}' if len(case.rows) > 1 else ''}")
+        click.echo(plain(describe_result(prediction)))
+    if trace.doubt:
+        say(f"\nRight or wrong is not known: {trace.doubt}")
+
+
+def _draw_images(trace: "Trace", case_id: int) -> None:
+    """The case's images made small, where this is a terminal that draws pictures."""
+    if not sys.stdout.isatty():
+        return
+    from medthink.cli.thumbnails import draw, find_protocol
+    from medthink.core.errors import DataError
+
+    protocol = find_protocol()
+    for image in trace.images(case_id).values() if protocol else ():
+        click.echo(f"image {image.slot}")
+        try:
+            draw(image.open(), protocol) if protocol else None
+        except DataError as error:
+            click.echo(f"  {plain(error.problem)}")
+
+
+def _print_call(place: str, call: "CallTrace") -> None:
+    from medthink.core.jsonio import encode_json
+    from medthink.report.trace_page import describe_image, describe_use
+
+    _rule(f"{place} · {call.kind} · {call.state} · {describe_use(call)}")
+    click.echo(f"[system]\n{plain(call.system)}\n\n[user]")
+    for part in call.parts:
+        click.echo(plain(part if isinstance(part, str) else describe_image(part)))
+    if call.schema is not None:
+        click.echo(f"\n[schema] {plain(encode_json(call.schema).decode())}")
+    if call.settings:
+        click.echo(f"\n[settings] {', '.join(f'{name} {value}' for name, value in call.settings.items())}")
+    if call.reply is not None:
+        if call.reply.reasoning:
+            click.echo(f"\n[reasoning]\n{plain(call.reply.reasoning)}")
+        click.echo(f"\n[reply, {call.reply.stop}]\n{plain(call.reply.text)}")
+    if call.error_kind:
+        click.echo(f"\n[{call.error_kind}] {plain(call.error_detail or '')}")
+    for attempt in call.attempts if len(call.attempts) > 1 else ():
+        sent = "" if attempt.is_sent else ", not sent"
+        click.echo(f"  attempt {attempt.number}: {attempt.outcome}{sent}, {attempt.latency_s:.1f} s {attempt.endpoint}")
+    click.echo()
+
+
+def _rule(title: str) -> None:
+    click.echo(f"──── {plain(title)} ".ljust(100, "─"))
+
+
+def _shorten(text: str, longest: int = _LONGEST_ANSWER) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
+
+
+def money(cost_usd: float | None) -> str:
+    """Dollars to four places, or that they are not known."""
+    return "unknown" if cost_usd is None else f"${cost_usd:,.4f}"

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +11,32 @@ from pathlib import Path
 from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError
 
+_LOCK = ".lock"
+# Whoever asks `is_held` has the lock for some microseconds: a run that starts just then tries again.
+_TRIES, _PAUSE_S = 5, 0.02
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process works on the run just now; nothing is written."""
+    try:
+        handle = os.open(folder / _LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # a file system without locks
+    finally:
+        os.close(handle)
+    return False
+
 
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
     """Hold the run's lock, or raise LedgerError naming who has it."""
-    path = folder / ".lock"
+    path = folder / _LOCK
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
@@ -29,10 +51,18 @@ def hold(folder: Path) -> Iterator[None]:
 
 
 def _take(handle: int, folder: Path) -> None:
+    if not any(_try(handle, last=tried == _TRIES - 1) for tried in range(_TRIES)):
+        holder = os.pread(handle, 200, 0).decode(errors="replace").strip() or "another process"
+        raise LedgerError(f"{folder} is in use by {holder}", remedy="wait for it, or work on another run")
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()} since {now_utc()}\n".encode(), 0)
+
+
+def _try(handle: int, *, last: bool) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(handle, 200, 0).decode(errors="replace").strip() or "another process"
-        raise LedgerError(f"{folder} is in use by {holder}", remedy="wait for it, or work on another run") from None
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()} since {now_utc()}\n".encode(), 0)
+        if not last:
+            time.sleep(_PAUSE_S)
+        return False
+    return True

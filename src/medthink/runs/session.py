@@ -17,6 +17,7 @@ from medthink.runs.asking import Desk
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import count_image_doubts
 from medthink.runs.engine import Engine, Listener
+from medthink.runs.index import PREDICTIONS_FILE, write_index
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
@@ -225,8 +226,9 @@ def find_earlier(out: Path, new: Manifest) -> Manifest | None:
 
 
 def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
-    """Write predictions and manifest from the ledger: the same ledger, the same bytes."""
-    write_atomic(out / "predictions.jsonl", (body + b"\n" for body in ledger.predictions()))
+    """Write predictions, index and manifest from the ledger: the same ledger, the same bytes."""
+    write_atomic(out / PREDICTIONS_FILE, (body + b"\n" for body in ledger.predictions()))
+    write_index(out)
     write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
 
 

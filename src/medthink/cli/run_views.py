@@ -1,6 +1,5 @@
 """What `medthink run` shows: progress while it works, how far a run is, an estimate, the prompts."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from medthink.models.request import ImagePart, Request, TextPart
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, read_manifest
 from medthink.runs.prediction import Prediction
+from medthink.runs.progress import LiveCounts, Phase
 from medthink.runs.records import Records
 from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
 from medthink.runs.session import Order, count_cases, select_cases, summarise
@@ -31,10 +31,7 @@ class RunProgress:
     """A bar with cases, rate, spend and states, on standard error."""
 
     def __init__(self) -> None:
-        self._states: dict[str, int] = {}
-        self._cost: float | None = 0.0
-        self._calls = 0
-        self._began = time.monotonic()
+        self._counts = LiveCounts()
         self._task = TaskID(0)
         screen = console(stderr=True)
         self._bars = Bars(
@@ -55,21 +52,24 @@ class RunProgress:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def begin(self, total: int) -> None:
+    def follow(self, counts: LiveCounts) -> None:
         """Show an empty bar."""
-        self._task = self._bars.add_task("cases", total=total, note="")
+        self._counts = counts
+        self._task = self._bars.add_task(counts.phase, total=None, note="")
         self._bars.start()
 
-    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
-        """Take in one more prediction; calls of an earlier session do not make this one faster."""
-        self._states[prediction.state] = self._states.get(prediction.state, 0) + 1
-        self._cost = None if self._cost is None or prediction.cost_usd is None else self._cost + prediction.cost_usd
-        self._calls += 0 if is_kept else len(prediction.calls)
+    def enter(self, phase: Phase, detail: str) -> None:
+        """Name the phase."""
+        self._bars.update(self._task, description=f"{phase} {detail}".strip(), total=self._counts.predictions)
+
+    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:  # noqa: ARG002
+        """Move the bar on."""
         if self._bars.disable:
             return
-        rate = self._calls / max(0.1, time.monotonic() - self._began)
-        note = f"{_states(self._states)} · {rate:.1f} calls/s · cost {_money(self._cost)}"
-        self._bars.update(self._task, advance=1, note=note)
+        counts = self._counts
+        rate = counts.per_minute() / 60
+        note = f"{_states(counts.states)} · {rate:.1f} calls/s · cost {_money(counts.cost_usd)}"
+        self._bars.update(self._task, completed=counts.predicted, note=note)
 
 
 def show_status(run: Path, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from medthink.models.errors import ModelError
 from medthink.models.prices import Price, load_prices
 from medthink.models.request import Attempt, Reply, Request, Usage
 from medthink.models.tokens import estimate_input_tokens
+from medthink.runs.progress import Phase
 from medthink.runs.records import LEDGER, Records
 from medthink.workflow.ask import Prompt
 
@@ -39,6 +40,7 @@ class Answerer(Protocol[Asked]):
 
     spec: str
     concurrency: int
+    first_phase: Phase
 
     async def answer(self, prompt: Asked, request: Request, note: NoteAttempt) -> Reply:
         """Answer, telling of every attempt, or raise ModelError."""
@@ -61,6 +63,8 @@ class Answerer(Protocol[Asked]):
 
 class ModelAnswerer:
     """A model behind HTTP."""
+
+    first_phase: Phase = "asking"
 
     def __init__(
         self,
@@ -120,6 +124,7 @@ class Free:
     """Costs nothing and counts no tokens: nothing leaves this machine."""
 
     concurrency = 8
+    first_phase: Phase = "asking"
 
     def cost_usd(self, usage: Usage | None) -> float | None:  # noqa: ARG002
         """Nothing."""
@@ -140,6 +145,8 @@ class Free:
 
 class BaselineAnswerer(Free):
     """An embedded reader: it answers a prompt's structure instead of its text."""
+
+    first_phase: Phase = "learning"
 
     def __init__(self, spec: str, reader: Reader) -> None:
         self.spec = spec

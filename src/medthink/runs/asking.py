@@ -9,10 +9,11 @@ from medthink.cases.plain import plain_jpeg_size
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.jsonio import canonical_json
 from medthink.models.errors import ErrorKind, ModelError
-from medthink.models.request import ImagePart, MediaType, Reply, Request, TextPart, Usage
+from medthink.models.request import Attempt, ImagePart, MediaType, Reply, Request, TextPart, Usage
 from medthink.runs.answerers import Answerer, Kinded
 from medthink.runs.budget import Budget
 from medthink.runs.ledger import Call, Ledger
+from medthink.runs.progress import Tracker
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 
@@ -47,9 +48,15 @@ class Desk(Generic[Asked]):
     """
 
     def __init__(
-        self, answerer: Answerer[Asked], ledger: Ledger, budget: Budget, places: asyncio.Semaphore | None = None
+        self,
+        answerer: Answerer[Asked],
+        ledger: Ledger,
+        budget: Budget,
+        places: asyncio.Semaphore | None = None,
+        tracker: Tracker | None = None,
     ) -> None:
         self.answerer = answerer
+        self.tracker = tracker or Tracker()
         self.made = 0
         self._ledger = ledger
         self._budget = budget
@@ -64,6 +71,7 @@ class Desk(Generic[Asked]):
         while (other := self._under_way.get(call.key)) is not None:
             await other.wait()
         if (found := self._ledger.finished(call.key)) is not None:
+            self.tracker.counts.kept += 1
             return found.reply, _spent(found.id, found.reply, found.cost_usd)
         self._under_way[call.key] = done = asyncio.Event()
         try:
@@ -85,10 +93,12 @@ class Desk(Generic[Asked]):
                     reply = await self._answer(prompt, request, key)
                     cost = self._cost_usd(reply)
                     settled = await self._ledger.settle(key, reply, cost_usd=cost)
+                    self.tracker.counts.count_end(reply.usage, cost, is_answered=True)
                 except ModelError as error:
                     # What failed attempts used was paid for too.
                     cost = self.answerer.cost_usd(error.usage) if error.usage else 0.0
                     await self._ledger.fail(key, kind=error.kind, detail=error.advice, cost_usd=cost)
+                    self.tracker.counts.count_end(error.usage, cost, is_answered=False)
                     raise self._judge(error) from None
         finally:
             self._budget.settle(reserved, cost)
@@ -98,7 +108,17 @@ class Desk(Generic[Asked]):
         if self._stopped_by is not None:
             raise self._stopped_by
         self.made += 1
-        return await self.answerer.answer(prompt, request, lambda one: self._ledger.note_attempt(key, one))
+        self.tracker.counts.in_flight += 1
+        try:
+            reply = await self.answerer.answer(prompt, request, lambda one: self._note_attempt(key, one))
+        finally:
+            self.tracker.counts.in_flight -= 1
+        self.tracker.enter("asking")
+        return reply
+
+    def _note_attempt(self, key: str, attempt: Attempt) -> None:
+        self.tracker.counts.retried += attempt.number > 1
+        self._ledger.note_attempt(key, attempt)
 
     def _cost_usd(self, reply: Reply) -> float | None:
         """What the reply cost, and what failed attempts before it; apart, since a long prompt has its own price."""
@@ -122,11 +142,13 @@ class CaseAsk:
         self._case_id = case_id
         self._sample = sample
         self._parts: dict[str, ImagePart] = {}
+        self.asked = 0
         self.spent: list[Spent] = []
 
     async def __call__(self, prompt: Prompt) -> Reply:
         """Ask one thing."""
         request = await self._request(prompt)
+        self.asked += 1
         reply, spent = await self._desk.call(prompt, request, self._case_id)
         self.spent.append(spent)
         if reply.stop in _STATES:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -15,21 +15,11 @@ from medthink.runs.prediction import Prediction, make_prediction
 from medthink.runs.showing import Showing
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import Task
+from medthink.workflow.tasks import Task, count_calls
 
 Work = TypeVar("Work")
 # Cases made ready while others wait for their replies; each holds its images in memory.
 _MOST_AHEAD = 16
-
-
-class Listener(Protocol):
-    """Whoever follows a run."""
-
-    def begin(self, total: int) -> None:
-        """The run will make so many predictions."""
-
-    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
-        """One more prediction is there; `is_kept`: from an earlier session."""
 
 
 class Engine:
@@ -43,14 +33,13 @@ class Engine:
         desk: Desk[Prompt],
         ledger: Ledger,
         benchmark: Benchmark,
-        listener: Listener,
         is_same_release: bool,
     ) -> None:
         self._task = task
         self._condition = condition
         self._desk = desk
         self._ledger = ledger
-        self._listener = listener
+        self._tracker = desk.tracker
         # What ended well in an earlier session stays, if this release would read the replies in the same way.
         self._kept = ledger.good_predictions() if is_same_release else frozenset()
         self._showing = Showing(condition, benchmark)
@@ -65,7 +54,8 @@ class Engine:
         case, sample = work
         if (case.id, sample) in self._kept:
             kept = msgspec.json.decode(self._ledger.prediction(case.id, sample), type=Prediction)
-            self._listener.see(kept, is_kept=True)
+            self._tracker.counts.kept += count_calls(self._task.name, self._condition, len(kept.slots))
+            self._tracker.see(kept, is_kept=True)
             return
         shown, cues = self._showing.show(case)
         ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample)
@@ -74,7 +64,10 @@ class Engine:
         await self._ledger.save_prediction(
             case.id, sample, state=prediction.state, body=msgspec.json.encode(prediction)
         )
-        self._listener.see(prediction)
+        # A case that ended early asked less than was expected of it.
+        expected = count_calls(self._task.name, self._condition, len(shown.question.images))
+        self._tracker.counts.calls += ask.asked - expected
+        self._tracker.see(prediction)
 
 
 async def work_through(

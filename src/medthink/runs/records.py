@@ -18,13 +18,15 @@ CallState = Literal["open", "done", "failed"]
 class Totals(NamedTuple):
     """What a ledger adds up to; `cost_usd` is None as soon as one answered call has no known price.
 
-    `calls_made` counts a call that failed and was made again each time.
+    `calls_made` counts a call that failed and was made again each time. `unseen_replies` counts attempts that were sent
+    and whose reply never arrived (killed, interrupted, timed out, cut off): the provider may have billed them, so
+    `cost_usd` is then the least that the run cost.
     """
 
     calls: dict[CallState, int]
     calls_made: int
     attempts: int
-    unknown_attempts: int
+    unseen_replies: int
     cost_usd: float | None
 
 
@@ -125,14 +127,33 @@ class Records:
     def totals(self) -> Totals:
         """Calls by state, attempts sent, and money."""
         calls = dict(self._reader.execute("SELECT state, count(*) FROM calls GROUP BY state"))
-        sent, unknown = self._reader.execute(
-            "SELECT count(*), ifnull(sum(outcome = 'unknown'), 0) FROM attempts WHERE is_sent"
+        sent, unseen = self._reader.execute(
+            "SELECT count(*), ifnull(sum(outcome IN ('unknown', 'cancelled', 'timeout', 'connection')), 0)"
+            " FROM attempts WHERE is_sent"
         ).fetchone()
         made = self._reader.execute("SELECT count(*) FROM attempts WHERE number <= 1").fetchone()[0]
         cost, unpriced = self._reader.execute(
             "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls"
         ).fetchone()
-        return Totals(calls, max(made, sum(calls.values())), sent, unknown, None if unpriced else cost)
+        return Totals(calls, max(made, sum(calls.values())), sent, unseen, None if unpriced else cost)
+
+    def retries(self) -> int:
+        """How many attempts were not the first of their call."""
+        count: int = self._reader.execute("SELECT count(*) FROM attempts WHERE number > 1").fetchone()[0]
+        return count
+
+    def tokens(self) -> Usage:
+        """The tokens of all answered calls, as far as their replies count them."""
+        row = self._reader.execute(
+            "SELECT ifnull(sum(reply ->> '$.usage.input'), 0), ifnull(sum(reply ->> '$.usage.output'), 0)"
+            " FROM calls WHERE state = 'done'"
+        ).fetchone()
+        return Usage(input=row[0], output=row[1])
+
+    def ends_since(self, moment: float) -> list[float]:
+        """When calls ended after a moment, both in seconds since 1970."""
+        ended = "SELECT unixepoch(ended_at) FROM calls WHERE unixepoch(ended_at) > ?"
+        return [float(end) for (end,) in self._reader.execute(ended, (moment,))]
 
     def failures(self) -> list[tuple[str, str, int]]:
         """Why calls failed, and how many by each kind, the commonest first; the detail is that of one of them."""

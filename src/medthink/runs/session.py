@@ -16,18 +16,19 @@ from medthink.runs.answerers import Answerer, open_answerer
 from medthink.runs.asking import Desk
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import count_image_doubts
-from medthink.runs.engine import Engine, Listener
+from medthink.runs.engine import Engine
 from medthink.runs.index import PREDICTIONS_FILE, write_index
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, Selection, read_manifest, refuse_other_run, write_manifest
-from medthink.runs.prediction import Prediction
+from medthink.runs.progress import Listener, Tracker
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.run import Run
+from medthink.runs.showing import Showing
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import default_condition, find_task, prompt_versions
+from medthink.workflow.tasks import count_calls, default_condition, find_task, prompt_versions
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -71,7 +72,7 @@ def carry_out(order: Order, *, transport: "Transport | None" = None, listener: L
     """Make or continue the run; works inside a notebook, where a loop is running already."""
     if order.out is None:
         raise UsageError("where is the run to be kept?", remedy="give --out")
-    session = _Worker(order, order.out, transport, listener or _Nobody())
+    session = _Worker(order, order.out, transport, listener)
     return run_to_end(session.work())
 
 
@@ -133,11 +134,11 @@ def count_cases(benchmark: Benchmark, selection: Selection) -> int:
 class _Worker:
     """The state of one session while it works."""
 
-    def __init__(self, order: Order, out: Path, transport: "Transport | None", listener: Listener) -> None:
+    def __init__(self, order: Order, out: Path, transport: "Transport | None", listener: Listener | None) -> None:
         self._order = order
         self._out = out
         self._transport = transport
-        self._listener = listener
+        self._tracker = Tracker(listener, out)
         self._task = find_task(order.task, order.condition)
         self._benchmark = Benchmark.open(order.benchmark)
 
@@ -155,38 +156,56 @@ class _Worker:
         try:
             make_folder(self._out)
             with hold(self._out):
-                return await self._work_with(answerer, total * order.condition.samples)
+                session = await self._work_with(answerer, total * order.condition.samples)
+                self._tracker.leave()
+                return session
         finally:
             await answerer.close()
 
     async def _work_with(self, answerer: Answerer[Prompt], total: int) -> Session:
         order = self._order
-        self._listener.begin(total)
+        tracker = self._tracker
+        tracker.counts.predictions = total
+        tracker.counts.calls = self._count_calls() * order.condition.samples
+        tracker.enter("fingerprinting")
         manifest, is_same_release = self._settle_manifest()
+        tracker.enter("preparing")
         ledger = Ledger(self._out / LEDGER, places=answerer.concurrency)
         try:
             totals = ledger.totals()
+            tracker.counts.count_tokens(ledger.tokens())
+            tracker.counts.cost_usd, tracker.counts.is_least_cost = totals.cost_usd, totals.unseen_replies > 0
             budget = Budget(
                 max_usd=order.max_usd,
                 max_calls=order.max_calls,
                 spent_usd=totals.cost_usd,
                 calls=totals.calls_made,
             )
-            desk = Desk(answerer, ledger, budget)
+            desk = Desk(answerer, ledger, budget, tracker=tracker)
             engine = Engine(
                 self._task,
                 order.condition,
                 desk=desk,
                 ledger=ledger,
                 benchmark=self._benchmark[order.selection.split],
-                listener=self._listener,
                 is_same_release=is_same_release,
             )
+            tracker.enter(answerer.first_phase)
             stopped_by = await engine.run(select_cases(self._benchmark, order.selection))
+            tracker.enter("writing")
             write_results(self._out, manifest, ledger, total)
         finally:
             ledger.close()
         return Session(Run(self._out), desk.made, stopped_by)
+
+    def _count_calls(self) -> int:
+        """How many calls one sample of every case is expected to take."""
+        order = self._order
+        showing = Showing(order.condition, self._benchmark[order.selection.split])
+        cases = select_cases(self._benchmark, order.selection)
+        return sum(
+            count_calls(order.task, order.condition, len(showing.show(case)[0].question.images)) for case in cases
+        )
 
     def _settle_manifest(self) -> tuple[Manifest, bool]:
         """The run's manifest, and whether all that is there already was made by this release."""
@@ -260,13 +279,3 @@ def make_folder(out: Path) -> None:
     strange = [path.name for path in out.iterdir() if not (out / "run.json").exists() and path.name != ".lock"]
     if strange:
         raise LedgerError(f"{out} is not empty and no run: it holds {strange[0]}", remedy="choose another --out")
-
-
-class _Nobody:
-    """Nobody listens."""
-
-    def begin(self, total: int) -> None:
-        """Nothing."""
-
-    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
-        """Nothing."""

@@ -123,6 +123,13 @@ def _prompt_kinds(name: str, condition: Condition) -> list[PromptKind]:
     return [*steps, "differential"]
 
 
+def count_calls(name: str, condition: Condition, images: int) -> int:
+    """How many prompts the task sends for a case that shows so many images, if none of them fails."""
+    kinds = _prompt_kinds(name, condition)
+    once = sum(1 for kind in kinds if kind != "findings" and (kind != "summary" or images))
+    return once + (images if "findings" in kinds else 0)
+
+
 async def _think_at_once(question: Question, ask: Ask, condition: Condition) -> Thought:
     prompts = load_prompts(condition.prompt_set)
     try:

@@ -88,7 +88,7 @@ def test_a_call_left_open_by_a_dead_process_is_written_down_as_unknown(tmp_path)
     totals = second.totals()
     second.close()
     first.close()
-    assert totals.unknown_attempts == 1
+    assert totals.unseen_replies == 1
     assert totals.calls == {"failed": 1}
 
 
@@ -102,7 +102,7 @@ def test_calls_that_waited_for_a_place_when_the_process_died_were_not_sent(tmp_p
     totals = second.totals()
     second.close()
     first.close()
-    assert (totals.unknown_attempts, totals.attempts, totals.calls) == (4, 4, {"failed": 9})
+    assert (totals.unseen_replies, totals.attempts, totals.calls) == (4, 4, {"failed": 9})
     unknown = read_rows(tmp_path / "ledger.sqlite", "SELECT call_key FROM attempts ORDER BY 1")
     assert unknown == [("k0",), ("k1",), ("k2",), ("k3",)]
 
@@ -118,7 +118,7 @@ def test_a_call_that_was_stopped_counts_the_attempts_it_made_and_no_more(tmp_pat
     second = Ledger(tmp_path / "ledger.sqlite")
     totals = second.totals()
     second.close()
-    assert (totals.attempts, totals.unknown_attempts) == (1, 0)
+    assert (totals.attempts, totals.unseen_replies) == (1, 1)
     assert totals.calls == {"failed": 2}
 
 

@@ -1,0 +1,197 @@
+"""How far a session is while it works: counted in one place, followed by a listener, readable from another terminal.
+
+A session counts into one `LiveCounts` and hands it to its listener once (`Listener.follow`). The listener may read it
+whenever it likes, from any thread: a live block refreshes by a timer, not by events. `status.read_status` makes the
+same `LiveCounts` of a run that another process is working on.
+
+phase            what is going on
+checking         the preflight: is the server there, does it know the model, does it accept the key
+fingerprinting   the benchmark is read once: its texts and images are pinned
+learning         a baseline learns from the train split; it happens at the first call
+preparing        the ledger is opened and the first cases are made ready
+asking           calls are made
+waiting          no server answers, or the budget waits for calls in flight; `detail` says which
+writing          predictions and manifest are written
+ended            the session is over
+"""
+
+import time
+from collections import Counter, deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+
+from medthink.core.clock import now_utc
+from medthink.core.files import write_atomic
+from medthink.core.jsonio import encode_json
+from medthink.models.request import Usage
+
+if TYPE_CHECKING:
+    from medthink.runs.prediction import Prediction
+
+Phase = Literal["checking", "fingerprinting", "learning", "preparing", "asking", "waiting", "writing", "ended"]
+# Beside the ledger while a session works: what only the working process knows. Gone when a session ends by itself.
+LIVE = ".live.json"
+WINDOW_S = 60.0
+
+
+class Announcement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a working session leaves in `.live.json` for another process to read."""
+
+    phase: Phase
+    detail: str = ""
+    since: str = ""
+    predictions: int = 0
+    calls: int = 0
+
+
+class LiveCounts:
+    """How far a run is.
+
+    `predictions` and `calls` are the totals of the whole run, earlier sessions included; `calls` is what the cases are
+    expected to take, corrected as they end. Of these calls, `kept` were answered in earlier sessions, `done` in this
+    one, and `failed` brought no answer. Tokens and money are those of the whole run; `cost_usd` is None when a price is
+    not known, and `is_least_cost` says that replies which never arrived may have been billed on top.
+    """
+
+    def __init__(self) -> None:
+        self.phase: Phase = "preparing"
+        self.detail = ""
+        self.since = now_utc()
+        self.predictions = 0
+        self.states: Counter[str] = Counter()
+        self.calls = 0
+        self.kept = 0
+        self.done = 0
+        self.failed = 0
+        self.in_flight = 0
+        self.retried = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.cost_usd: float | None = 0.0
+        self.is_least_cost = False
+        self.is_running = True
+        self.began = time.time()
+        self.ends: deque[float] = deque()
+
+    @property
+    def finished(self) -> int:
+        """Calls that came to an end in this session or an earlier one."""
+        return self.kept + self.done + self.failed
+
+    @property
+    def predicted(self) -> int:
+        """Predictions that are there, whatever their state."""
+        return self.states.total()
+
+    def per_minute(self) -> float:
+        """Calls that ended in the last minute; in a younger session, at the pace so far."""
+        now = time.time()
+        ended = sum(1 for end in tuple(self.ends) if end > now - WINDOW_S)
+        return ended * WINDOW_S / min(WINDOW_S, max(1.0, now - self.began))
+
+    def time_left_s(self) -> float | None:
+        """How long the rest takes at the pace of the last minute; None when nothing ended in it."""
+        pace = self.per_minute()
+        return None if not pace else max(0, self.calls - self.finished) * WINDOW_S / pace
+
+    def count_end(self, usage: Usage | None, cost_usd: float | None, *, is_answered: bool) -> None:
+        """Take in a call that came to its end."""
+        if is_answered:
+            self.done += 1
+        else:
+            self.failed += 1
+        self.count_tokens(usage)
+        self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
+        now = time.time()
+        self.ends.append(now)
+        while self.ends[0] < now - WINDOW_S:
+            self.ends.popleft()
+
+    def count_tokens(self, usage: Usage | None) -> None:
+        """Take in the tokens of a reply."""
+        if usage is not None:
+            self.input_tokens += usage.input
+            self.output_tokens += usage.output
+
+    def snapshot(self) -> dict[str, Any]:
+        """The counts as plain data, for JSON."""
+        names = ("phase", "detail", "since", "predictions", "calls", "kept", "done", "failed", "in_flight", "retried")
+        more = ("input_tokens", "output_tokens", "cost_usd", "is_least_cost", "is_running")
+        return {name: getattr(self, name) for name in (*names, *more)} | {
+            "states": dict(self.states),
+            "calls_per_minute": self.per_minute(),
+            "seconds_left": self.time_left_s(),
+        }
+
+
+class Listener(Protocol):
+    """Whoever follows a run."""
+
+    def follow(self, counts: LiveCounts) -> None:
+        """The session begins; `counts` is kept up to date until it ends."""
+
+    def enter(self, phase: Phase, detail: str) -> None:
+        """Another phase begins; the counts say so already."""
+
+    def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:
+        """One more prediction is there and counted; `is_kept`: from an earlier session."""
+
+
+class Nobody:
+    """A listener that does not listen."""
+
+    def follow(self, counts: LiveCounts) -> None:
+        """Nothing."""
+
+    def enter(self, phase: Phase, detail: str) -> None:
+        """Nothing."""
+
+    def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:
+        """Nothing."""
+
+
+class Tracker:
+    """Counts for one session, and tells its listener and the run's folder which phase it is in."""
+
+    def __init__(self, listener: Listener | None = None, folder: Path | None = None) -> None:
+        self.counts = LiveCounts()
+        self._listener = listener or Nobody()
+        self._folder = folder
+        self._listener.follow(self.counts)
+
+    def enter(self, phase: Phase, detail: str = "") -> None:
+        """Begin a phase, unless this is the phase already."""
+        counts = self.counts
+        if (phase, detail) == (counts.phase, counts.detail):
+            return
+        counts.phase, counts.detail, counts.since = phase, detail, now_utc()
+        self._listener.enter(phase, detail)
+        self.announce()
+
+    def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:
+        """Count a prediction."""
+        self.counts.states[prediction.state] += 1
+        self._listener.see(prediction, is_kept=is_kept)
+
+    def announce(self) -> None:
+        """Leave phase and totals for whoever looks from another process."""
+        if self._folder is None or not self._folder.is_dir():
+            return
+        counts = self.counts
+        announcement = Announcement(
+            phase=counts.phase,
+            detail=counts.detail,
+            since=counts.since,
+            predictions=counts.predictions,
+            calls=counts.calls,
+        )
+        write_atomic(self._folder / LIVE, [encode_json(msgspec.to_builtins(announcement))])
+
+    def leave(self) -> None:
+        """The session ended by itself: the announcement is no longer true."""
+        self.counts.is_running = False
+        self.counts.phase = "ended"
+        if self._folder is not None:
+            (self._folder / LIVE).unlink(missing_ok=True)

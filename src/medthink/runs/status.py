@@ -1,0 +1,58 @@
+"""How far a run is, read off its folder while another process may be working on it."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from medthink.runs.lock import is_held
+from medthink.runs.manifest import Manifest, read_manifest
+from medthink.runs.progress import LIVE, WINDOW_S, Announcement, LiveCounts
+from medthink.runs.records import LEDGER, Records
+
+
+def read_status(run: Path) -> LiveCounts:
+    """The counts of a run, read beside whoever is working on it."""
+    manifest = read_manifest(run)
+    counts = LiveCounts()
+    counts.is_running = is_held(run)
+    live = _read_announcement(run)
+    _take_totals(counts, manifest, live)
+    if (run / LEDGER).is_file():
+        records = Records.open(run)
+        try:
+            _take_records(counts, records)
+        finally:
+            records.close()
+    if live is None or not counts.is_running:
+        counts.phase, counts.in_flight = "ended", 0
+    return counts
+
+
+def _take_totals(counts: LiveCounts, manifest: Manifest, live: Announcement | None) -> None:
+    if manifest.progress is not None:
+        counts.predictions = manifest.progress.cases
+        counts.calls = sum(manifest.progress.calls.values())
+    if live is not None:
+        counts.phase, counts.detail, counts.since = live.phase, live.detail, live.since
+        counts.predictions = live.predictions or counts.predictions
+        counts.calls = live.calls or counts.calls
+
+
+def _take_records(counts: LiveCounts, records: Records) -> None:
+    totals = records.totals()
+    counts.states.update(records.prediction_states())
+    counts.done, counts.failed = totals.calls.get("done", 0), totals.calls.get("failed", 0)
+    counts.in_flight = totals.calls.get("open", 0)
+    counts.retried = records.retries()
+    counts.count_tokens(records.tokens())
+    counts.cost_usd, counts.is_least_cost = totals.cost_usd, totals.unseen_replies > 0
+    counts.ends.extend(records.ends_since(time.time() - WINDOW_S))
+    counts.began = min([*counts.ends, counts.began])
+
+
+def _read_announcement(run: Path) -> Announcement | None:
+    try:
+        return msgspec.json.decode((run / LIVE).read_bytes(), type=Announcement)
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,118 @@
+"""What a session counts while it works, and what another process reads of it."""
+
+import msgspec
+import pytest
+
+from medthink.models.request import Usage
+from medthink.runs.lock import hold
+from medthink.runs.progress import LIVE, Announcement, LiveCounts, Tracker
+from medthink.runs.session import Order, carry_out
+from medthink.runs.status import read_status
+from medthink.workflow.condition import Condition
+from medthink.workflow.tasks import count_calls
+
+TWI = Condition(findings="self", summary="self")
+
+
+class Diary:
+    """A listener that writes down what it is told, with the counts at that moment."""
+
+    def __init__(self) -> None:
+        self.counts = LiveCounts()
+        self.phases: list[str] = []
+        self.seen: list[tuple[int, bool]] = []
+
+    def follow(self, counts) -> None:
+        self.counts = counts
+
+    def enter(self, phase, detail) -> None:
+        self.phases.append(phase)
+
+    def see(self, prediction, *, is_kept=False) -> None:
+        self.seen.append((self.counts.predicted, is_kept))
+
+
+def follow(benchmark, out, **changes) -> Diary:
+    diary = Diary()
+    told = {"benchmark": benchmark, "model": "baseline/retrieval", "out": out, "task": "twi", "condition": TWI}
+    carry_out(Order(**(told | changes)), listener=diary)
+    return diary
+
+
+def test_a_session_names_its_phases_and_counts_its_calls(benchmark, tmp_path):
+    diary = follow(benchmark, tmp_path / "run")
+    assert diary.phases == ["fingerprinting", "preparing", "learning", "asking", "writing"]
+    counts = diary.counts
+    assert (counts.predictions, counts.predicted) == (12, 12)
+    assert (counts.calls, counts.done, counts.kept, counts.failed, counts.in_flight) == (48, 48, 0, 0, 0)
+    assert diary.seen[-1] == (12, False)
+    assert counts.time_left_s() == 0
+    assert not (tmp_path / "run" / LIVE).exists()
+
+
+def test_what_earlier_sessions_answered_is_counted_as_kept(benchmark, tmp_path):
+    follow(benchmark, tmp_path / "run", max_calls=10)
+    counts = follow(benchmark, tmp_path / "run").counts
+    assert (counts.calls, counts.kept + counts.done, counts.kept >= 10) == (48, 48, True)
+
+
+def test_a_case_that_ends_early_takes_what_it_did_not_ask_off_the_total(benchmark, tmp_path):
+    counts = follow(
+        benchmark, tmp_path / "run", model="baseline/random", condition=Condition(effort="low"), task="answer"
+    ).counts
+    assert (counts.calls, counts.failed, counts.finished) == (12, 12, 12)
+    counts = follow(benchmark, tmp_path / "twi", condition=msgspec.structs.replace(TWI, effort="low")).counts
+    assert (counts.calls, counts.failed, counts.finished) == (24, 24, 24), "the two images of each case, and no more"
+
+
+@pytest.mark.parametrize(
+    ("task", "condition", "images", "calls"),
+    [
+        ("answer", Condition(), 5, 1),
+        ("discussion", Condition(), 5, 1),
+        ("twi", TWI, 5, 7),
+        ("twi", TWI, 0, 1),
+        ("twi", Condition(findings="self", summary="self", single_call=True), 5, 1),
+        ("twi", Condition(findings="expert", summary="self"), 5, 2),
+    ],
+)
+def test_the_calls_of_a_case_are_known_beforehand(task, condition, images, calls):
+    assert count_calls(task, condition, images) == calls
+
+
+def test_the_pace_is_that_of_the_last_minute():
+    counts = LiveCounts()
+    counts.calls, counts.began = 100, counts.began - 600
+    for _ in range(30):
+        counts.count_end(Usage(input=10, output=2), 0.5, is_answered=True)
+    counts.ends.extendleft([counts.began] * 50)
+    assert counts.per_minute() == 30
+    assert counts.time_left_s() == pytest.approx(140)
+    assert (counts.input_tokens, counts.output_tokens, counts.cost_usd) == (300, 60, 15.0)
+    counts.count_end(None, None, is_answered=False)
+    assert counts.cost_usd is None
+    assert len(counts.ends) == 31
+
+
+def test_another_process_reads_the_same_counts(benchmark, tmp_path):
+    out = tmp_path / "run"
+    follow(benchmark, out, max_calls=10)
+    status = read_status(out)
+    assert (status.is_running, status.phase, status.in_flight) == (False, "ended", 0)
+    with hold(out):
+        tracker = Tracker(None, out)
+        tracker.counts.predictions, tracker.counts.calls = 12, 48
+        tracker.enter("waiting", "for the server")
+        status = read_status(out)
+    assert (status.is_running, status.phase, status.detail) == (True, "waiting", "for the server")
+    assert (status.predictions, status.calls, status.done) == (12, 48, 10)
+    assert status.snapshot()["calls_per_minute"] > 0
+    assert read_status(out).phase == "ended", "nobody works on it, whatever was announced last"
+
+
+def test_an_announcement_that_cannot_be_read_is_none(benchmark, tmp_path):
+    follow(benchmark, tmp_path / "run")
+    (tmp_path / "run" / LIVE).write_text("{")
+    with hold(tmp_path / "run"):
+        assert read_status(tmp_path / "run").phase == "ended"
+    assert msgspec.json.decode(b'{"phase": "asking"}', type=Announcement).calls == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from medthink.cli import COMMANDS, overview
+from medthink.cli.door import HELP_FLAGS
 
 PAGE = Path(__file__).parent / "commands.md"
 
@@ -28,7 +29,9 @@ def build() -> str:
     """The whole page."""
     parts = ["# Commands", "", "Made by `make docs` from the commands' own help.", "", _block(overview())]
     for name, command in all_commands().items():
-        context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
+        context = click.Context(
+            command, info_name=name, max_content_width=100, terminal_width=100, help_option_names=list(HELP_FLAGS)
+        )
         parts += [f"## `{name}`", "", _block(command.get_help(context))]
     return "\n".join(parts)
 

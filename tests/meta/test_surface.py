@@ -11,7 +11,7 @@ import pytest
 import medthink
 from build_commands import PAGE, all_commands, build
 from medthink.cli import COMMANDS, overview
-from medthink.cli.door import enter
+from medthink.cli.door import HELP_FLAGS, enter
 from medthink.core.percent import as_percent
 
 HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}
@@ -73,8 +73,42 @@ def test_every_command_shows_an_example(name, command):
     examples = re.findall(r"Example: (medthink .+)", command.help)
     assert examples, name
     # However narrow the terminal, an example is one line: it can be pasted.
-    shown = command.get_help(click.Context(command, terminal_width=60, max_content_width=60))
+    narrow = click.Context(command, terminal_width=60, max_content_width=60, help_option_names=list(HELP_FLAGS))
+    shown = command.get_help(narrow)
     assert [example for example in examples if f"Example: {example}\n" not in shown + "\n"] == []
+
+
+@pytest.mark.parametrize(("name", "command"), all_commands().items())
+def test_whatever_prints_a_table_prints_json_too(name, command):
+    if isinstance(command, click.Group):
+        return
+    sources = _sources_of(command.callback.__module__)
+    has_table = any(re.search(r"\b(show\.)?table\(|show_progress\(", source) for source in sources)
+    has_json = any("--json" in param.opts for param in command.params)
+    assert has_json or not has_table, f"{name} prints a table and takes no --json"
+
+
+def _sources_of(module: str) -> list[str]:
+    """The command's module and the views of it: what else of `medthink.cli` it imports and is named after it."""
+    package = Path(medthink.__file__).parent
+    source = (package.parent / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    views = [name for name in re.findall(r"from medthink\.cli\.(\w+) import", source) if name.endswith("_views")]
+    views += re.findall(r"from medthink\.cli import (\w+_views)", source)
+    return [source, *((package / f"cli/{view}.py").read_text(encoding="utf-8") for view in views)]
+
+
+@pytest.mark.parametrize(("name", "command"), all_commands().items())
+def test_every_command_takes_h(name, command, capsys):
+    _, *words = name.split()
+    assert enter([*words, "-h"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: {name}")
+
+
+def test_no_message_tells_to_use_the_makefile():
+    """Whoever installed a wheel has neither the Makefile nor the sources."""
+    package = Path(medthink.__file__).parent
+    tells = re.compile(r"[\"'`(→] ?make (demo|test|check|docs|bench|lock)\b|pip install (-e|--editable)")
+    assert [path for path in package.rglob("*.py") if tells.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_percent_signs_stand_in_one_form():

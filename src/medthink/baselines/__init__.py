@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, get_args
 
 from medthink.baselines.inputs import Inputs
 from medthink.core.errors import UsageError
+from medthink.core.suggest import suggest
 
 if TYPE_CHECKING:
     from medthink.baselines.reader import Reader
@@ -22,7 +23,8 @@ NAMES = (
 def open_reader(name: str, benchmark: "Benchmark") -> "Reader":
     """The reader of that name; one that learns does so from the benchmark's train split when it is first asked."""
     if name not in NAMES:
-        raise UsageError(f"no such baseline: {name}", remedy=f"known: {', '.join(f'baseline/{it}' for it in NAMES)}")
+        known = f"known: {', '.join(f'baseline/{it}' for it in NAMES)}"
+        raise UsageError(f"no such baseline: {name}", remedy=suggest(name, NAMES, known))
     match name.partition(":"):
         case ["guesser", _, inputs]:
             from medthink.baselines.guessing import guesser_reader

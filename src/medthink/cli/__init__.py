@@ -10,28 +10,40 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """One top-level command: where it lives and what it is for."""
+    """One top-level command: where it lives, what it is for, and under which heading it is listed."""
 
     module: str
     summary: str
+    group: str
 
+
+_START, _DATA, _RUN, _RESULTS, _REASONING = "Start", "Data", "Running", "Results", "Reasoning"
 
 COMMANDS = {
-    "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark"),
-    "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue"),
-    "show": Command("medthink.cli.show_cases", "List a run's cases, or show one: its prompts, replies and result"),
-    "merge": Command("medthink.cli.merge", "Put the shards of one run together"),
-    "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty"),
-    "compare": Command("medthink.cli.compare", "Compare runs on the same cases: differences, and cases won or lost"),
-    "report": Command("medthink.cli.report", "Write runs as one self-contained page, with figures and tables"),
-    "judge": Command("medthink.cli.judge", "Have models judge a run's steps, discussions and findings"),
-    "agree": Command("medthink.cli.agree", "Compare readers and judges: agreement, and what a judge's errors do"),
-    "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists"),
-    "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for mere guessing"),
-    "demo": Command("medthink.cli.demo", "The whole job on phantom data: no key, no network"),
-    "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing"),
+    "demo": Command("medthink.cli.demo", "The whole job on phantom data: no key, no network", _START),
+    "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing", _START),
+    "completion": Command("medthink.cli.completion", "Print a script that completes commands and flags", _START),
+    "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark", _DATA),
+    "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for mere guessing", _DATA),
+    "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue", _RUN),
+    "show": Command("medthink.cli.show_cases", "List a run's cases, or show one: prompts, replies, result", _RUN),
+    "merge": Command("medthink.cli.merge", "Put the shards of one run together", _RUN),
+    "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty", _RESULTS),
+    "compare": Command(
+        "medthink.cli.compare", "Compare runs on the same cases: differences, wins and losses", _RESULTS
+    ),
+    "report": Command(
+        "medthink.cli.report", "Write runs as one self-contained page, with figures and tables", _RESULTS
+    ),
+    "judge": Command("medthink.cli.judge", "Have models judge a run's steps, discussions and findings", _REASONING),
+    "agree": Command(
+        "medthink.cli.agree", "Compare readers and judges: agreement, effect of a judge's errors", _REASONING
+    ),
+    "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists", _REASONING),
 }
 
+# The shell's completion script sets it when it asks what may come next.
+COMPLETE_VARIABLE = "_MEDTHINK_COMPLETE"
 _EXAMPLE = "Example: medthink demo"
 
 
@@ -61,6 +73,10 @@ def _fall_silent(code: int) -> int:
 
 def _follow(words: list[str]) -> int:
     """Do what the words say; returns the exit code."""
+    if COMPLETE_VARIABLE in os.environ:
+        from medthink.cli.completion import answer_shell
+
+        return answer_shell()
     if words in ([], ["--help"], ["-h"]):
         sys.stdout.write(overview())
         return 0
@@ -76,22 +92,28 @@ def _follow(words: list[str]) -> int:
 
 def overview() -> str:
     """What `medthink --help` prints."""
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
             "Usage: medthink COMMAND [OPTIONS] …",
             "",
             "The toolkit for multi-image diagnostic reasoning benchmarks.",
             "Research and education only.",
+            *_listed_commands(),
             "",
-            "Commands:",
-            *lines,
-            "",
-            "`medthink COMMAND --help` tells more; `medthink --version` names the release.",
+            "`medthink COMMAND -h` tells more; `medthink --version` names the release.",
             "Exit codes: 0 done; 1 the answer is no (errors found, alarm, limit reached);",
             "2 bad usage or input; 3 the network or a provider failed; 130 interrupted.",
             _EXAMPLE,
             "",
         ]
     )
+
+
+def _listed_commands() -> list[str]:
+    """The commands under the headings of their groups."""
+    width = max(map(len, COMMANDS))
+    lines: list[str] = []
+    for group in dict.fromkeys(command.group for command in COMMANDS.values()):
+        lines += ["", f"{group}:"]
+        lines += [f"  {name:<{width}}  {one.summary}" for name, one in COMMANDS.items() if one.group == group]
+    return lines

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
@@ -22,7 +23,8 @@ _WIDEST = 100
 @click.option(
     "--html", type=click.Path(), help="Write a self-contained page instead; withheld parts are folded unless revealed."
 )
-def command(path: str, case_number: int, reveal: bool, html: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; the withheld parts only with --reveal.")
+def command(path: str, case_number: int, reveal: bool, html: str | None, as_json: bool) -> None:
     """Show one case, by its number: history, images, options.
 
     Example: medthink data show bench/ 12 --html case.html
@@ -34,7 +36,23 @@ def command(path: str, case_number: int, reveal: bool, html: str | None) -> None
         write_atomic(Path(html), [case_page(case, reveal=reveal).encode()])
         show.console().print(Text(f"Page: {html}"))
         return
+    if as_json:
+        show.print_json(_as_json(case, reveal=reveal))
+        return
     _print_case(case, reveal=reveal)
+
+
+def _as_json(case: Case, *, reveal: bool) -> dict[str, object]:
+    images = [{"slot": one.slot, "path": one.path, "there": one.store.has(one.path)} for one in case.question.images]
+    told: dict[str, object] = {
+        "case": case.id,
+        "title": case.title,
+        "split": case.split,
+        "history": case.question.history,
+        "images": images,
+        "options": case.question.options,
+    }
+    return told | {"reference": to_builtins(case.reference)} if reveal else told
 
 
 def _print_case(case: Case, *, reveal: bool) -> None:

@@ -10,16 +10,9 @@ from pathlib import Path
 import click
 
 from medthink import __version__
+from medthink.cli.dotenv import KEYS
 from medthink.cli.show import console, print_json, table
 
-KEYS = {
-    "OPENAI_API_KEY": "openai/…",
-    "ANTHROPIC_API_KEY": "anthropic/…",
-    "GEMINI_API_KEY": "google/…",
-    "GOOGLE_API_KEY": "google/…",
-    "MEDTHINK_SERVER_KEY": "server/…, where the server wants one",
-    "HF_TOKEN": "medthink data pull, where the hub wants one",
-}
 EXTRAS = {
     "radcliq": ("torch", "transformers", "radgraph"),
     "web": ("litestar", "uvicorn", "jinja2", "sqlalchemy", "alembic"),
@@ -81,7 +74,7 @@ def _sections(found: dict[str, object]) -> list[tuple[str, tuple[str, ...], list
             "Extras",
             ("extra", "state", "how to add it"),
             [
-                (name, "installed" if there else "–", "" if there else f"pip install -e '.[{name}]'")
+                (name, "installed" if there else "–", "" if there else f"pip install 'medthink[{name}]'")
                 for name, there in rows("extras").items()
             ],
         ),

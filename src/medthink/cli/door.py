@@ -7,19 +7,27 @@ from importlib import import_module
 import click
 
 from medthink.cli import COMMANDS
+from medthink.cli.dotenv import load_keys
 from medthink.core.errors import MedThinkError
+from medthink.core.suggest import suggest
+
+HELP_FLAGS = ("-h", "--help")
 
 
 def enter(words: list[str]) -> int:
     """Run the command that the words name; every way out gives one clear message and a documented code."""
     name, *rest = words
     if name not in COMMANDS:
-        return _complain(f"no such command: {name}\n  → medthink --help lists the commands", 2)
+        remedy = suggest(name, COMMANDS, "medthink --help lists the commands")
+        return _complain(f"no such command: {name}\n  → {remedy}", 2)
     # The matrices here are small: several threads wait for each other longer than one takes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     command: click.Command = getattr(import_module(COMMANDS[name].module), name)
     try:
-        code = command.main(rest, prog_name=f"medthink {name}", standalone_mode=False)
+        load_keys()
+        code = command.main(
+            rest, prog_name=f"medthink {name}", standalone_mode=False, help_option_names=list(HELP_FLAGS)
+        )
     except click.ClickException as error:
         error.show()
         return 2

@@ -6,12 +6,15 @@ import click
 
 from medthink.cli.show import say
 
+_PAGES = (".html", ".htm")
 _FIGURES = (".svg", ".pdf", ".png")
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The page to write.")
+@click.option(
+    "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The page to write: .html."
+)
 @click.option(
     "--data", type=click.Path(path_type=Path), help="Where the benchmark is, when it is no longer where it was."
 )
@@ -40,6 +43,9 @@ def report(
     \b
     Example: medthink report runs/* -o report.html --figure overview.pdf
     """
+    if out.suffix.lower() not in _PAGES:
+        hint = "; a figure is written by --figure" if out.suffix.lower() in _FIGURES else ""
+        raise click.BadParameter(f"{out} must end in .html{hint}", param_hint="-o")
     if figure is not None and figure.suffix not in _FIGURES:
         raise click.BadParameter(f"must end in {', '.join(_FIGURES)}", param_hint="--figure")
     from medthink.core.files import write_atomic

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from medthink.core.errors import UsageError
+from medthink.core.suggest import did_you_mean
 from medthink.models.keys import Key
 from medthink.models.preflight import MB, ImageLimits
 
@@ -75,7 +76,9 @@ def parse_model_name(spec: str) -> ModelName:
     provider, _, name = spec.partition("/")
     if provider not in PROVIDERS or not name:
         known = ", ".join(f"{each}/NAME" for each in PROVIDERS)
-        raise UsageError(f"unknown model {spec!r}", remedy=f"write {known}, baseline/NAME or replay/RUN")
+        meant = did_you_mean(provider, [*PROVIDERS, "baseline", "replay"]) if name else ""
+        remedy = f"{meant} Write {known}, baseline/NAME or replay/RUN".removeprefix(" ")
+        raise UsageError(f"unknown model {spec!r}", remedy=remedy)
     return ModelName(provider, name)
 
 

@@ -56,7 +56,7 @@ class Bleu2:
 def missing_packages(*names: str) -> str | None:
     """Why these packages cannot be used; None if all are installed."""
     missing = [name for name in names if util.find_spec(name) is None]
-    return f"{', '.join(missing)} not installed (pip install -e '.[radcliq]')" if missing else None
+    return f"{', '.join(missing)} not installed (pip install 'medthink[radcliq]')" if missing else None
 
 
 def package_versions(*names: str) -> dict[str, str]:

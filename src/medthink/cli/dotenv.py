@@ -1,0 +1,48 @@
+"""Keys from a file `.env` in the current folder, for those who do not keep them in their shell.
+
+Only the variables that hold keys are taken, and never in place of one that is set: a `.env` that came with somebody
+else's files can neither send keys to another server nor change anything else.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from medthink.core.errors import DataError
+
+FILE = Path(".env")
+# Each key variable, and what it is for.
+KEYS = {
+    "OPENAI_API_KEY": "openai/…",
+    "ANTHROPIC_API_KEY": "anthropic/…",
+    "GEMINI_API_KEY": "google/…",
+    "GOOGLE_API_KEY": "google/…",
+    "MEDTHINK_SERVER_KEY": "server/…, where the server wants one",
+    "HF_TOKEN": "medthink data pull, where the hub wants one",
+}
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
+_QUOTED = re.compile(r"(['\"])(.*)\1(?:\s+#.*)?")
+
+
+def load_keys(file: Path = FILE) -> None:
+    """Set the key variables that the file gives and the environment does not."""
+    if not file.is_file():
+        return
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot be read: {error}", file=file, remedy="mend or remove it") from None
+    for name, value in read_assignments(text).items():
+        if name in KEYS and value and not os.environ.get(name):
+            os.environ[name] = value
+
+
+def read_assignments(text: str) -> dict[str, str]:
+    """The `NAME=value` lines; quotes around a value and comments are left out, and nothing is expanded."""
+    found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
+    return {match[1]: _unquote(match[2].strip()) for match in found if match is not None}
+
+
+def _unquote(value: str) -> str:
+    quoted = _QUOTED.fullmatch(value)
+    return quoted[2] if quoted is not None else re.split(r"\s+#", value, maxsplit=1)[0]

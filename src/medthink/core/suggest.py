@@ -1,0 +1,16 @@
+"""What a misspelt name may have been meant to be."""
+
+from collections.abc import Iterable
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`did you mean NAME?` for the closest known name, or "" where none is close."""
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def suggest(word: str, known: Iterable[str], otherwise: str) -> str:
+    """A remedy: the closest known name where there is one, and what to do otherwise."""
+    return " ".join(part for part in (did_you_mean(word, known), otherwise) if part)

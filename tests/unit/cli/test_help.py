@@ -1,0 +1,94 @@
+"""The first minute: misspelt words get a suggestion, the shell completes, keys come from `.env`."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from medthink.cli.door import enter
+from medthink.cli.dotenv import KEYS, load_keys, read_assignments
+from processes import finish, medthink
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["rnu"], "did you mean run?"),
+        (["data", "chekc"], "did you mean check?"),
+        (["run", "--modle", "x"], "Did you mean one of: '--model'"),
+        (["run", "bench", "--model", "opnai/gpt-5.2", "--dry-run"], "did you mean openai?"),
+        (["run", "bench", "--model", "baseline/retreival", "--dry-run"], "did you mean retrieval?"),
+    ],
+)
+def test_a_misspelt_word_gets_a_suggestion(words, meant, tmp_path, monkeypatch, capsys):
+    from small_benchmark import write_benchmark
+
+    monkeypatch.chdir(tmp_path)
+    write_benchmark(tmp_path / "bench", cases=1)
+    assert enter(words) == 2
+    assert meant in capsys.readouterr().err
+
+
+def test_a_word_like_no_other_gets_none(capsys):
+    assert enter(["zzzzzz"]) == 2
+    assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_is_printed_for_each_shell(shell):
+    code, out, err = finish(medthink("completion", shell))
+    assert (code, err) == (0, "")
+    assert "_MEDTHINK_COMPLETE" in out
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("medthink sc", ["score"]), ("medthink data c", ["check"]), ("medthink run --max-u", ["--max-usd"])],
+)
+def test_bash_is_told_what_may_come_next(typed, offered):
+    env = {"_MEDTHINK_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    code, out, err = finish(medthink(env=env))
+    assert (code, err) == (0, "")
+    assert out.split() == [f"plain,{word}" for word in offered]
+
+
+def test_the_bash_script_is_bash():
+    script = subprocess.run([sys.executable, "-m", "medthink", "completion", "bash"], capture_output=True, check=True)
+    subprocess.run(["bash", "-n"], input=script.stdout, check=True)
+
+
+def test_assignments_are_read_as_shells_write_them():
+    text = "# keys\nexport OPENAI_API_KEY='a b#c'\nHF_TOKEN=abc # mine\nX = \"y\"  # z\nnonsense\nEMPTY=\n"
+    assert read_assignments(text) == {"OPENAI_API_KEY": "a b#c", "HF_TOKEN": "abc", "X": "y", "EMPTY": ""}
+
+
+def test_keys_come_from_dotenv_and_nothing_else_does(tmp_path, monkeypatch, capsys):
+    for name in (*KEYS, "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_TOKEN", "from the shell")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=k\nHF_TOKEN=other\nOPENAI_BASE_URL=http://evil\nPATH=/nowhere\n")
+    path = os.environ["PATH"]
+    assert enter(["doctor", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["keys"]["OPENAI_API_KEY"] is True
+    assert os.environ["OPENAI_API_KEY"] == "k"
+    assert os.environ["HF_TOKEN"] == "from the shell"
+    assert "OPENAI_BASE_URL" not in os.environ
+    assert os.environ["PATH"] == path
+    # monkeypatch removes only what it set itself.
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+
+def test_a_dotenv_that_is_no_text_is_one_message(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_bytes(b"OPENAI_API_KEY=\xff\n")
+    assert enter(["doctor"]) == 2
+    assert ".env: cannot be read" in capsys.readouterr().err
+    load_keys(tmp_path / "absent")
+
+
+def test_a_report_that_is_no_page_is_refused(tmp_path, capsys):
+    assert enter(["report", "run", "-o", str(tmp_path / "x.pdf")]) == 2
+    assert "must end in .html; a figure is written by --figure" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from medthink.baselines.words import normalise
 from medthink.cases.case import Case
-from medthink.workflow.schemas import SECTIONS
+from medthink.cases.sections import SECTIONS
 
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 # Experts head the last section in several ways; the others are headed by their name.
@@ -47,7 +47,7 @@ def passages_of(case: Case) -> Iterator[Passage]:
 
 def sections_of(discussion: str) -> dict[str, str]:
     """The six sections of an expert's discussion, empty where it has no such heading."""
-    found = dict.fromkeys(SECTIONS, "")
+    found: dict[str, str] = dict.fromkeys(SECTIONS, "")
     headings = list(_HEADING.finditer(discussion))
     ends = [*(heading.start() for heading in headings), len(discussion)][1:]
     for heading, end in zip(headings, ends, strict=True):

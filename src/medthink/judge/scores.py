@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from medthink.cases.sections import SECTIONS
 from medthink.judge.coverage import Coverage, Units, measure_coverage
 from medthink.judge.judgement import Judgement, Seat
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS, SUPPORTS, Dimension, ErrorType, What
 from medthink.judge.slicing import Slice, Slices, score_slices
 from medthink.judge.verdicts import StepVerdict
 from medthink.stats import Measured, mean_interval, rate_interval
-from medthink.workflow.schemas import SECTIONS
 
 # Whether the answer of a case's sample is right; None where there is no answer.
 Rights = Mapping[tuple[int, int], bool | None]

@@ -11,13 +11,13 @@ from typing import Literal
 
 import msgspec
 
+from medthink.cases.sections import SECTIONS
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl, write_jsonl
 from medthink.judge.rubric import MAX_SENTENCES, MAX_STEPS, What
 from medthink.judge.sentences import Span, split_sentences
 from medthink.runs.prediction import Prediction
-from medthink.workflow.schemas import SECTIONS
 
 UNITS_FILE = "units.jsonl"
 SENTENCES = "sentences"

@@ -1,63 +1,16 @@
-"""A case discussion by its six sections, and how many of the reference's a candidate has.
+"""How many of the reference's sections a discussion has.
 
-Coverage, range 0 to 1, higher is better, is the share of the reference's sections that the candidate has.
+Coverage, range 0 to 1, higher is better, is the share of the reference's sections that the candidate has; a reference
+without headings has no sections to cover, so there is no value.
 """
 
-import re
 from collections.abc import Sequence
-from typing import Literal, get_args
 
-import msgspec
-
-Section = Literal[
-    "background", "clinical_perspective", "imaging_perspective", "clinical_significance", "outcome", "teaching_points"
-]
-SECTIONS: tuple[Section, ...] = get_args(Section)
-
-_HEADINGS: dict[Section, str] = {
-    "background": r"background|introduction",
-    "clinical_perspective": r"clinical\s+(?:perspectives?|features?|presentation)",
-    "imaging_perspective": r"(?:imaging|radiological|radiologic)\s+(?:perspectives?|features?)",
-    "clinical_significance": r"clinical\s+(?:significance|relevance|importance)",
-    "outcome": r"outcomes?|outcome\s+and\s+prognosis|(?:treatment|therapy)\s+and\s+outcome",
-    "teaching_points": (
-        r"(?:take[\s-]*home\s+(?:messages?|points?)|teaching\s+points?|learning\s+points?|key\s+points?)"
-        r"(?:\s*(?:[,/&]|and|or)\s*(?:take[\s-]*home\s+(?:messages?|points?)|teaching\s+points?))?"
-    ),
-}
-_TITLES = "|".join(f"(?P<{section}>{pattern})" for section, pattern in _HEADINGS.items())
-_HEADING = re.compile(
-    # At the start of a line: marks or a number may stand before, and a colon, a dash or nothing after.
-    rf"(?:^[ \t]*(?:[#>*_\-•]+[ \t]*)*(?:\(?\d{{1,2}}[.):][ \t]*)?[*_]*"
-    # Within a line: only after a sentence has ended, and only with a colon.
-    rf"|(?<=[.!?])[ \t]+[*_]*(?P<inline>))(?:{_TITLES})[ \t]*[*_]*"
-    rf"(?:[ \t]*:[*_]*|(?(inline)(?!)|[ \t]*(?:[–—-](?=\s)|#*[ \t]*$)))",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-class Discussion(msgspec.Struct, frozen=True):
-    """The text of each section that has any, in reading order, and what stands before the first heading."""
-
-    sections: dict[Section, str]
-    preamble: str
-
-
-def split_discussion(text: str) -> Discussion:
-    """Cut a discussion at its headings; a heading that comes twice continues its section."""
-    headings = list(_HEADING.finditer(text))
-    starts = [heading.start() for heading in headings] + [len(text)]
-    sections: dict[Section, str] = {}
-    for heading, end in zip(headings, starts[1:], strict=True):
-        body = text[heading.end() : end].strip()
-        section = next(name for name in SECTIONS if heading[name])
-        if body:
-            sections[section] = f"{sections[section]}\n{body}" if section in sections else body
-    return Discussion(sections, text[: starts[0]].strip())
+from medthink.cases.sections import split_discussion
 
 
 def section_coverage(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:
-    """The share of each reference's sections its candidate has; unknown where the reference has none."""
+    """The share of each reference's sections that its candidate has; None where the reference has none."""
     return [_coverage(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
 
 

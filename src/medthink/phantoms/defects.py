@@ -27,7 +27,7 @@ class Planted(NamedTuple):
 def plant_defects(folder: Path) -> list[Planted]:
     """Plant them all, each in a case of its own, and write down which."""
     train, test = ([line.value for line in read_jsonl(folder / f"{split}.jsonl")] for split in ("train", "test"))
-    planted = [*_skew(train), _stray_file(folder)]
+    planted = [*_skew(train), _drop_headings(train[-1]), _stray_file(folder)]
     fresh = iter(train)
     for code, spoil_row in IN_ROW:
         planted.append(_planted(code, row := next(fresh), spoil_row(row)))
@@ -55,6 +55,12 @@ def _skew(rows: list[Row]) -> list[Planted]:
         Planted("letters-skewed", "train", None, "correct_answer"),
         Planted("longest-option-right", "train", None, "options"),
     ]
+
+
+def _drop_headings(row: Row) -> Planted:
+    """A discussion in one paragraph."""
+    row["discussion"] = "The appearance is typical and rarely needs a biopsy."
+    return Planted("discussion-unsectioned", "train", None, "discussion")
 
 
 def _stray_file(folder: Path) -> Planted:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from medthink.metrics.discussion import SECTIONS, split_discussion
+from medthink.cases.sections import SECTIONS, split_discussion
 from medthink.scoring.material import Material
 
-PairState = Literal["ok", "missing", "empty", "extra", "no reference"]
+PairState = Literal["ok", "missing", "empty", "extra", "no reference", "not in reference"]
 Columns = dict[str, list[float | None]]
 """A value a pair, by metric; None where the metric has none."""
 
@@ -14,7 +14,8 @@ Columns = dict[str, list[float | None]]
 class Pair(NamedTuple):
     """One written text beside the expert's; `group` is the modality it is about, or a section's name.
 
-    `id` names it in files computed elsewhere: `case/sample/slot` for findings, `case/sample` for a summary.
+    `id` names it in files computed elsewhere: `case/sample/slot` for findings, `case/sample` for a summary or a whole
+    discussion, `case/sample/section` for a section.
     """
 
     id: str
@@ -50,12 +51,21 @@ def summary_pairs(material: Material) -> Iterator[Pair]:
 
 
 def discussion_pairs(material: Material) -> Iterator[Pair]:
-    """The discussion, section by section."""
+    """The discussion as a whole, headings left out on both sides, whether or not the expert's has any."""
+    for one in material.predictions:
+        reference = split_discussion(material.cases[one.case].reference.discussion).body
+        written = None if one.discussion is None else "\n\n".join(filter(None, map(one.discussion.get, SECTIONS)))
+        yield _pair(f"{one.case}/{one.sample}", reference, written, "")
+
+
+def section_pairs(material: Material) -> Iterator[Pair]:
+    """The discussion section by section, where the expert's has headings."""
     for one in material.predictions:
         sections = split_discussion(material.cases[one.case].reference.discussion).sections
-        for section in SECTIONS:
+        for section in SECTIONS if sections else ():
             text = (one.discussion or {}).get(section)
-            yield _pair(f"{one.case}/{one.sample}/{section}", sections.get(section, ""), text, section)
+            pair = _pair(f"{one.case}/{one.sample}/{section}", sections.get(section, ""), text, section)
+            yield pair._replace(state="not in reference") if section not in sections else pair
 
 
 def _pair(name: str, reference: str, candidate: str | None, group: str) -> Pair:

@@ -7,13 +7,14 @@ import numpy as np
 from msgspec.structs import replace
 
 from medthink import __version__
+from medthink.cases.sections import has_headings
 from medthink.core.digest import seed_from
 from medthink.core.jsonio import read_json, write_json
 from medthink.metrics.usage import CallUsage, UsageSummary, summarise_usage, total
 from medthink.runs.records import Records
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run
-from medthink.scoring.pairs import discussion_pairs, finding_pairs, summary_pairs
+from medthink.scoring.pairs import discussion_pairs, finding_pairs, section_pairs, summary_pairs
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.scores import FORMAT, SCORER_VERSION, Origin, Scores, TextScores, to_plain
 from medthink.scoring.texts import score_coverage, score_texts
@@ -85,15 +86,26 @@ def _score_steps(material: Material, radcliq: RadCliQOptions | None) -> tuple[Te
     # The same references give the same draws, whichever model wrote and in whichever order its lines stand.
     rng = np.random.default_rng(seed_from("scoring", material.text_fingerprint))
     if material.task == "discussion":
-        scored = score_texts("discussion", discussion_pairs(material), rng=rng)
-        coverage = score_coverage(material, rng=rng)
-        return (replace(scored, metrics=(coverage, *scored.metrics)),)
+        return (_score_discussions(material, rng=rng),)
     steps = []
     if _wrote(material, "findings"):
         steps.append(score_texts("findings", finding_pairs(material), rng=rng, radcliq=radcliq))
     if _wrote(material, "summary"):
         steps.append(score_texts("summary", summary_pairs(material), rng=rng, radcliq=radcliq))
     return tuple(steps)
+
+
+def _score_discussions(material: Material, *, rng: np.random.Generator) -> TextScores:
+    """Whole texts, and sections where the reference has headings."""
+    whole = score_texts("discussion", discussion_pairs(material), rng=rng)
+    sections = score_texts("sections", section_pairs(material), rng=rng)
+    coverage = score_coverage(material, rng=rng)
+    return replace(
+        whole,
+        metrics=(coverage, *(metric for metric in whole.metrics if not metric.not_computed)),
+        by_group=sections.by_group,
+        group_states=sections.states,
+    )
 
 
 def _wrote(material: Material, step: str) -> bool:
@@ -112,9 +124,23 @@ def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...
         notes.append("The images were another case's: findings and summary are not scored against this case's.")
     if material.manifest is not None and not material.manifest.condition.is_blind:
         notes.append("Expert cues were shown: not to be ranked with blind runs.")
-    if radcliq is not None:
+    if material.task == "discussion":
+        notes += _discussion_notes(material)
+    elif radcliq is not None:
         notes.append("RadCliQ was fitted on chest radiographs: elsewhere it is out of domain; read it by modality.")
     return tuple(notes)
+
+
+def _discussion_notes(material: Material) -> list[str]:
+    """Which expert's discussions are compared as whole texts alone."""
+    references = [material.cases[number].reference.discussion for number in {one.case for one in material.predictions}]
+    plain = sum(bool(text.strip()) and not has_headings(text) for text in references)
+    if not plain:
+        return []
+    return [
+        f"{plain:,} of {len(references):,} reference discussions have no section headings: they are compared as "
+        "whole texts, and count neither in section coverage nor in the scores by section."
+    ]
 
 
 def _origin(material: Material) -> Origin:

@@ -12,7 +12,7 @@ from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.repeats import Repeats
 
 FORMAT = 1
-SCORER_VERSION = "3"
+SCORER_VERSION = "4"
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,14 +66,15 @@ class TextScores(msgspec.Struct, frozen=True, kw_only=True):
     """Step 1, step 2 or a discussion against the expert's text: pairs by state, and metrics over the pairs that are ok.
 
     A text that is missing or empty has no score; it is counted here. Means go image → case → benchmark. `by_group` has
-    the same by modality (step 1) or section (discussion), and `radcliq`, where that was computed, what it was computed
-    with.
+    the same by modality (step 1) or by section (discussion, where the reference has headings; `group_states` then
+    counts the sections by state). `radcliq` says what RadCliQ was computed with, where it was.
     """
 
     step: str
     states: dict[str, int]
     metrics: tuple[MetricScore, ...]
     by_group: dict[str, tuple[MetricScore, ...]] = {}
+    group_states: dict[str, int] = {}
     radcliq: Fingerprint | msgspec.UnsetType = msgspec.UNSET
 
 

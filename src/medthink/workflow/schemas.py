@@ -6,16 +6,8 @@ Reasoning stands before the letter, so that a model which writes in order has re
 from collections.abc import Iterable
 from typing import Any
 
+from medthink.cases.sections import SECTIONS
 from medthink.models.request import Schema
-
-SECTIONS = (
-    "background",
-    "clinical_perspective",
-    "imaging_perspective",
-    "clinical_significance",
-    "outcome",
-    "teaching_points",
-)
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}

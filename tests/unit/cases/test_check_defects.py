@@ -49,7 +49,7 @@ def sound_row(number: int, images: int = 2) -> dict[str, Any]:
         "title": f"Case number {number}",
         "CLINICAL_HISTORY": f"Patient {number}: " + " ".join(chosen),
         "IMAGING_FINDINGS": "A lesion is seen.",
-        "discussion": "The lesion is discussed.",
+        "discussion": "Background\nThe lesion is discussed.",
         "options": {each: f"Disease {each} of type {number}" for each in "ABCDE"},
         "correct_answer": letter,
         "correct_answer_text": f"Disease {letter} of type {number}",
@@ -280,6 +280,11 @@ def option_empty(draft: Draft) -> None:
 def options_alike(draft: Draft) -> None:
     options = draft.rows["train"][0]["options"]
     options["A"] = options["B"].upper() + " "
+
+
+@plants("discussion-unsectioned")
+def no_heading(draft: Draft) -> None:
+    draft.rows["train"][0]["discussion"] = "The background is not a heading here."
 
 
 @plants("history-duplicate-across-splits")

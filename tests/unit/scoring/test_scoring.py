@@ -14,7 +14,7 @@ from medthink.metrics.registry import METRICS
 from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run, load_submission
-from medthink.scoring.pairs import Pair, discussion_pairs, finding_pairs
+from medthink.scoring.pairs import Pair, discussion_pairs, finding_pairs, section_pairs
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
 from medthink.scoring.scores import number, percent, points, to_plain
@@ -214,14 +214,53 @@ def test_sections_that_are_not_on_both_sides_are_states_and_not_zeros(bench):
         made.cases[100].reference, discussion="Background\nA mass.\nOutcome\nGood.\nClinical features\nX."
     )
     made.cases[100] = replace(made.cases[100], reference=reference)
-    assert {pair.group: pair.state for pair in discussion_pairs(made)} == {
+    assert {pair.group: pair.state for pair in section_pairs(made)} == {
         "background": "ok",
         "clinical_perspective": "missing",
-        "imaging_perspective": "no reference",
-        "clinical_significance": "no reference",
+        "imaging_perspective": "not in reference",
+        "clinical_significance": "not in reference",
         "outcome": "empty",
-        "teaching_points": "no reference",
+        "teaching_points": "not in reference",
     }
+
+
+def with_discussion(made, text):
+    reference = replace(made.cases[100].reference, discussion=text)
+    made.cases[100] = replace(made.cases[100], reference=reference)
+    return made
+
+
+def score_discussion(make_run, reference, **sections):
+    made = load_run(make_run("run", task="discussion", model="baseline/random"))
+    made = with_discussion(made, reference)
+    return score(made._replace(cases={100: made.cases[100]}, predictions=[answer(100, discussion=sections)]))
+
+
+def test_a_discussion_without_headings_is_scored_as_a_whole_text(make_run):
+    scores = score_discussion(make_run, "A rare mass. Good.", background="A rare mass.", outcome="Good.")
+    (step,) = scores.steps
+    values = {one.metric: one.value for one in step.metrics}
+    assert step.states == {"ok": 1} and values["rougeL"].value == 1.0
+    assert values["section_coverage"].value is None and step.by_group == {} and step.group_states == {}
+    assert any("1 of 1 reference discussions have no section headings" in note for note in scores.notes)
+    assert "no reference" not in str(msgspec.to_builtins(scores))
+
+
+def test_whole_texts_are_compared_without_their_headings_and_sections_beside(make_run):
+    expert = "Background\nA rare mass.\nOutcome\nBad."
+    scores = score_discussion(make_run, expert, background="A rare mass.", outcome="Good.")
+    (step,) = scores.steps
+    whole = {one.metric: one.value for one in step.metrics}["rouge1"].value
+    parts = {name: {m.metric: m.value for m in one}["rouge1"].value for name, one in step.by_group.items()}
+    assert whole == 0.75 and parts == {"background": 1.0, "outcome": 0.0}
+    assert step.group_states == {"not in reference": 4, "ok": 2}
+    assert not any("headings" in note for note in scores.notes)
+
+
+def test_a_discussion_that_never_came_is_missing_and_an_expert_who_wrote_none_is_no_reference(bench):
+    made = material(bench, [answer(100, discussion=None)])
+    assert [pair.state for pair in discussion_pairs(with_discussion(made, "Plain."))] == ["missing"]
+    assert [pair.state for pair in discussion_pairs(with_discussion(made, " "))] == ["no reference"]
 
 
 def test_an_unfinished_run_is_refused(make_run):

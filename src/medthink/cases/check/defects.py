@@ -83,6 +83,12 @@ _TABLE = (
         "remove or name it",
     ),
     Defect("reference-empty", "warning", "a withheld text is empty: caption, findings, discussion", "fill it in"),
+    Defect(
+        "discussion-unsectioned",
+        "warning",
+        "discussions have none of the six sections' headings, so they are scored as whole texts only",
+        "add the headings, or report whole-text scores",
+    ),
     Defect("icd-title-differs", "warning", "an ICD title is not the WHO title of its code", "use the WHO title"),
     Defect(
         "answer-in-history",

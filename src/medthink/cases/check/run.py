@@ -6,6 +6,7 @@ from pathlib import Path
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.cases.check.discussions import HeadingTally
 from medthink.cases.check.files import FileLedger
 from medthink.cases.check.near import NearlyIdentical
 from medthink.cases.check.one_case import check_case
@@ -37,6 +38,7 @@ class _Pass:
         self._first_split: dict[int, str] = {}
         self._histories = NearlyIdentical()
         self._tallies: defaultdict[str, ShortcutTally] = defaultdict(ShortcutTally)
+        self._headings: defaultdict[str, HeadingTally] = defaultdict(HeadingTally)
 
     def take_error(self, error: DataError) -> None:
         """A row that is no case."""
@@ -55,6 +57,7 @@ class _Pass:
         self.images += len(case.question.images)
         self._histories.add(case.split, history)
         self._tallies[case.split].add(case)
+        self._headings[case.split].add(case)
         if with_slots:
             absent = {finding.field for finding in file_findings if finding.code in _NOT_LOOKED_AT}
             self.slots.extend(slot for slot in slots_of(case) if slot.field not in absent)
@@ -69,8 +72,9 @@ class _Pass:
             detail = f"{as_percent(match.similarity, 0)} the same as {other_split} case {other}"
             finding = Finding("history-duplicate-across-splits", "CLINICAL_HISTORY", detail)
             yield place(finding, split=split, case=number)
-        for split, tally in self._tallies.items():
-            yield from (place(finding, split=split) for finding in tally.findings())
+        for tallies in (self._tallies, self._headings):
+            for split, tally in tallies.items():
+                yield from (place(finding, split=split) for finding in tally.findings())
 
     def _check_id(self, case: Case) -> tuple[Finding, ...]:
         if case.id not in self._first_split:

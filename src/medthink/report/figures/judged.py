@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from medthink.cases.sections import SECTIONS
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS
 from medthink.judge.scores import Discussions, StepScores
 from medthink.report.entries import ends_of, value_of
@@ -11,7 +12,6 @@ from medthink.report.judged_tables import AGREEMENT
 from medthink.report.seated import Seated, mean, share
 from medthink.report.tables import Table
 from medthink.stats.estimate import Measured
-from medthink.workflow.schemas import SECTIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from medthink.cases.case import Question
+from medthink.cases.sections import SECTIONS
 from medthink.models.request import Reply
 from medthink.workflow.outcome import Choice, Mode, Sections, Steps, Text, Unparsed
 from medthink.workflow.parsing.choice import parse_choice
 from medthink.workflow.parsing.objects import find_object, read_object, unfence
 from medthink.workflow.parsing.thinking import drop_thinking
-from medthink.workflow.schemas import SECTIONS
 
 _REASONING = "step3_differential_reasoning"
 _BULLETS = " \t#*_>0123456789.)-"
@@ -135,7 +135,9 @@ def _per_image(value: Any, count: int, mode: Mode) -> tuple[Text, ...] | Unparse
 
 
 def _six(form: Mapping[str, Any], mode: Mode) -> Sections | Unparsed:
-    texts = {name: said.text for name in SECTIONS if isinstance(said := _said(_joined(form.get(name)), mode), Text)}
+    texts: dict[str, str] = {
+        name: said.text for name in SECTIONS if isinstance(said := _said(_joined(form.get(name)), mode), Text)
+    }
     missing = [name for name in SECTIONS if name not in texts]
     if missing:
         return Unparsed(f"sections missing: {', '.join(missing)}")

@@ -30,7 +30,9 @@ def test_exports_are_these_and_resolve():
         "run",
         "DataError",
         "MedThinkError",
+        "ModelError",
         "UsageError",
+        "default_condition",
     }
     for name in medthink.__all__:
         assert getattr(medthink, name) is not None

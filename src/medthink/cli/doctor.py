@@ -2,9 +2,9 @@
 
 import os
 import platform
+import re
 import shutil
 from importlib.metadata import PackageNotFoundError, requires, version
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -13,12 +13,9 @@ from medthink import __version__
 from medthink.cli.dotenv import KEYS
 from medthink.cli.show import console, print_json, table
 
-EXTRAS = {
-    "radcliq": ("torch", "transformers", "radgraph"),
-    "web": ("litestar", "uvicorn", "jinja2", "sqlalchemy", "alembic"),
-    "ray": ("ray",),
-    "inspect": ("inspect_ai",),
-}
+# Extras that serve the tests of this package, and nobody who uses it.
+_FOR_TESTS = ("dev", "realserver")
+_REQUIREMENT = re.compile(r"""([\w.-]+)[^;]*(?:;.*\bextra == ['"]([\w-]+)['"])?""")
 GIB = 1024**3
 
 
@@ -54,8 +51,8 @@ def examine() -> dict[str, object]:
         "platform": platform.platform(terse=True),
         "disk_free_gib": round(shutil.disk_usage(Path.cwd()).free / GIB, 1),
         "decoders": decoder_versions(),
-        "packages": {name: _version(name) for name in _required()},
-        "extras": {extra: all(find_spec(module) for module in modules) for extra, modules in EXTRAS.items()},
+        "packages": {name: _version(name) for name in sorted(_required()[""])},
+        "extras": {extra: all(map(_version, names)) for extra, names in extras().items()},
         "keys": {name: bool(os.environ.get(name)) for name in KEYS},
         "weights": find_weights(),
     }
@@ -87,10 +84,18 @@ def _sections(found: dict[str, object]) -> list[tuple[str, tuple[str, ...], list
     ]
 
 
-def _required() -> list[str]:
-    """The names of the packages of the default install."""
-    lines = requires("medthink") or []
-    return sorted(line.split(">")[0].split("=")[0].split("<")[0] for line in lines if "extra ==" not in line)
+def extras() -> dict[str, list[str]]:
+    """The packages of every extra that a user may install, as the package itself declares them."""
+    return {name: packages for name, packages in _required().items() if name not in ("", *_FOR_TESTS)}
+
+
+def _required() -> dict[str, list[str]]:
+    """The names of the required packages by extra; those of the default install stand under ""."""
+    found: dict[str, list[str]] = {"": []}
+    for line in requires("medthink") or ():
+        if match := _REQUIREMENT.match(line):
+            found.setdefault(match[2] or "", []).append(match[1])
+    return found
 
 
 def _version(name: str) -> str | None:

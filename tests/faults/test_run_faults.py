@@ -129,7 +129,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path, start_server):
 
 BUSY = """
 import sys, time
-from medthink.baselines.rules import ChoosingReader
+from medthink.baselines.rules import ChoosingBaseline
 from medthink.cli.door import enter
 
 def learn(self, prompt, *, sample):
@@ -137,7 +137,7 @@ def learn(self, prompt, *, sample):
     for _ in range(100_000):
         time.sleep(0.01)
 
-ChoosingReader.answer = learn
+ChoosingBaseline.answer = learn
 sys.exit(enter(sys.argv[1:]))
 """
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from medthink.runs.session import Order, carry_out
+from medthink.runs.session import RunSpec, carry_out
 from small_benchmark import write_benchmark
 
 RATIONALE = "The lesion is large. The margin is WRONG here. So the diagnosis follows."
@@ -27,7 +27,7 @@ def make_run(
     if not bench.exists():
         write_benchmark(bench, cases=cases, images=1)
     run = root / "run"
-    carry_out(Order(benchmark=bench, model=model, out=run))
+    carry_out(RunSpec(benchmark=bench, model=model, out=run))
     texts = rationales or [RATIONALE] * cases
     rewrite(run, [{"prediction_rationale": text} for text in texts])
     return run

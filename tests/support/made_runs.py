@@ -13,8 +13,9 @@ from medthink.cases.case import Case
 from medthink.core.digest import digest_value, seed_from
 from medthink.models.request import Reply, Usage
 from medthink.runs.ledger import Call, Ledger
-from medthink.runs.manifest import Manifest, Selection
+from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction, TwiSteps
+from medthink.runs.selection import Selection
 from medthink.runs.session import write_results
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition, prompt_versions

@@ -1,4 +1,4 @@
-"""Embedded readers: they answer a prompt's structure instead of its text, need no network and cost nothing."""
+"""Embedded baselines: they answer a prompt's structure instead of its text, need no network and cost nothing."""
 
 from typing import TYPE_CHECKING, get_args
 
@@ -7,7 +7,7 @@ from medthink.core.errors import UsageError
 from medthink.core.suggest import suggest
 
 if TYPE_CHECKING:
-    from medthink.baselines.reader import Reader
+    from medthink.baselines.baseline import Baseline
     from medthink.cases.benchmark import Benchmark
 
 NAMES = (
@@ -20,21 +20,21 @@ NAMES = (
 )
 
 
-def open_reader(name: str, benchmark: "Benchmark") -> "Reader":
-    """The reader of that name; one that learns does so from the benchmark's train split when it is first asked."""
+def open_baseline(name: str, benchmark: "Benchmark") -> "Baseline":
+    """The baseline of that name; one that learns does so from the benchmark's train split when it is first asked."""
     if name not in NAMES:
         known = f"known: {', '.join(f'baseline/{it}' for it in NAMES)}"
         raise UsageError(f"no such baseline: {name}", remedy=suggest(name, NAMES, known))
     match name.partition(":"):
         case ["guesser", _, inputs]:
-            from medthink.baselines.guessing import guesser_reader
+            from medthink.baselines.guessing import guesser_baseline
 
-            return guesser_reader(inputs or "options", benchmark)
+            return guesser_baseline(inputs or "options", benchmark)
         case ["retrieval", _, _]:
-            from medthink.baselines.retrieval import retrieval_reader
+            from medthink.baselines.retrieval import retrieval_baseline
 
-            return retrieval_reader(benchmark)
+            return retrieval_baseline(benchmark)
         case _:
-            from medthink.baselines.rules import rule_reader
+            from medthink.baselines.rules import rule_baseline
 
-            return rule_reader(name, benchmark)
+            return rule_baseline(name, benchmark)

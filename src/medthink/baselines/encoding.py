@@ -16,7 +16,7 @@ from medthink.cases.case import Question
 Matrix = Any  # scipy's sparse matrices, which carry no types here
 Numbers = NDArray[np.uint64]
 # What is crossed with an option's words: a number for each cue, and its weight.
-Cues = tuple[Numbers, NDArray[np.float32]]
+Weights = tuple[Numbers, NDArray[np.float32]]
 
 _BINS = 1 << 18
 _MOST_HISTORY_WORDS = 32
@@ -65,7 +65,7 @@ class Encoder:
             blocks.append(self._cross(texts, self._looks.of(questions)))
         return sparse.hstack(blocks, format="csr")
 
-    def _history_words(self, history: str) -> Cues:
+    def _history_words(self, history: str) -> Weights:
         """The history's words that are neither unique nor everywhere, the rarer ones first."""
         most = max(2, int(self._cases * _COMMONEST_SHARE))
         known = {word: self._common_words.get(word, 0) for word in words_of(history)}
@@ -75,7 +75,7 @@ class Encoder:
         numbers = np.array([number_of(word) for word in kept[:_MOST_HISTORY_WORDS]], dtype=np.uint64)
         return numbers, np.full(len(numbers), 1 / np.sqrt(max(1, len(numbers))), dtype=np.float32)
 
-    def _cross(self, texts: list[list[str]], cues: Sequence[Cues]) -> Matrix:
+    def _cross(self, texts: list[list[str]], cues: Sequence[Weights]) -> Matrix:
         """Every cue of a case with every word of an option, each pair in a bin of its own as far as bins go."""
         from scipy import sparse
 
@@ -111,12 +111,12 @@ class Looks:
         looks = [look for look in describe_cases(questions) if look is not None]
         return cls(looks) if len(looks) > 1 else None
 
-    def of(self, questions: Sequence[Question]) -> list[Cues]:
+    def of(self, questions: Sequence[Question]) -> list[Weights]:
         """For each question its cues: one number per learned axis; nothing where no image is shown."""
         none = (self._numbers[:0], np.zeros(0, dtype=np.float32))
         return [none if look is None else self._cues(look) for look in describe_cases(questions)]
 
-    def _cues(self, look: Vector) -> Cues:
+    def _cues(self, look: Vector) -> Weights:
         values = self._axes.transform(look[None])[0] / self._scale
         return self._numbers, values.astype(np.float32)
 

@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from medthink.baselines.baseline import ChoosingBaseline, Pick
 from medthink.baselines.encoding import Encoder, Matrix
 from medthink.baselines.inputs import Inputs
 from medthink.baselines.learning import Lessons, is_usable
-from medthink.baselines.reader import ChoosingReader, Pick
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
 from medthink.core.digest import seed_from
@@ -102,8 +102,8 @@ def say_probabilities(probabilities: dict[str, float]) -> str:
     return ", ".join(f"{letter} {probability:.2f}" for letter, probability in ranked)
 
 
-def guesser_reader(inputs: str, benchmark: Benchmark) -> ChoosingReader:
-    """The guesser as a reader."""
+def guesser_baseline(inputs: str, benchmark: Benchmark) -> ChoosingBaseline:
+    """The guesser as a baseline."""
     seen = cast("Inputs", inputs)
     name = f"guesser:{seen}"
     lessons = Lessons(benchmark, name, lambda cases: train_guesser(cases, seen))
@@ -114,7 +114,7 @@ def guesser_reader(inputs: str, benchmark: Benchmark) -> ChoosingReader:
         source = words.get(seen, "history, images and options")
         return Pick(best(probabilities), f"A guess from {source}. Probabilities: {say_probabilities(probabilities)}.")
 
-    return ChoosingReader(name, choose)
+    return ChoosingBaseline(name, choose)
 
 
 def _pair_off(rows: Matrix, cases: Sequence[Case]) -> Matrix:

@@ -1,11 +1,11 @@
-"""Where readers learn: the train split, once per process and content, and never for cases of their own lessons."""
+"""Where baselines learn: the train split, once per process and content, and never for cases of their own lessons."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from medthink.baselines.reader import unsupported
+from medthink.baselines.baseline import unsupported
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
 from medthink.core.digest import digest_bytes
@@ -19,7 +19,7 @@ _kept: dict[tuple[str, str], Any] = {}
 
 
 class Lessons(Generic[Learned]):
-    """What a reader makes of the train split: learned when first recalled, so that a finished run waits for nothing."""
+    """What a baseline learns from the train split, when it is first recalled: a finished run waits for nothing."""
 
     def __init__(self, benchmark: Benchmark, name: str, fit: Fit[Learned]) -> None:
         if "train" not in benchmark.splits:

@@ -1,4 +1,4 @@
-"""The retrieval reader: it describes an image with the words of similar ones, and weighs options by those words.
+"""The retrieval baseline: it describes an image with the words of similar ones, and weighs options by those words.
 
 It sees nothing but images, findings and options. Shown no image and told no finding, it has no evidence and says so.
 """
@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from medthink.baselines.album import Album
+from medthink.baselines.baseline import Pick, reply, steps
 from medthink.baselines.casebook import Casebook, Weighing
 from medthink.baselines.discussing import discuss
 from medthink.baselines.guessing import best, say_probabilities
 from medthink.baselines.learning import Lessons
-from medthink.baselines.reader import Pick, reply, steps
 from medthink.baselines.rules import random_letter
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Image, Question
@@ -61,7 +61,7 @@ class RetrievalReader:
         return {"explanation": pick.explanation, "answer": pick.letter}
 
     def _evidence(self, prompt: Prompt) -> tuple[str, ...]:
-        """What was said of the images by an earlier step or an expert, else what the reader sees itself."""
+        """What was said of the images by an earlier step or an expert, else what the baseline sees itself."""
         if prompt.findings:
             return prompt.findings
         return (prompt.summary,) if prompt.summary else self._describe(prompt.question.images, prompt.question)
@@ -92,8 +92,8 @@ class RetrievalReader:
         return dict(discuss(diagnosis, sum_up(evidence), question, alike))
 
 
-def retrieval_reader(benchmark: Benchmark) -> RetrievalReader:
-    """The reader over this benchmark's train split."""
+def retrieval_baseline(benchmark: Benchmark) -> RetrievalReader:
+    """The baseline over this benchmark's train split."""
     return RetrievalReader(Lessons(benchmark, _NAME, lambda cases: Memory(Album(cases), Casebook(cases))))
 
 

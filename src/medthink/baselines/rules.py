@@ -1,20 +1,20 @@
-"""Readers that follow a rule: a random letter, the most frequent one, the longest option."""
+"""Baselines that follow a rule: a random letter, the most frequent one, the longest option."""
 
 from collections import Counter
 
+from medthink.baselines.baseline import Choose, ChoosingBaseline, Pick
 from medthink.baselines.learning import Lessons
-from medthink.baselines.reader import Choose, ChoosingReader, Pick
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
 from medthink.core.digest import seed_from
 
 
-def rule_reader(name: str, benchmark: Benchmark) -> ChoosingReader:
-    """The reader that follows the rule of that name."""
+def rule_baseline(name: str, benchmark: Benchmark) -> ChoosingBaseline:
+    """The baseline that follows the rule of that name."""
     choose: Choose = choose_longest if name == "longest" else choose_random
     if name == "majority":
         choose = _majority_chooser(benchmark)
-    return ChoosingReader(name, choose)
+    return ChoosingBaseline(name, choose)
 
 
 def random_letter(question: Question, sample: int) -> str:

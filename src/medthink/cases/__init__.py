@@ -1,1 +1,1 @@
-"""The benchmark's data: cases, readers, checks, images, statistics, export and the phantom generator."""
+"""The benchmark's data: cases, files, checks, images, slices, statistics and export."""

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from medthink.cases.case import LETTERS, Case
-from medthink.cases.readers import JSON_MARK
 from medthink.cases.rows import COLUMNS, EMBEDDED_COLUMNS, SLOT_COLUMNS, row_from_case
+from medthink.cases.tables import JSON_MARK
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json
 

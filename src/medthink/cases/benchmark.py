@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.cases.case import Case, Image, ImageStore
 from medthink.cases.layout import find_images, find_tables
-from medthink.cases.readers import Row, Table, a_few_ahead
 from medthink.cases.rows import Place, case_from_row, row_from_case
+from medthink.cases.tables import CaseTable, SourceRow, a_few_ahead
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError, UsageError
 
@@ -32,13 +32,13 @@ class Benchmark:
     """
 
     def __init__(
-        self, path: Path, tables: tuple[Table, ...], images: ImageStore, keep: tuple[Predicate, ...] = ()
+        self, path: Path, tables: tuple[CaseTable, ...], images: ImageStore, keep: tuple[Predicate, ...] = ()
     ) -> None:
         self.path = path
         self.tables = tables
         self.images = images
         self._keep = keep
-        self._index: dict[int, tuple[Table, int, int]] | None = None
+        self._index: dict[int, tuple[CaseTable, int, int]] | None = None
         self._unreadable = 0
 
     @classmethod
@@ -148,7 +148,7 @@ class Benchmark:
         except ImportError:
             raise UsageError("pandas is not installed", remedy="pip install pandas, or use to_arrow()") from None
 
-    def _case_or_error(self, table: Table, row: Row) -> Case | DataError:
+    def _case_or_error(self, table: CaseTable, row: SourceRow) -> Case | DataError:
         place = Place(str(table.path), row.number)
         try:
             return case_from_row(row.values, split=table.split, store=self.images, place=place)
@@ -164,9 +164,9 @@ class Benchmark:
             return DataError(problem, file=self.path, remedy="medthink data check names them")
         return DataError(f"no case {case_id}", file=self.path, remedy="medthink data stats says what there is")
 
-    def _build_index(self) -> dict[int, tuple[Table, int, int]]:
+    def _build_index(self) -> dict[int, tuple[CaseTable, int, int]]:
         self._unreadable = 0
-        index: dict[int, tuple[Table, int, int]] = {}
+        index: dict[int, tuple[CaseTable, int, int]] = {}
         for table in self.tables:
             for row in table.rows():
                 found = row if isinstance(row, DataError) else self._case_or_error(table, row)

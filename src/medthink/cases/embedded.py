@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from medthink.cases.readers import embedded_columns, parquet_file, reading_parquet
 from medthink.cases.stores import MAX_IMAGE_BYTES, MISSING, list_by_folder, path_problem, refusal, too_large
+from medthink.cases.tables import embedded_columns, parquet_file, reading_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa

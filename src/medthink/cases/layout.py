@@ -9,15 +9,15 @@ from pathlib import Path
 
 from medthink.cases.case import ImageStore
 from medthink.cases.embedded import ParquetImages
-from medthink.cases.readers import JsonlTable, ParquetTable, Table
 from medthink.cases.stores import FOLDER, FolderImages, NoImages, ZipImages
+from medthink.cases.tables import CaseTable, JsonlTable, ParquetTable
 from medthink.core.errors import DataError
 
 _USUAL_ORDER = ("train", "validation", "test")
 _READERS: dict[str, type[JsonlTable] | type[ParquetTable]] = {".jsonl": JsonlTable, ".parquet": ParquetTable}
 
 
-def find_tables(path: Path) -> tuple[Table, ...]:
+def find_tables(path: Path) -> tuple[CaseTable, ...]:
     """The splits at this path: one for a file, one per stem for a folder."""
     if path.is_dir():
         return _tables_of_folder(path)
@@ -28,7 +28,7 @@ def find_tables(path: Path) -> tuple[Table, ...]:
     return (_table(path),)
 
 
-def find_images(path: Path, tables: tuple[Table, ...]) -> ImageStore:
+def find_images(path: Path, tables: tuple[CaseTable, ...]) -> ImageStore:
     """The store that holds the images of the benchmark at this path."""
     root = path if path.is_dir() else path.parent
     folder, archive = root / FOLDER, root / f"{FOLDER}.zip"
@@ -59,7 +59,7 @@ def split_files(folder: Path) -> list[Path]:
         raise DataError(f"cannot be read: {error.strerror}", file=folder, remedy="check its permissions") from None
 
 
-def _tables_of_folder(folder: Path) -> tuple[Table, ...]:
+def _tables_of_folder(folder: Path) -> tuple[CaseTable, ...]:
     files = split_files(folder)
     if not files:
         raise DataError(
@@ -72,7 +72,7 @@ def _tables_of_folder(folder: Path) -> tuple[Table, ...]:
     return tuple(_table(chosen[split]) for split in sorted(chosen, key=_order))
 
 
-def _table(path: Path) -> Table:
+def _table(path: Path) -> CaseTable:
     if path.exists() and not (path.is_file() or path.is_dir()):
         # A pipe or a device would be read without end; what is wrong with a folder is said when it is opened.
         raise DataError("not a regular file", file=path, remedy="copy its content into one")

@@ -58,7 +58,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         return sum(file.size for file in self.files)
 
 
-Progress = Callable[[int], None]
+OnBytes = Callable[[int], None]
 
 
 def find_snapshot(revision: str = REVISION, *, repository: str = REPOSITORY) -> Snapshot:
@@ -71,7 +71,7 @@ def find_snapshot(revision: str = REVISION, *, repository: str = REPOSITORY) -> 
     return Snapshot(repository, commit, tuple(_wanted(files)))
 
 
-def pull_snapshot(snapshot: Snapshot, out: Path, *, progress: Progress | None = None) -> None:
+def pull_snapshot(snapshot: Snapshot, out: Path, *, progress: OnBytes | None = None) -> None:
     """Fetch what is not there yet into `out`; `progress` is told every number of bytes gained, or lost again."""
     _refuse_other_splits(snapshot, out)
     stopped = threading.Event()
@@ -100,7 +100,7 @@ class _Stopped(MedThinkError):
 class _Meter:
     """Counts the bytes of one download and stops it when another has failed."""
 
-    def __init__(self, progress: Progress, stopped: threading.Event) -> None:
+    def __init__(self, progress: OnBytes, stopped: threading.Event) -> None:
         self._progress = progress
         self._stopped = stopped
 

@@ -5,12 +5,12 @@ from typing import Literal, get_args
 
 import msgspec
 
-Section = Literal[
+SectionName = Literal[
     "background", "clinical_perspective", "imaging_perspective", "clinical_significance", "outcome", "teaching_points"
 ]
-SECTIONS: tuple[Section, ...] = get_args(Section)
+SECTIONS: tuple[SectionName, ...] = get_args(SectionName)
 
-_HEADINGS: dict[Section, str] = {
+_HEADINGS: dict[SectionName, str] = {
     "background": r"background|introduction",
     "clinical_perspective": r"clinical\s+(?:perspectives?|features?|presentation)",
     "imaging_perspective": r"(?:imaging|radiological|radiologic)\s+(?:perspectives?|features?)",
@@ -35,7 +35,7 @@ _HEADING = re.compile(
 class Discussion(msgspec.Struct, frozen=True):
     """The text of each section that has any, in reading order, and the text before the first heading."""
 
-    sections: dict[Section, str]
+    sections: dict[SectionName, str]
     preamble: str
 
     @property
@@ -48,7 +48,7 @@ def split_discussion(text: str) -> Discussion:
     """Cut a discussion at its headings; a heading that comes twice continues its section."""
     headings = list(_HEADING.finditer(text))
     starts = [heading.start() for heading in headings] + [len(text)]
-    sections: dict[Section, str] = {}
+    sections: dict[SectionName, str] = {}
     for heading, end in zip(headings, starts[1:], strict=True):
         body = text[heading.end() : end].strip()
         section = next(name for name in SECTIONS if heading[name])

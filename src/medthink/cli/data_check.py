@@ -9,7 +9,7 @@ import msgspec
 from rich.text import Text
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.check import DEFECTS, CheckReport, Problem, Progress, check_benchmark
+from medthink.cases.check import DEFECTS, CheckProgress, CheckReport, DataProblem, check_benchmark
 from medthink.cli import show
 from medthink.core.errors import Declined
 
@@ -38,7 +38,7 @@ def command(path: str, images: bool, as_json: bool) -> None:
 
 
 @contextmanager
-def _shown_progress() -> Iterator[Progress]:
+def _shown_progress() -> Iterator[CheckProgress]:
     with show.progress() as bar:
         tasks = {}
 
@@ -72,7 +72,7 @@ def _print_report(report: CheckReport) -> None:
             _print_group(code, list(group))
 
 
-def _print_group(code: str, problems: list[Problem]) -> None:
+def _print_group(code: str, problems: list[DataProblem]) -> None:
     console = show.console()
     defect = DEFECTS[code]
     console.print()

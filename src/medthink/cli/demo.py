@@ -12,7 +12,7 @@ SHARES = (0, 20, 40, 60, 80, 100)
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default="demo", show_default=True, help="Where to put it all.")
 def demo(out: Path) -> None:
-    """Make a phantom benchmark, check it, run embedded readers over it, score, probe and judge them, write a report.
+    """Make a phantom benchmark, check it, run embedded baselines over it, score, probe and judge them, write a report.
 
     Needs no key and no network. Run it again and it continues where it was; nothing is done twice.
 
@@ -36,23 +36,23 @@ def _steps(out: Path) -> list[list[str]]:
     make = [] if (out / "bench").exists() else [["data", "synth", bench, "--cases", str(CASES), "--seed", "7"]]
     shares = [str(runs / f"images-{share:03d}") for share in SHARES]
     discussion = str(runs / "discussion")
-    readers = [str(runs / name) for name in ("random", "longest", "guesser")]
+    baselines = [str(runs / name) for name in ("random", "longest", "guesser")]
     return [
         *make,
         ["data", "check", bench, "--images"],
         ["data", "stats", bench, "--figure", str(out / "stats.svg")],
-        *(_run(bench, f"baseline/{Path(path).name}", path) for path in readers),
+        *(_run(bench, f"baseline/{Path(path).name}", path) for path in baselines),
         *(
             _run(bench, "baseline/retrieval", path, "--task", "twi", "--image-share", f"{share}%")
             for share, path in zip(SHARES, shares, strict=True)
         ),
         _run(bench, "baseline/retrieval", discussion, "--task", "discussion"),
-        ["score", *readers, *shares],
+        ["score", *baselines, *shares],
         ["compare", shares[-1], shares[0]],
         ["probe", bench, shares[-1], shares[0]],
         ["judge", shares[-1], "--judge", "baseline/rules"],
         ["judge", discussion, "--judge", "baseline/rules"],
-        ["report", *readers, *shares, discussion, "--probe", "-o", str(out / "report.html")],
+        ["report", *baselines, *shares, discussion, "--probe", "-o", str(out / "report.html")],
     ]
 
 

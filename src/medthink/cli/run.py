@@ -14,7 +14,7 @@ from medthink.workflow.tasks import TASKS
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
-    from medthink.runs.session import Order, Session
+    from medthink.runs.session import RunSpec, Session
 
 _GARBAGE_THRESHOLD = 20_000
 
@@ -63,28 +63,28 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
         views.show_status(status, as_json=as_json)
         return
     transport = _read_transport(flags)
-    order = _read_order(data, flags, needs_out=not (dry_run or show_prompts))
+    spec = _read_spec(data, flags, needs_out=not (dry_run or show_prompts))
     if show_prompts:
-        views.show_prompts(order)
+        views.show_prompts(spec)
     elif dry_run:
-        views.show_estimate(order, transport, as_json=as_json)
+        views.show_estimate(spec, transport, as_json=as_json)
     else:
-        _carry_out(order, transport, as_json=as_json)
+        _carry_out(spec, transport, as_json=as_json)
 
 
-def _carry_out(order: "Order", transport: "Transport", *, as_json: bool) -> None:
+def _carry_out(spec: "RunSpec", transport: "Transport", *, as_json: bool) -> None:
     from medthink.cli.run_views import RunProgress
     from medthink.runs.session import carry_out
 
     # What is imported stays until the end; looking through it for garbage again and again took a tenth of the time.
     gc.freeze()
     gc.set_threshold(_GARBAGE_THRESHOLD)
-    say(f"{order.model} · {order.task} · {order.condition.label()} → {order.out}", stderr=True)
+    say(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
     try:
         with RunProgress() as progress:
-            session = carry_out(order, transport=transport, listener=progress)
+            session = carry_out(spec, transport=transport, listener=progress)
     except KeyboardInterrupt:
-        say(f"Stopped. {order.out} keeps every finished call; run the same command again to continue.", stderr=True)
+        say(f"Stopped. {spec.out} keeps every finished call; run the same command again to continue.", stderr=True)
         raise
     _show_session(session, as_json=as_json)
     if session.stopped_by is not None:
@@ -107,9 +107,9 @@ def _show_session(session: "Session", *, as_json: bool) -> None:
     say(f"{session.calls_made} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
 
 
-def _read_order(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "Order":
-    from medthink.runs.manifest import Selection, parse_shard
-    from medthink.runs.session import Order
+def _read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "RunSpec":
+    from medthink.runs.selection import Selection, parse_shard
+    from medthink.runs.session import RunSpec
 
     model, out = flags.pop("model"), flags.pop("out")
     needed = {"DATA": data, "--model": model} | ({"--out": out} if needs_out else {})
@@ -125,7 +125,7 @@ def _read_order(data: Path | None, flags: dict[str, Any], *, needs_out: bool) ->
     )
     limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
     condition = read_condition(task, flags)
-    return Order(benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, **limits)
+    return RunSpec(benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, **limits)
 
 
 def _read_case_ids(text: str | None) -> tuple[int, ...] | None:

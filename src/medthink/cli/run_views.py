@@ -20,7 +20,8 @@ from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LiveCounts, Phase
 from medthink.runs.records import Records
 from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
-from medthink.runs.session import Order, count_cases, select_cases, summarise
+from medthink.runs.selection import count_cases, select_cases
+from medthink.runs.session import RunSpec, summarise
 from medthink.workflow.ask import Prompt
 
 if TYPE_CHECKING:
@@ -95,9 +96,9 @@ def show_progress(run: Path, manifest: Manifest) -> None:
     _show(run, manifest, manifest.progress)
 
 
-def show_estimate(order: Order, transport: "Transport", *, as_json: bool) -> None:
+def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> None:
     """What the run would take, or what is left of it."""
-    made = estimate(order, transport=transport)
+    made = estimate(spec, transport=transport)
     if as_json:
         print_json(to_builtins(made))
         return
@@ -112,22 +113,22 @@ def show_estimate(order: Order, transport: "Transport", *, as_json: bool) -> Non
         ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
         ("cost, estimated", _money(made.cost_usd)),
     ]
-    console().print(table(f"{order.model} · {order.task} · {order.condition.label()}", ("", ""), rows))
+    console().print(table(f"{spec.model} · {spec.task} · {spec.condition.label()}", ("", ""), rows))
 
 
-def show_prompts(order: Order) -> None:
+def show_prompts(spec: RunSpec) -> None:
     """Print every request of the first case, exactly as it would be sent; images by digest."""
-    benchmark = Benchmark.open(order.benchmark)
-    if not count_cases(benchmark, order.selection):
+    benchmark = Benchmark.open(spec.benchmark)
+    if not count_cases(benchmark, spec.selection):
         raise UsageError("no case is in this part of the split", remedy="choose another --shard")
-    first = next(select_cases(benchmark, order.selection))
+    first = next(select_cases(benchmark, spec.selection))
     alike: dict[str, list[tuple[Prompt, Request]]] = {}
 
     def witness(prompt: Prompt, request: Request) -> None:
         alike.setdefault(_common_content(prompt, request), []).append((prompt, request))
 
-    desk = RehearsalDesk(order.model, witness, filler="⟨earlier reply⟩")
-    run_to_end(rehearse([first], order, desk, benchmark=benchmark))
+    desk = RehearsalDesk(spec.model, witness, filler="⟨earlier reply⟩")
+    run_to_end(rehearse([first], spec, desk, benchmark=benchmark))
     for group in alike.values():
         _show_requests(group[0][0].kind, [request for _, request in group])
 
@@ -171,7 +172,7 @@ def _image(image: ImagePart) -> str:
 def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
     rows = [
         ("model", f"{manifest.model} (reported: {', '.join(progress.reported_models) or '–'})"),
-        ("task and condition", f"{manifest.task} · {manifest.condition_label}"),
+        ("task and condition", f"{manifest.task} · {manifest.condition.label()}"),
         (
             "cases" if manifest.condition.samples == 1 else "cases × samples",
             f"{sum(progress.states.values())} of {progress.cases} done: {_states(progress.states)}",

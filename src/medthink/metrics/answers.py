@@ -16,7 +16,7 @@ State = Literal["ok", "unparsed", "refused", "truncated", "failed"]
 STATES: tuple[State, ...] = get_args(State)
 
 
-class Outcome(NamedTuple):
+class GradedAnswer(NamedTuple):
     """What one attempt at a case came to: its state, the letter chosen (only when `ok`), and the right letter."""
 
     state: State
@@ -64,7 +64,7 @@ class RepeatedAccuracy(msgspec.Struct, frozen=True):
         return self.majority_right / self.n_cases if self.n_cases else None
 
 
-def count_answers(outcomes: Iterable[Outcome]) -> Accuracy:
+def count_answers(outcomes: Iterable[GradedAnswer]) -> Accuracy:
     """Count the outcomes by state, and those that are right."""
     listed = list(outcomes)
     states = Counter(outcome.state for outcome in listed)
@@ -75,12 +75,12 @@ def count_answers(outcomes: Iterable[Outcome]) -> Accuracy:
     )
 
 
-def case_accuracies(cases: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
+def case_accuracies(cases: Mapping[str, Sequence[GradedAnswer]]) -> dict[str, float]:
     """The share of right outcomes of each case: the values a case-clustered interval is made from."""
     return {key: sum(o.is_right for o in outcomes) / len(outcomes) for key, outcomes in cases.items() if outcomes}
 
 
-def summarise_repeats(cases: Mapping[str, Sequence[Outcome]]) -> RepeatedAccuracy:
+def summarise_repeats(cases: Mapping[str, Sequence[GradedAnswer]]) -> RepeatedAccuracy:
     """Mean over cases of the case's mean, its consistency, and its majority vote."""
     attempted = [outcomes for outcomes in cases.values() if outcomes]
     consistencies = [value for value in map(agreement, attempted) if value is not None]
@@ -96,7 +96,7 @@ def summarise_repeats(cases: Mapping[str, Sequence[Outcome]]) -> RepeatedAccurac
     )
 
 
-def agreement(outcomes: Sequence[Outcome]) -> float | None:
+def agreement(outcomes: Sequence[GradedAnswer]) -> float | None:
     """The share of pairs of outcomes that gave the same answer; unknown for a single outcome.
 
     Two outcomes without an answer do not agree with each other: they say nothing.
@@ -108,7 +108,7 @@ def agreement(outcomes: Sequence[Outcome]) -> float | None:
     return sum(math.comb(count, 2) for count in letters.values()) / pairs
 
 
-def majority(outcomes: Sequence[Outcome]) -> str | None:
+def majority(outcomes: Sequence[GradedAnswer]) -> str | None:
     """The answer most outcomes gave; none when two lead together or nobody answered."""
     letters = Counter(o.letter for o in outcomes if o.state == "ok").most_common(2)
     if not letters or (len(letters) == 2 and letters[0][1] == letters[1][1]):

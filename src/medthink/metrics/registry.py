@@ -12,7 +12,7 @@ import msgspec
 from medthink.metrics import answers, discussion, spelling, usage
 from medthink.metrics.bleu import bleu2
 from medthink.metrics.findings import VERSION as FINDINGS_VERSION
-from medthink.metrics.findings.agreement import FINDING_VALUES, Agreement, compare_findings
+from medthink.metrics.findings.agreement import FINDING_VALUES, FindingAgreement, compare_findings
 from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
 from medthink.metrics.rouge import KINDS, Rouge, RougeKind
 
@@ -88,7 +88,7 @@ def _findings() -> Iterable[Metric]:
         )
 
 
-def _agreement_value(read: Callable[[Agreement], float | None]) -> PairFunction:
+def _agreement_value(read: Callable[[FindingAgreement], float | None]) -> PairFunction:
     def score(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:
         pairs = zip(references, candidates, strict=True)
         return [read(compare_findings(reference, candidate)) for reference, candidate in pairs]
@@ -106,10 +106,10 @@ def _composite_values(function: Callable[[Components], float]) -> Callable[[Sequ
 
 
 def _answers() -> Iterable[Metric]:
-    def headline(outcomes: Sequence[answers.Outcome]) -> float | None:
+    def headline(outcomes: Sequence[answers.GradedAnswer]) -> float | None:
         return answers.count_answers(outcomes).accuracy
 
-    def answered(outcomes: Sequence[answers.Outcome]) -> float | None:
+    def answered(outcomes: Sequence[answers.GradedAnswer]) -> float | None:
         return answers.count_answers(outcomes).accuracy_answered
 
     for name, function in (("accuracy", headline), ("accuracy_answered", answered)):
@@ -125,8 +125,8 @@ def _repeats() -> Iterable[Metric]:
         yield Metric(name, "1", "repeats", "higher", 0.0, 1.0, "answers", _repeat_field(field))
 
 
-def _repeat_field(field: str) -> Callable[[Mapping[str, Sequence[answers.Outcome]]], float | None]:
-    def summarise(cases: Mapping[str, Sequence[answers.Outcome]]) -> float | None:
+def _repeat_field(field: str) -> Callable[[Mapping[str, Sequence[answers.GradedAnswer]]], float | None]:
+    def summarise(cases: Mapping[str, Sequence[answers.GradedAnswer]]) -> float | None:
         value: float | None = getattr(answers.summarise_repeats(cases), field)
         return value
 

@@ -74,7 +74,7 @@ class Gate:
                 place.set_result(None)
 
 
-class Entry:
+class Charge:
     """Something spent in a window, at a time; the amount may be corrected later."""
 
     __slots__ = ("amount", "at")
@@ -97,15 +97,15 @@ class RateWindow:
         self._per_minute = per_minute
         self._clock = clock
         self._sleep = sleep
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[Charge] = deque()
         self._turn = asyncio.Lock()
 
-    async def spend(self, amount: float) -> Entry:
+    async def spend(self, amount: float) -> Charge:
         """Wait until the amount fits; one that is larger than the limit goes when the window is empty."""
         async with self._turn:
             while (wait_s := self._wait_s(min(amount, self._per_minute))) > 0:
                 await self._sleep(wait_s)
-            entry = Entry(self._clock(), amount)
+            entry = Charge(self._clock(), amount)
             self._entries.append(entry)
             return entry
 

@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractStreamWriter
 from medthink.models.endpoints import Endpoint, Endpoints
 from medthink.models.errors import ModelError
 from medthink.models.keys import Key
-from medthink.models.limits import Entry, Gate, Pace, RateWindow
+from medthink.models.limits import Charge, Gate, Pace, RateWindow
 from medthink.models.preflight import ImageLimits, check_fits
 from medthink.models.request import Attempt, Reply, Request, Usage
 from medthink.models.retries import Backoff, choose_wait_s, is_final
@@ -128,7 +128,7 @@ class HttpModel:
         finally:
             self.gate.leave()
 
-    async def _spend(self, request: Request) -> Entry | None:
+    async def _spend(self, request: Request) -> Charge | None:
         """Wait for the minute's requests and tokens to allow one more call."""
         if self._requests is not None:
             await self._requests.spend(1)

@@ -44,7 +44,7 @@ class Shot(msgspec.Struct, frozen=True):
     size: float
 
 
-class Plan(msgspec.Struct, frozen=True):
+class CasePlan(msgspec.Struct, frozen=True):
     """One case before words and pixels."""
 
     number: int
@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.options[self.answer]
 
 
-def plan_case(seed: int, number: int) -> Plan:
+def plan_case(seed: int, number: int) -> CasePlan:
     """Plan the case with this number."""
     chance = Random(seed_from("phantom", seed, number))
     name = _pick_family(chance)
@@ -75,7 +75,7 @@ def plan_case(seed: int, number: int) -> Plan:
     if intervals and chance.random() < _UNKNOWN_INTERVAL_SHARE:
         intervals = ("unknown",) * len(intervals)
     course = chance.choice(list(_COURSES))
-    return Plan(
+    return CasePlan(
         number=number,
         family=name,
         options=options,

@@ -3,7 +3,7 @@
 from random import Random
 
 from medthink.phantoms.atlas import Disease, families
-from medthink.phantoms.plan import Plan, Shot
+from medthink.phantoms.plan import CasePlan, Shot
 
 _SHOWS = ("shows", "demonstrates", "reveals", "depicts")
 _SHOWED = ("showed", "demonstrated", "revealed", "disclosed")
@@ -49,7 +49,7 @@ SECTIONS = (
 )  # fmt: skip
 
 
-def write_caption(chance: Random, plan: Plan, shot: Shot) -> str:
+def write_caption(chance: Random, plan: CasePlan, shot: Shot) -> str:
     """What this image shows, truthfully, without the diagnosis."""
     lead = chance.choice(shot.view.leads).format(side=plan.side)
     caption = f"{lead} {chance.choice(_SHOWS)} {_sign(chance, plan, shot)}"
@@ -61,7 +61,7 @@ def write_caption(chance: Random, plan: Plan, shot: Shot) -> str:
     return f"{caption}."
 
 
-def write_findings(chance: Random, plan: Plan) -> str:
+def write_findings(chance: Random, plan: CasePlan) -> str:
     """All signs of the case in one text, one sentence for each axis and view."""
     first: dict[tuple[int | None, str], Shot] = {}
     for shot in plan.shots:
@@ -77,7 +77,7 @@ def write_findings(chance: Random, plan: Plan) -> str:
     return " ".join(sentences)
 
 
-def write_discussion(chance: Random, plan: Plan) -> str:
+def write_discussion(chance: Random, plan: CasePlan) -> str:
     """A teaching note in six sections that names the diagnosis and rules out the other options by their signs."""
     family, disease = families()[plan.family], plan.disease
     signs = [axis.values[sign] for axis, sign in zip(family.axes, disease.profile, strict=True)]
@@ -97,12 +97,12 @@ def write_discussion(chance: Random, plan: Plan) -> str:
     return "\n\n".join(f"{title}\n{text}" for title, text in zip(SECTIONS, texts, strict=True))
 
 
-def _sign(chance: Random, plan: Plan, shot: Shot) -> str:
+def _sign(chance: Random, plan: CasePlan, shot: Shot) -> str:
     phrases = shot.view.signs[shot.sign] if shot.sign else shot.view.normal
     return chance.choice(phrases).format(side=plan.side, mm=round(shot.view.mm * shot.size))
 
 
-def _rule_out(chance: Random, plan: Plan, other: Disease) -> str:
+def _rule_out(chance: Random, plan: CasePlan, other: Disease) -> str:
     axes = families()[plan.family].axes
     apart = [
         axis.values[sign]
@@ -113,11 +113,11 @@ def _rule_out(chance: Random, plan: Plan, other: Disease) -> str:
     return f"{other.name} {verb} {' and '.join(apart)}."
 
 
-def _after(plan: Plan) -> str:
+def _after(plan: CasePlan) -> str:
     return "" if "unknown" in plan.intervals else f" after {plan.intervals[-1]}"
 
 
-def _outcome(chance: Random, plan: Plan) -> str:
+def _outcome(chance: Random, plan: CasePlan) -> str:
     start = chance.choice(_PROOFS)
     if plan.intervals:
         return f"{start} On follow-up{_after(plan)} the changes {_COURSES[plan.course]}."

@@ -63,7 +63,7 @@ def _case_markup(case: Case, group: Group, wrong: int) -> Markup:
         head,
         tag("h4", "Clinical history"),
         paragraphs(case.question.history),
-        tag("h4", f"Images, and the expert's captions{' that no model saw' if group.kind == 'blind' else ''}"),
+        tag("h4", f"Images, and the expert's captions{' that no model saw' if group.kind == 'unaided' else ''}"),
         _pictures(case),
         tag("h4", "Options"),
         _options(case, said),

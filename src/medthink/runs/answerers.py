@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from medthink.baselines.reader import Reader, refuse_settings
+from medthink.baselines.baseline import Baseline, refuse_settings
 from medthink.core.errors import UsageError
 from medthink.models.errors import ModelError
 from medthink.models.prices import Price, load_prices
@@ -144,22 +144,22 @@ class Free:
 
 
 class BaselineAnswerer(Free):
-    """An embedded reader: it answers a prompt's structure instead of its text."""
+    """An embedded baseline: it answers a prompt's structure instead of its text."""
 
     first_phase: Phase = "learning"
 
-    def __init__(self, spec: str, reader: Reader) -> None:
+    def __init__(self, spec: str, baseline: Baseline) -> None:
         self.spec = spec
-        self._reader = reader
+        self._baseline = baseline
 
     async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
-        """Let the reader answer; a seed says which of its draws is wanted."""
-        refuse_settings(self._reader.name, request)
-        return self._reader.answer(prompt, sample=request.sample if request.seed is None else request.seed)
+        """Let the baseline answer; a seed says which of its draws is wanted."""
+        refuse_settings(self._baseline.name, request)
+        return self._baseline.answer(prompt, sample=request.sample if request.seed is None else request.seed)
 
     def upload_bytes(self, request: Request) -> int:
         """None: nothing leaves this machine."""
-        refuse_settings(self._reader.name, request)
+        refuse_settings(self._baseline.name, request)
         return 0
 
     async def close(self) -> None:
@@ -199,9 +199,9 @@ def open_answerer(
     if base_urls and provider in ("baseline", "replay"):
         raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
     if provider == "baseline":
-        from medthink.baselines import open_reader
+        from medthink.baselines import open_baseline
 
-        return BaselineAnswerer(spec, open_reader(name, benchmark))
+        return BaselineAnswerer(spec, open_baseline(name, benchmark))
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name))
     price = load_prices(prices).find(spec)

@@ -34,7 +34,7 @@ async def _insist(work: Coroutine[Any, Any, Result]) -> Result:
 
 @contextmanager
 def _hard_interrupts() -> Iterator[None]:
-    """Let Ctrl-C end work that keeps the loop busy, such as a reader that learns, where it is and not at its end."""
+    """Let Ctrl-C end work that keeps the loop busy, such as a baseline that learns, where it is and not at its end."""
     ask_to_stop = signal.getsignal(signal.SIGINT)  # the loop's own way: it cancels the task at its next turn
     if threading.current_thread() is not threading.main_thread() or not callable(ask_to_stop):
         yield

@@ -6,45 +6,15 @@ from typing import Any
 import msgspec
 
 from medthink import __version__
-from medthink.core.digest import digest_value, seed_from
+from medthink.core.digest import digest_value
 from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.core.jsonio import read_json, write_json
+from medthink.runs.selection import Selection
 from medthink.workflow.condition import Condition
 
 FORMAT = 1
 # What may differ between two sessions of one run: where data and servers are, which release runs, when it began.
 _NOT_IDENTITY = ("benchmark", "base_urls", "package", "created_at", "progress")
-
-
-class Shard(msgspec.Struct, frozen=True):
-    """One of `count` parts of a run, counted from 1; a case's part depends on its number alone."""
-
-    number: int
-    count: int
-
-    def holds(self, case_id: int) -> bool:
-        """Whether the case belongs to this part."""
-        return seed_from("shard", case_id) % self.count == self.number - 1
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.count}"
-
-
-def parse_shard(text: str) -> Shard:
-    """Read `2/8`, or raise UsageError."""
-    number, _, count = text.partition("/")
-    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise UsageError(f"not a shard: {text!r}", remedy="write i/n, such as --shard 1/4")
-    return Shard(int(number), int(count))
-
-
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cases of the benchmark the run is about."""
-
-    split: str
-    cases: tuple[int, ...] | None = None
-    limit: int | None = None
-    shard: Shard | None = None
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +40,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What a run was asked to do; two sessions continue one run when all but place, release and time are equal.
 
     `fingerprint` pins texts and images of the split, `text_fingerprint` its texts alone: scoring needs no image.
+    `condition_label` stays as the release that began the run wrote it, for the digest; show `condition.label()`.
     """
 
     format: int = FORMAT

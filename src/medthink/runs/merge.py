@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from medthink.core.errors import UsageError
 from medthink.core.files import new_folder
 from medthink.runs.ledger import Ledger
-from medthink.runs.manifest import Manifest, Shard, read_manifest
+from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.records import LEDGER
 from medthink.runs.run import Run
+from medthink.runs.selection import Shard
 from medthink.runs.session import write_results
 
 
@@ -57,4 +58,6 @@ def _refuse_gaps(shards: list[Shard]) -> None:
 
 
 def _without_shard(manifest: Manifest) -> str:
-    return replace(manifest, selection=replace(manifest.selection, shard=None)).digest()
+    whole = replace(manifest.selection, shard=None)
+    # The label may be another release's words for the same condition.
+    return replace(manifest, selection=whole, condition_label="").digest()

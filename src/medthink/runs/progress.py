@@ -1,6 +1,6 @@
 """How far a session is while it works: counted in one place, followed by a listener, readable from another terminal.
 
-A session counts into one `LiveCounts` and hands it to its listener once (`Listener.follow`). The listener may read it
+A session counts into one `LiveCounts`, which its listener gets once (`RunListener.follow`). The listener may read it
 whenever it likes, from any thread: a live block refreshes by a timer, not by events. `status.read_status` makes the
 same `LiveCounts` of a run that another process is working on.
 
@@ -126,7 +126,7 @@ class LiveCounts:
         }
 
 
-class Listener(Protocol):
+class RunListener(Protocol):
     """Whoever follows a run."""
 
     def follow(self, counts: LiveCounts) -> None:
@@ -155,7 +155,7 @@ class Nobody:
 class Tracker:
     """Counts for one session, and tells its listener and the run's folder which phase it is in."""
 
-    def __init__(self, listener: Listener | None = None, folder: Path | None = None) -> None:
+    def __init__(self, listener: RunListener | None = None, folder: Path | None = None) -> None:
         self.counts = LiveCounts()
         self._listener = listener or Nobody()
         self._folder = folder

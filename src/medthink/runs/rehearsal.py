@@ -18,7 +18,8 @@ from medthink.runs.asking import CaseAsk, Spent, all_replies, call_for
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Progress
 from medthink.runs.records import LEDGER, Records
-from medthink.runs.session import Order, count_cases, find_earlier, make_folder, plan_manifest, select_cases, summarise
+from medthink.runs.selection import count_cases, select_cases
+from medthink.runs.session import RunSpec, find_earlier, make_folder, plan_manifest, summarise
 from medthink.runs.showing import Showing
 from medthink.workflow.ask import Prompt
 from medthink.workflow.tasks import find_task
@@ -98,16 +99,16 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     done: Progress | None
 
 
-def estimate(order: Order, *, transport: "Transport | None" = None) -> Rehearsal:
+def estimate(spec: RunSpec, *, transport: "Transport | None" = None) -> Rehearsal:
     """Count what the run has still to send, and about what that will cost; it needs no key."""
-    return run_to_end(_estimate(order, transport))
+    return run_to_end(_estimate(spec, transport))
 
 
-async def rehearse(cases: Iterable[Case], order: Order, desk: RehearsalDesk, *, benchmark: Benchmark) -> None:
+async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *, benchmark: Benchmark) -> None:
     """Take cases through the task that is ordered, without calling anything."""
-    condition = order.condition
-    task = find_task(order.task, condition)
-    showing = Showing(condition, benchmark[order.selection.split])
+    condition = spec.condition
+    task = find_task(spec.task, condition)
+    showing = Showing(condition, benchmark[spec.selection.split])
     for case in cases:
         left = [sample for sample in range(condition.samples) if not desk.is_kept(case.id, sample)]
         if not left:
@@ -118,22 +119,22 @@ async def rehearse(cases: Iterable[Case], order: Order, desk: RehearsalDesk, *, 
             await task.run(shown.question, cues, ask, condition)
 
 
-async def _estimate(order: Order, transport: "Transport | None") -> Rehearsal:
-    benchmark = Benchmark.open(order.benchmark)
-    total = count_cases(benchmark, order.selection) * order.condition.samples
+async def _estimate(spec: RunSpec, transport: "Transport | None") -> Rehearsal:
+    benchmark = Benchmark.open(spec.benchmark)
+    total = count_cases(benchmark, spec.selection) * spec.condition.samples
     answerer = open_answerer(
-        order.model,
+        spec.model,
         benchmark=benchmark,
-        base_urls=order.base_urls,
+        base_urls=spec.base_urls,
         transport=transport,
-        prices=order.prices,
+        prices=spec.prices,
         needs_key=False,
     )
-    earlier = _open_earlier(order, benchmark, total)
+    earlier = _open_earlier(spec, benchmark, total)
     tally = _Tally(answerer)
-    desk = RehearsalDesk(order.model, tally.see, earlier=earlier)
+    desk = RehearsalDesk(spec.model, tally.see, earlier=earlier)
     try:
-        await rehearse(select_cases(benchmark, order.selection), order, desk, benchmark=benchmark)
+        await rehearse(select_cases(benchmark, spec.selection), spec, desk, benchmark=benchmark)
     finally:
         await answerer.close()
         if earlier is not None:
@@ -150,16 +151,16 @@ async def _estimate(order: Order, transport: "Transport | None") -> Rehearsal:
     )
 
 
-def _open_earlier(order: Order, benchmark: Benchmark, total: int) -> Earlier | None:
+def _open_earlier(spec: RunSpec, benchmark: Benchmark, total: int) -> Earlier | None:
     """What is done already of the run, or LedgerError where the run would be refused."""
-    if order.out is None or not order.out.exists():
+    if spec.out is None or not spec.out.exists():
         return None
-    make_folder(order.out)
-    new = plan_manifest(order, benchmark)
-    old = find_earlier(order.out, new)
-    if old is None or not (order.out / LEDGER).exists():
+    make_folder(spec.out)
+    new = plan_manifest(spec, benchmark)
+    old = find_earlier(spec.out, new)
+    if old is None or not (spec.out / LEDGER).exists():
         return None
-    records = Records.open(order.out)
+    records = Records.open(spec.out)
     kept = records.good_predictions() if old.package == new.package else frozenset()
     return Earlier(records, kept, summarise(records, total))
 

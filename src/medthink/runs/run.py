@@ -41,4 +41,6 @@ class Run:
                 ) from None
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}: {self.manifest.model}, {self.manifest.task}, {self.manifest.condition_label})"
+        return (
+            f"Run({str(self.path)!r}: {self.manifest.model}, {self.manifest.task}, {self.manifest.condition.label()})"
+        )

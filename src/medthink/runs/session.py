@@ -1,6 +1,5 @@
 """One session of a run: open or continue it, do what is left, write what came out."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -8,7 +7,6 @@ import msgspec
 from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.case import Case
 from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError, UsageError
 from medthink.core.files import write_atomic
@@ -21,10 +19,11 @@ from medthink.runs.index import PREDICTIONS_FILE, write_index
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
-from medthink.runs.manifest import Manifest, Progress, Selection, read_manifest, refuse_other_run, write_manifest
-from medthink.runs.progress import Listener, Tracker
+from medthink.runs.manifest import Manifest, Progress, read_manifest, refuse_other_run, write_manifest
+from medthink.runs.progress import RunListener, Tracker
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.run import Run
+from medthink.runs.selection import Selection, count_cases, select_cases
 from medthink.runs.showing import Showing
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a session is told: the command line's flags map one to one onto these fields.
 
     Only what sends nothing does without `out`.
@@ -68,11 +67,11 @@ class Session(msgspec.Struct, frozen=True):
     stopped_by: BudgetReached | None
 
 
-def carry_out(order: Order, *, transport: "Transport | None" = None, listener: Listener | None = None) -> Session:
+def carry_out(spec: RunSpec, *, transport: "Transport | None" = None, listener: RunListener | None = None) -> Session:
     """Make or continue the run; works inside a notebook, where a loop is running already."""
-    if order.out is None:
+    if spec.out is None:
         raise UsageError("where is the run to be kept?", remedy="give --out")
-    session = _Worker(order, order.out, transport, listener)
+    session = _Worker(spec, spec.out, transport, listener)
     return run_to_end(session.work())
 
 
@@ -92,7 +91,7 @@ def run(
 
     A run that `max_usd` or `max_calls` stopped is returned too: its `manifest.progress.is_complete` says so.
     """
-    order = Order(
+    spec = RunSpec(
         benchmark=benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark),
         model=model,
         out=Path(out),
@@ -102,71 +101,45 @@ def run(
         base_urls=base_urls,
         **limits,
     )
-    return carry_out(order, transport=transport).run
-
-
-def select_cases(benchmark: Benchmark, selection: Selection) -> Iterator[Case]:
-    """The cases that a selection names, in the benchmark's order."""
-    wanted = None if selection.cases is None else set(selection.cases)
-    taken = 0
-    for case in benchmark[selection.split]:
-        if wanted is not None and case.id not in wanted:
-            continue
-        if selection.limit is not None and taken >= selection.limit:
-            return
-        taken += 1
-        if selection.shard is None or selection.shard.holds(case.id):
-            yield case
-
-
-def count_cases(benchmark: Benchmark, selection: Selection) -> int:
-    """How many cases a selection names, or UsageError when it names one that is not there."""
-    found = {case.id for case in select_cases(benchmark, replace(selection, shard=None))}
-    missing = set(selection.cases or ()) - found if selection.limit is None else set()
-    if missing:
-        raise UsageError(
-            f"no such case in the split {selection.split}: {', '.join(map(str, sorted(missing)))}",
-            remedy="check --cases and --split",
-        )
-    return sum(1 for case_id in found if selection.shard is None or selection.shard.holds(case_id))
+    return carry_out(spec, transport=transport).run
 
 
 class _Worker:
     """The state of one session while it works."""
 
-    def __init__(self, order: Order, out: Path, transport: "Transport | None", listener: Listener | None) -> None:
-        self._order = order
+    def __init__(self, spec: RunSpec, out: Path, transport: "Transport | None", listener: RunListener | None) -> None:
+        self._spec = spec
         self._out = out
         self._transport = transport
         self._tracker = Tracker(listener, out)
-        self._task = find_task(order.task, order.condition)
-        self._benchmark = Benchmark.open(order.benchmark)
+        self._task = find_task(spec.task, spec.condition)
+        self._benchmark = Benchmark.open(spec.benchmark)
 
     async def work(self) -> Session:
         """Do it all under the run's lock."""
-        order = self._order
-        total = count_cases(self._benchmark, order.selection)
+        spec = self._spec
+        total = count_cases(self._benchmark, spec.selection)
         answerer = open_answerer(
-            order.model,
+            spec.model,
             benchmark=self._benchmark,
-            base_urls=order.base_urls,
+            base_urls=spec.base_urls,
             transport=self._transport,
-            prices=order.prices,
+            prices=spec.prices,
         )
         try:
             make_folder(self._out)
             with hold(self._out):
-                session = await self._work_with(answerer, total * order.condition.samples)
+                session = await self._work_with(answerer, total * spec.condition.samples)
                 self._tracker.leave()
                 return session
         finally:
             await answerer.close()
 
     async def _work_with(self, answerer: Answerer[Prompt], total: int) -> Session:
-        order = self._order
+        spec = self._spec
         tracker = self._tracker
         tracker.counts.predictions = total
-        tracker.counts.calls = self._count_calls() * order.condition.samples
+        tracker.counts.calls = self._count_calls() * spec.condition.samples
         tracker.enter("fingerprinting")
         manifest, is_same_release = self._settle_manifest()
         tracker.enter("preparing")
@@ -176,22 +149,22 @@ class _Worker:
             tracker.counts.count_tokens(ledger.tokens())
             tracker.counts.cost_usd, tracker.counts.is_least_cost = totals.cost_usd, totals.unseen_replies > 0
             budget = Budget(
-                max_usd=order.max_usd,
-                max_calls=order.max_calls,
+                max_usd=spec.max_usd,
+                max_calls=spec.max_calls,
                 spent_usd=totals.cost_usd,
                 calls=totals.calls_made,
             )
             desk = Desk(answerer, ledger, budget, tracker=tracker)
             engine = Engine(
                 self._task,
-                order.condition,
+                spec.condition,
                 desk=desk,
                 ledger=ledger,
-                benchmark=self._benchmark[order.selection.split],
+                benchmark=self._benchmark[spec.selection.split],
                 is_same_release=is_same_release,
             )
             tracker.enter(answerer.first_phase)
-            stopped_by = await engine.run(select_cases(self._benchmark, order.selection))
+            stopped_by = await engine.run(select_cases(self._benchmark, spec.selection))
             tracker.enter("writing")
             write_results(self._out, manifest, ledger, total)
         finally:
@@ -200,37 +173,37 @@ class _Worker:
 
     def _count_calls(self) -> int:
         """How many calls one sample of every case is expected to take."""
-        order = self._order
-        showing = Showing(order.condition, self._benchmark[order.selection.split])
-        cases = select_cases(self._benchmark, order.selection)
-        return sum(
-            count_calls(order.task, order.condition, len(showing.show(case)[0].question.images)) for case in cases
-        )
+        spec = self._spec
+        showing = Showing(spec.condition, self._benchmark[spec.selection.split])
+        cases = select_cases(self._benchmark, spec.selection)
+        return sum(count_calls(spec.task, spec.condition, len(showing.show(case)[0].question.images)) for case in cases)
 
     def _settle_manifest(self) -> tuple[Manifest, bool]:
         """The run's manifest, and whether all that is there already was made by this release."""
-        new = plan_manifest(self._order, self._benchmark)
+        new = plan_manifest(self._spec, self._benchmark)
         old = find_earlier(self._out, new)
         if old is not None:
-            return replace(new, created_at=old.created_at), old.package == new.package
+            return replace(
+                new, created_at=old.created_at, condition_label=old.condition_label
+            ), old.package == new.package
         write_manifest(self._out, new)
         return new, True
 
 
-def plan_manifest(order: Order, benchmark: Benchmark) -> Manifest:
+def plan_manifest(spec: RunSpec, benchmark: Benchmark) -> Manifest:
     """The manifest of the run that is ordered, as it is before the first call."""
-    fingerprints = benchmark[order.selection.split].fingerprints()
+    fingerprints = benchmark[spec.selection.split].fingerprints()
     return Manifest(
-        benchmark=str(order.benchmark),
+        benchmark=str(spec.benchmark),
         fingerprint=fingerprints.whole,
         text_fingerprint=fingerprints.texts,
-        selection=order.selection,
-        task=order.task,
-        model=order.model,
-        base_urls=order.base_urls,
-        condition=order.condition,
-        condition_label=order.condition.label(),
-        prompts={str(kind): version for kind, version in prompt_versions(order.task, order.condition).items()},
+        selection=spec.selection,
+        task=spec.task,
+        model=spec.model,
+        base_urls=spec.base_urls,
+        condition=spec.condition,
+        condition_label=spec.condition.label(),
+        prompts={str(kind): version for kind, version in prompt_versions(spec.task, spec.condition).items()},
         created_at=now_utc(),
     )
 

@@ -19,7 +19,7 @@ class Showing:
     def show(self, case: Case) -> tuple[Shown, Cues]:
         """The case as shown, and the cues that go with it."""
         shown = self._apply(case)
-        cues = NO_CUES if self._condition.is_blind else expert_cues(case.reference, self._condition, shown)
+        cues = NO_CUES if self._condition.is_unaided else expert_cues(case.reference, self._condition, shown)
         return shown, cues
 
     def _apply(self, case: Case) -> Shown:

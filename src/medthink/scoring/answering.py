@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from medthink.cases.case import Case
-from medthink.metrics.answers import Outcome, count_answers, summarise_repeats
+from medthink.metrics.answers import GradedAnswer, count_answers, summarise_repeats
 from medthink.runs.prediction import Prediction
 from medthink.scoring.material import Material
 from medthink.scoring.scores import AnswerScores, CaseScore, SliceScore
@@ -17,12 +17,12 @@ from medthink.stats.intervals import rate_interval, wilson
 from medthink.stats.repeats import repeated_mean
 
 
-def outcomes_by_case(material: Material) -> dict[int, list[Outcome]]:
+def outcomes_by_case(material: Material) -> dict[int, list[GradedAnswer]]:
     """Every case's outcomes in the order of its samples."""
-    grouped: dict[int, list[Outcome]] = {case_id: [] for case_id in sorted(material.cases)}
+    grouped: dict[int, list[GradedAnswer]] = {case_id: [] for case_id in sorted(material.cases)}
     for one in material.predictions:
         gold = material.cases[one.case].reference.answer
-        grouped[one.case].append(Outcome(one.state, one.prediction, gold))
+        grouped[one.case].append(GradedAnswer(one.state, one.prediction, gold))
     return grouped
 
 
@@ -80,7 +80,7 @@ def _rate(part: list[CaseScore]) -> Measured:
 
 
 def _with_repeats(
-    scores: AnswerScores, grouped: dict[int, list[Outcome]], hits: Floats, clusters: list[int]
+    scores: AnswerScores, grouped: dict[int, list[GradedAnswer]], hits: Floats, clusters: list[int]
 ) -> AnswerScores:
     summary = summarise_repeats({str(case_id): listed for case_id, listed in grouped.items()})
     return replace(
@@ -98,7 +98,7 @@ def _count_chosen(predictions: list[Prediction]) -> dict[str, int]:
     return {letter: count for letter, count in sorted(letters.items(), key=lambda item: str(item[0])) if letter}
 
 
-def _confusion(outcomes: list[Outcome]) -> dict[str, dict[str, int]]:
+def _confusion(outcomes: list[GradedAnswer]) -> dict[str, dict[str, int]]:
     table: dict[str, Counter[str]] = {}
     for outcome in outcomes:
         table.setdefault(outcome.gold, Counter())[outcome.letter or outcome.state] += 1

@@ -113,8 +113,8 @@ def _incomparable_field(a: Scores, b: Scores) -> str:
 
 
 def comparable_kind(scores: Scores) -> str:
-    """The kind of condition; a submission, which states none, is taken to be blind, as the card's rules ask."""
-    return "blind" if scores.origin.kind == "submitted" else scores.origin.kind
+    """The kind of condition; a submission, which states none, is taken to be unaided, as the card's rules ask."""
+    return "unaided" if scores.origin.kind == "submitted" else scores.origin.kind
 
 
 def _compare(a: Scores, b: Scores, cases: dict[int, Case], rng: np.random.Generator) -> PairOfRuns:
@@ -168,7 +168,7 @@ def _compare_slices(
 
 
 def _rank(scored: Sequence[Scores], rng: np.random.Generator) -> Ranking | None:
-    # Blind and cued runs may be paired to see what cues are worth, but have no place on one list.
+    # Unaided and cued runs may be paired to see what cues are worth, but have no place on one list.
     if len(scored) < 3 or len(scored[0].cases) < 2 or len({comparable_kind(one) for one in scored}) > 1:
         return None
     matrix = [[one.right for one in scores.cases] for scores in scored]

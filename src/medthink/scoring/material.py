@@ -8,10 +8,10 @@ from typing import NamedTuple
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
-from medthink.runs.manifest import Manifest, Selection
+from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
-from medthink.runs.session import select_cases
+from medthink.runs.selection import Selection, select_cases
 from medthink.scoring.submission import read_submission, refuse_problems
 
 

@@ -11,7 +11,7 @@ Columns = dict[str, list[float | None]]
 """A value a pair, by metric; None where the metric has none."""
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """One written text beside the expert's; `group` is the modality it is about, or a section's name.
 
     `id` names it in files computed elsewhere: `case/sample/slot` for findings, `case/sample` for a summary or a whole
@@ -26,7 +26,7 @@ class Pair(NamedTuple):
     group: str
 
 
-def finding_pairs(material: Material) -> Iterator[Pair]:
+def finding_pairs(material: Material) -> Iterator[TextPair]:
     """Step 1: every image's finding beside its caption; an image without one is `missing`."""
     for one in material.predictions:
         case = material.cases[one.case]
@@ -40,17 +40,17 @@ def finding_pairs(material: Material) -> Iterator[Pair]:
             text = written[place] if place < len(written) else None
             yield _pair(f"{one.case}/{one.sample}/{slot}", caption, text, modality)
         for number, text in enumerate(written[len(one.slots) :], start=1):
-            yield Pair(f"{one.case}/{one.sample}/extra{number}", one.case, "extra", "", text or "", "")
+            yield TextPair(f"{one.case}/{one.sample}/extra{number}", one.case, "extra", "", text or "", "")
 
 
-def summary_pairs(material: Material) -> Iterator[Pair]:
+def summary_pairs(material: Material) -> Iterator[TextPair]:
     """Step 2: the summary beside the expert's integrated findings."""
     for one in material.predictions:
         written = one.prediction_twi.step2_integrated_summary if one.prediction_twi else None
         yield _pair(f"{one.case}/{one.sample}", material.cases[one.case].reference.findings, written, "")
 
 
-def discussion_pairs(material: Material) -> Iterator[Pair]:
+def discussion_pairs(material: Material) -> Iterator[TextPair]:
     """The discussion as a whole, headings left out on both sides, whether or not the expert's has any."""
     for one in material.predictions:
         reference = split_discussion(material.cases[one.case].reference.discussion).body
@@ -58,7 +58,7 @@ def discussion_pairs(material: Material) -> Iterator[Pair]:
         yield _pair(f"{one.case}/{one.sample}", reference, written, "")
 
 
-def section_pairs(material: Material) -> Iterator[Pair]:
+def section_pairs(material: Material) -> Iterator[TextPair]:
     """The discussion section by section, where the expert's has headings."""
     for one in material.predictions:
         sections = split_discussion(material.cases[one.case].reference.discussion).sections
@@ -68,7 +68,7 @@ def section_pairs(material: Material) -> Iterator[Pair]:
             yield pair._replace(state="not in reference") if section not in sections else pair
 
 
-def _pair(name: str, reference: str, candidate: str | None, group: str) -> Pair:
+def _pair(name: str, reference: str, candidate: str | None, group: str) -> TextPair:
     state: PairState = "ok"
     if not reference.strip():
         state = "no reference"
@@ -76,4 +76,4 @@ def _pair(name: str, reference: str, candidate: str | None, group: str) -> Pair:
         state = "missing"
     elif not candidate.strip():
         state = "empty"
-    return Pair(name, int(name.partition("/")[0]), state, reference, candidate or "", group)
+    return TextPair(name, int(name.partition("/")[0]), state, reference, candidate or "", group)

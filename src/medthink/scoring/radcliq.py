@@ -13,7 +13,7 @@ from medthink.metrics.radcliq.graphs import RadGraph
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
 from medthink.metrics.radcliq.score import FIELDS, Fingerprint
 from medthink.metrics.radcliq.weights import WeightSource
-from medthink.scoring.pairs import Columns, Pair
+from medthink.scoring.pairs import Columns, TextPair
 
 NAMES = ("radcliq_v0", "radcliq_v1")
 
@@ -35,7 +35,7 @@ class Computed(NamedTuple):
     not_computed: str = ""
 
 
-def compute_radcliq(pairs: list[Pair], options: RadCliQOptions | None) -> Computed:
+def compute_radcliq(pairs: list[TextPair], options: RadCliQOptions | None) -> Computed:
     """RadCliQ of the pairs, as far as the options allow."""
     if options is None:
         return Computed({}, {}, "not asked for; --radcliq computes it")
@@ -51,7 +51,7 @@ def compute_radcliq(pairs: list[Pair], options: RadCliQOptions | None) -> Comput
     return Computed(columns, result.fingerprint)
 
 
-def _score(pairs: list[Pair], options: RadCliQOptions) -> RadCliQ:
+def _score(pairs: list[TextPair], options: RadCliQOptions) -> RadCliQ:
     if options.components is not None:
         known: dict[str, Components] = read_components(options.components)
         return score_components([known.get(pair.id) for pair in pairs], source=options.components.name)

@@ -122,8 +122,8 @@ def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...
         notes.append("The options were hidden: free-text diagnoses have no letter and are not scored here.")
     if material.manifest is not None and material.manifest.condition.swap_images:
         notes.append("The images were another case's: findings and summary are not scored against this case's.")
-    if material.manifest is not None and not material.manifest.condition.is_blind:
-        notes.append("Expert cues were shown: not to be ranked with blind runs.")
+    if material.manifest is not None and not material.manifest.condition.is_unaided:
+        notes.append("Expert cues were shown: not to be ranked with unaided runs.")
     if material.task == "discussion":
         notes += _discussion_notes(material)
     elif radcliq is not None:
@@ -167,7 +167,7 @@ def _origin(material: Material) -> Origin:
         task=manifest.task,
         kind=manifest.condition.kind,
         condition=msgspec.to_builtins(manifest.condition),
-        condition_label=manifest.condition_label,
+        condition_label=manifest.condition.label(),
         split=split,
         selection=msgspec.to_builtins(manifest.selection),
         fingerprint=manifest.fingerprint,

@@ -18,7 +18,7 @@ from medthink.metrics.registry import METRICS
 from medthink.metrics.rouge import KINDS, Overlaps, Rouge
 from medthink.metrics.spelling import normalise_spelling
 from medthink.scoring.material import Material
-from medthink.scoring.pairs import Columns, Pair
+from medthink.scoring.pairs import Columns, TextPair
 from medthink.scoring.radcliq import NAMES, RadCliQOptions, compute_radcliq
 from medthink.scoring.scores import MetricScore, TextScores
 from medthink.stats.bootstrap import replicate_interval, resample_totals
@@ -30,7 +30,7 @@ GROUP_RESAMPLES = 2_000
 
 
 def score_texts(
-    step: str, pairs: Iterable[Pair], *, rng: np.random.Generator, radcliq: RadCliQOptions | None = None
+    step: str, pairs: Iterable[TextPair], *, rng: np.random.Generator, radcliq: RadCliQOptions | None = None
 ) -> TextScores:
     """Every text metric over the pairs that are ok, and how many are not."""
     listed = list(pairs)
@@ -104,7 +104,7 @@ def _not_computed(reason: str) -> tuple[MetricScore, ...]:
 
 
 def _score_group(
-    columns: Columns, usable: list[Pair], group: str, *, rng: np.random.Generator
+    columns: Columns, usable: list[TextPair], group: str, *, rng: np.random.Generator
 ) -> tuple[MetricScore, ...]:
     rows = [place for place, pair in enumerate(usable) if pair.group == group]
     part: Columns = {name: [values[row] for row in rows] for name, values in columns.items()}

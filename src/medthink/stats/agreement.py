@@ -17,7 +17,7 @@ from medthink.stats.clusters import Floats, Ints, cluster_totals
 from medthink.stats.coefficients import Weighting, as_value
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import rate_interval
-from medthink.stats.labels import Label, Labels, paired_codes
+from medthink.stats.labels import Label, LabelColumn, paired_codes
 
 # κ falls with prevalence however good the raters; beyond this share, and this far below AC1, it misleads.
 SKEWED_SHARE = 0.7
@@ -65,7 +65,7 @@ class OrderedAgreement(msgspec.Struct, frozen=True, kw_only=True):
     alpha_ordinal: Measured
 
 
-def confusion(a: Labels, b: Labels, *, categories: Sequence[Label] | None = None) -> Ints:
+def confusion(a: LabelColumn, b: LabelColumn, *, categories: Sequence[Label] | None = None) -> Ints:
     """Counts (K × K) of a's category (rows) against b's (columns), in the order of `categories`."""
     first, second, known = paired_codes(a, b, categories)
     k = len(known)
@@ -136,8 +136,8 @@ def _cell_indicators(first: Ints, second: Ints, k: int) -> Floats:
 
 
 def agreement(
-    a: Labels,
-    b: Labels,
+    a: LabelColumn,
+    b: LabelColumn,
     *,
     rng: np.random.Generator,
     clusters: npt.ArrayLike | None = None,
@@ -179,8 +179,8 @@ def _symmetric(tables: Floats) -> Floats:
 
 
 def ordered_agreement(
-    a: Labels,
-    b: Labels,
+    a: LabelColumn,
+    b: LabelColumn,
     *,
     categories: Sequence[Label],
     rng: np.random.Generator,

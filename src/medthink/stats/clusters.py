@@ -9,7 +9,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class Totals(NamedTuple):
+class ClusterTotals(NamedTuple):
     """Per cluster: the sums of each column (clusters × columns) and the number of rows."""
 
     sums: Floats
@@ -71,11 +71,11 @@ def canonical_order(columns: Floats, clusters: npt.ArrayLike | None) -> tuple[In
     return order, codes[order]
 
 
-def cluster_totals(columns: Floats, clusters: npt.ArrayLike | None) -> Totals:
+def cluster_totals(columns: Floats, clusters: npt.ArrayLike | None) -> ClusterTotals:
     """Sums of the columns (rows × columns) and row counts per cluster, clusters in canonical order."""
     order, codes = canonical_order(columns, clusters)
     if not len(codes):
-        return Totals(np.zeros((0, columns.shape[1])), np.zeros(0))
+        return ClusterTotals(np.zeros((0, columns.shape[1])), np.zeros(0))
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     sums = np.add.reduceat(columns[order], starts, axis=0)
-    return Totals(sums, np.diff(np.append(starts, len(codes))).astype(np.float64))
+    return ClusterTotals(sums, np.diff(np.append(starts, len(codes))).astype(np.float64))

@@ -5,7 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.clusters import Totals, as_column, as_hits, cluster_totals
+from medthink.stats.clusters import ClusterTotals, as_column, as_hits, cluster_totals
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
 from medthink.stats.student import student_quantile
 
@@ -72,7 +72,7 @@ def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None,
     )
 
 
-def totals_error(totals: Totals) -> float:
+def totals_error(totals: ClusterTotals) -> float:
     """Clustered standard error of the row mean, from a single column's cluster totals."""
     groups, n = len(totals.sizes), totals.sizes.sum()
     residuals = totals.sums[:, 0] - totals.sizes * (totals.sums.sum() / n)

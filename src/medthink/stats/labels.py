@@ -1,4 +1,4 @@
-"""Labels of any kind as numbers."""
+"""LabelColumn of any kind as numbers."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from medthink.stats.clusters import Ints
 
 Label = str | int | bool
-Labels = Sequence[Label] | npt.NDArray[np.generic]
+LabelColumn = Sequence[Label] | npt.NDArray[np.generic]
 
 
 def code_labels(labels: Sequence[Label | None], categories: Sequence[Label]) -> Ints:
@@ -32,11 +32,13 @@ def known_categories(labels: set[Label], categories: Sequence[Label] | None) -> 
         raise ValueError("labels of mixed types have no order; give the categories") from None
 
 
-def _plain(labels: Labels) -> list[Label]:
+def _plain(labels: LabelColumn) -> list[Label]:
     return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
 
 
-def paired_codes(a: Labels, b: Labels, categories: Sequence[Label] | None) -> tuple[Ints, Ints, tuple[Label, ...]]:
+def paired_codes(
+    a: LabelColumn, b: LabelColumn, categories: Sequence[Label] | None
+) -> tuple[Ints, Ints, tuple[Label, ...]]:
     """Both raters' labels as places among the categories, and the categories."""
     first, second = _plain(a), _plain(b)
     if len(first) != len(second):

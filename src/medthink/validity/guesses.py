@@ -13,14 +13,14 @@ from medthink.core.errors import UsageError
 
 TRAIN = "train"
 FOLDS = 5
-Source = Literal["train → split", "cross-validated", "rule"]
+GuessSource = Literal["train → split", "cross-validated", "rule"]
 
 
 class Guesses(NamedTuple):
     """A guesser's letter for every case, and how it came by them."""
 
     name: str
-    source: Source
+    source: GuessSource
     letters: dict[int, str]
 
 

@@ -16,8 +16,8 @@ from medthink.models.request import Effort
 ImageChoice = Literal["first", "spread", "seeded"]
 ImageOrder = Literal["as_is", "reversed", "seeded"]
 OptionOrder = Literal["as_is", "seeded"] | int
-Source = Literal["none", "expert", "self"]
-ConditionKind = Literal["blind", "expert-cued"]
+CueSource = Literal["none", "expert", "self"]
+ConditionKind = Literal["unaided", "expert-cued"]
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,8 +36,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     show_history: bool = True
     show_options: bool = True
     option_order: OptionOrder = "as_is"
-    findings: Source = "none"
-    summary: Source = "none"
+    findings: CueSource = "none"
+    summary: CueSource = "none"
     single_call: bool = False
     prompt_set: str = "default"
     use_schema: bool = True
@@ -61,12 +61,12 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def kind(self) -> ConditionKind:
         """Whether the model is alone with the question, or an expert's words stand beside it."""
-        return "expert-cued" if "expert" in (self.findings, self.summary) else "blind"
+        return "expert-cued" if "expert" in (self.findings, self.summary) else "unaided"
 
     @property
-    def is_blind(self) -> bool:
+    def is_unaided(self) -> bool:
         """Whether nothing that is withheld is shown."""
-        return self.kind == "blind"
+        return self.kind == "unaided"
 
     def digest(self) -> str:
         """SHA-256 over every field: equal conditions, equal digests."""

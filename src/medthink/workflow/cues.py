@@ -19,9 +19,9 @@ NO_CUES = Cues()
 
 
 def expert_cues(reference: Reference, condition: Condition, shown: Shown) -> Cues:
-    """The expert's words that the condition asks for; for a blind condition this may not be called."""
-    if condition.is_blind:
-        raise UsageError("a blind condition takes no expert cues", remedy="use NO_CUES")
+    """The expert's words that the condition asks for; for an unaided condition this may not be called."""
+    if condition.is_unaided:
+        raise UsageError("an unaided condition takes no expert cues", remedy="use NO_CUES")
     return Cues(
         findings=_captions(reference, shown) if condition.findings == "expert" else None,
         summary=reference.findings if condition.summary == "expert" else None,

@@ -16,7 +16,7 @@ from medthink.workflow.outcome import Answered, Discussed, Outcome, Text, Though
 from medthink.workflow.parsing import parse_answer, parse_sections, parse_steps, parse_text
 from medthink.workflow.prompts import load_prompts
 
-Run = Callable[[Question, Cues, Ask, Condition], Awaitable[Outcome]]
+TaskFunction = Callable[[Question, Cues, Ask, Condition], Awaitable[Outcome]]
 Parsed = TypeVar("Parsed")
 
 
@@ -24,7 +24,7 @@ class Task(msgspec.Struct, frozen=True):
     """A task by name: how it runs, and the condition it is run under when nothing else is said."""
 
     name: str
-    run: Run
+    run: TaskFunction
     default: Condition
 
 

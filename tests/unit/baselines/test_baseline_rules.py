@@ -1,4 +1,4 @@
-"""The readers that follow a rule, and what every reader's replies have in common."""
+"""The baselines that follow a rule, and what every baseline's replies have in common."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from medthink.baselines import NAMES, open_reader
+from medthink.baselines import NAMES, open_baseline
 from medthink.baselines.rules import longest_letter, random_letter, rank_letters
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Question
@@ -44,38 +44,38 @@ def test_majority_is_the_train_splits_most_frequent_letter(toy: Benchmark) -> No
     counts = Counter(case.reference.answer for case in toy["train"])
     assert counts[rank_letters(list(toy["train"]))[0]] == max(counts.values())
     case = next(iter(toy["test"]))
-    reply = open_reader("majority", toy).answer(PROMPTS.answer(case.question, NO_CUES), sample=0)
+    reply = open_baseline("majority", toy).answer(PROMPTS.answer(case.question, NO_CUES), sample=0)
     assert reply.json["answer"] == rank_letters(list(toy["train"]))[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_reader_keeps_to_the_form_of_every_step(name: str, toy: Benchmark) -> None:
-    reader, question = open_reader(name, toy), next(iter(toy["test"])).question
-    answered = reader.answer(PROMPTS.answer(question, NO_CUES), sample=0)
+    baseline, question = open_baseline(name, toy), next(iter(toy["test"])).question
+    answered = baseline.answer(PROMPTS.answer(question, NO_CUES), sample=0)
     choice = parse_answer(answered, question.options)
     assert isinstance(choice, Choice) and choice.mode == "strict" and choice.explanation
     assert answered.model == f"baseline/{'guesser:options' if name == 'guesser' else name}"
     assert (answered.usage, answered.latency_s, answered.stop) == (Usage(), 0.0, "end")
-    found = parse_text(reader.answer(PROMPTS.findings(question, question.images[0]), sample=0), "findings")
-    summed = parse_text(reader.answer(PROMPTS.summary(question, ("One.", "Two.")), sample=0), "summary")
+    found = parse_text(baseline.answer(PROMPTS.findings(question, question.images[0]), sample=0), "findings")
+    summed = parse_text(baseline.answer(PROMPTS.summary(question, ("One.", "Two.")), sample=0), "summary")
     assert isinstance(found, Text) and isinstance(summed, Text) and found.mode == summed.mode == "strict"
-    steps = parse_steps(reader.answer(PROMPTS.think_with_images(question), sample=0), question)
+    steps = parse_steps(baseline.answer(PROMPTS.think_with_images(question), sample=0), question)
     assert isinstance(steps, Steps) and steps.choice.mode == "strict"
     assert steps.findings is not None and len(steps.findings) == len(question.images)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "retrieval"])
 def test_what_a_reader_cannot_do_is_an_error_not_an_answer(name: str, toy: Benchmark, show: Callable[..., Any]) -> None:
-    reader, case = open_reader(name, toy), next(iter(toy["test"]))
+    baseline, case = open_baseline(name, toy), next(iter(toy["test"]))
     with pytest.raises(ModelError, match="writes no discussion"):
-        reader.answer(PROMPTS.discussion(case.question, NO_CUES), sample=0)
+        baseline.answer(PROMPTS.discussion(case.question, NO_CUES), sample=0)
     with pytest.raises(ModelError, match="none are shown"):
-        reader.answer(PROMPTS.answer(show(case, show_options=False), NO_CUES), sample=0)
+        baseline.answer(PROMPTS.answer(show(case, show_options=False), NO_CUES), sample=0)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(toy: Benchmark) -> None:
     with pytest.raises(UsageError, match="baseline/guesser:options"):
-        open_reader("oracle", toy)
+        open_baseline("oracle", toy)
 
 
 def test_without_a_train_split_learners_refuse_at_once_and_rules_work(tmp_path: Path, toy: Benchmark) -> None:
@@ -83,17 +83,17 @@ def test_without_a_train_split_learners_refuse_at_once_and_rules_work(tmp_path: 
     only_test = Benchmark.open(tmp_path)
     for name in ("majority", "guesser", "retrieval"):
         with pytest.raises(UsageError, match=rf"baseline/{name}\S* learns from the train split"):
-            open_reader(name, only_test)
+            open_baseline(name, only_test)
     for name in ("random", "longest"):
-        open_reader(name, only_test)
+        open_baseline(name, only_test)
 
 
 @pytest.mark.parametrize("name", ["guesser:question", "retrieval"])
 def test_a_case_that_was_learned_from_is_not_answered(name: str, toy: Benchmark, show: Callable[..., Any]) -> None:
-    reader, case = open_reader(name, toy), next(iter(toy["train"]))
+    baseline, case = open_baseline(name, toy), next(iter(toy["train"]))
     for condition in ({}, {"option_order": 2, "image_share": 0.3}, {"show_history": False}):
         with pytest.raises(ModelError, match="learned from this very case"):
-            reader.answer(PROMPTS.answer(show(case, **condition), NO_CUES), sample=0)
+            baseline.answer(PROMPTS.answer(show(case, **condition), NO_CUES), sample=0)
 
 
 def test_importing_the_room_loads_nothing_heavy() -> None:

@@ -37,7 +37,7 @@ def test_a_wide_table_is_a_table_and_a_narrow_one_stands_upright(monkeypatch, ca
 
 
 def test_a_title_longer_than_its_table_is_one_line_where_the_terminal_has_room(monkeypatch, capsys):
-    title = "baseline/retrieval · twi · blind · 100 % of images · self findings · self summary"
+    title = "baseline/retrieval · twi · unaided · 100 % of images · self findings · self summary"
     for width, lines in ((200, 1), (60, 2)):
         monkeypatch.setenv("COLUMNS", str(width))
         console().print(table(title, ("", ""), [("cases", 20)]))

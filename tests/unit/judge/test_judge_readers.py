@@ -23,7 +23,7 @@ from medthink.judge.rubric import load_rubric
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.tables import read_table, write_table
 from medthink.judge.units import read_units
-from medthink.runs.session import Order, carry_out
+from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 
@@ -340,7 +340,7 @@ def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):
     for share in (Fraction(0), Fraction(1)):
         run = tmp_path / f"CANARY-{share}"
         condition = Condition(image_share=share, image_order="reversed")
-        carry_out(Order(benchmark=bench, model="baseline/random", out=run, condition=condition))
+        carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
         rewrite(run, [{"prediction_rationale": RATIONALE}] * 3)
         judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
         sheets += sheets_of_run(run)

@@ -18,7 +18,7 @@ from medthink.judge.judgement import read_judgements, write_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import Source, read_units, split_source
 from medthink.runs.lock import hold
-from medthink.runs.session import Order, carry_out
+from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 
@@ -153,7 +153,7 @@ def test_no_request_to_a_judge_names_the_model_the_condition_or_the_case(tmp_pat
     bench = write_benchmark(tmp_path / "bench", cases=2, images=2)
     run = tmp_path / "CANARY-run"
     condition = Condition(image_order="reversed", option_order="seeded", max_tokens=7654, seed=31337)
-    carry_out(Order(benchmark=bench, model="baseline/random", out=run, condition=condition))
+    carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
     rewrite(run, [{"prediction_rationale": RATIONALE}] * 2)
     hidden = ["CANARY", "baseline", "random", "reversed", "seeded", "7654", "31337", "Case number", "case001", "i100x"]
     with JudgeServer(judge_well) as server:
@@ -210,7 +210,7 @@ def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_p
 def test_a_judge_sees_images_captions_and_options_as_the_judged_model_did(tmp_path):
     bench = write_benchmark(tmp_path / "bench", cases=1, images=3)
     condition = Condition(image_share=Fraction(2, 3), image_order="reversed", option_order=1)
-    carry_out(Order(benchmark=bench, model="baseline/random", out=tmp_path / "run", condition=condition))
+    carry_out(RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run", condition=condition))
     rewrite(tmp_path / "run", [{"prediction_rationale": RATIONALE}])
     with JudgeServer(judge_well) as server:
         judge_run(order(tmp_path / "run", server, sees=SIGHTS))
@@ -330,7 +330,7 @@ def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_p
         judge_run(order(run, judges=("baseline/longest",)))
     swapped = tmp_path / "swapped"
     condition = Condition(swap_images=True)
-    carry_out(Order(benchmark=tmp_path / "bench", model="baseline/random", out=swapped, condition=condition))
+    carry_out(RunSpec(benchmark=tmp_path / "bench", model="baseline/random", out=swapped, condition=condition))
     with pytest.raises(UsageError, match="images of other cases"):
         judge_run(order(swapped, judges=("baseline/rules",)))
     (tmp_path / "bench/images/case00100/i100x1.jpg").write_bytes(b"another image")

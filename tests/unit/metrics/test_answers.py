@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from medthink.metrics.answers import (
     STATES,
-    Outcome,
+    GradedAnswer,
     agreement,
     case_accuracies,
     count_answers,
@@ -15,12 +15,12 @@ from medthink.metrics.answers import (
 )
 
 
-def ok(letter: str, gold: str = "A") -> Outcome:
-    return Outcome("ok", letter, gold)
+def ok(letter: str, gold: str = "A") -> GradedAnswer:
+    return GradedAnswer("ok", letter, gold)
 
 
-def no(state: str, gold: str = "A") -> Outcome:
-    return Outcome(state, None, gold)  # type: ignore[arg-type]
+def no(state: str, gold: str = "A") -> GradedAnswer:
+    return GradedAnswer(state, None, gold)  # type: ignore[arg-type]
 
 
 def test_headline_counts_what_is_not_ok_as_wrong() -> None:
@@ -30,8 +30,8 @@ def test_headline_counts_what_is_not_ok_as_wrong() -> None:
 
 
 def test_a_letter_on_a_failed_outcome_is_not_an_answer() -> None:
-    assert count_answers([Outcome("truncated", "A", "A")]).right == 0
-    assert majority([Outcome("truncated", "A", "A"), ok("B")]) == "B"
+    assert count_answers([GradedAnswer("truncated", "A", "A")]).right == 0
+    assert majority([GradedAnswer("truncated", "A", "A"), ok("B")]) == "B"
 
 
 def test_nothing_is_unknown_not_zero() -> None:
@@ -63,11 +63,13 @@ def test_one_outcome_says_nothing_of_consistency() -> None:
     assert agreement([no("failed"), no("failed")]) == 0
 
 
-outcomes = st.lists(st.builds(Outcome, st.sampled_from(STATES), st.sampled_from("ABCDE"), st.sampled_from("ABCDE")))
+outcomes = st.lists(
+    st.builds(GradedAnswer, st.sampled_from(STATES), st.sampled_from("ABCDE"), st.sampled_from("ABCDE"))
+)
 
 
 @given(outcomes)
-def test_states_sum_to_n_and_headline_is_never_above_the_second_figure(listed: list[Outcome]) -> None:
+def test_states_sum_to_n_and_headline_is_never_above_the_second_figure(listed: list[GradedAnswer]) -> None:
     counted = count_answers(listed)
     assert sum(counted.states.values()) == counted.n == len(listed)
     if counted.accuracy_answered is not None:

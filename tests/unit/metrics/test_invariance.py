@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from medthink.metrics.aggregate import mean_of
-from medthink.metrics.answers import STATES, Outcome
+from medthink.metrics.answers import STATES, GradedAnswer
 from medthink.metrics.radcliq import Components
 from medthink.metrics.registry import METRICS, Metric
 from medthink.metrics.usage import CallUsage
@@ -34,15 +34,15 @@ HOSTILE = [
 ]
 
 
-def outcomes() -> list[Outcome]:
-    return [Outcome(STATES[i % 5] if i % 3 == 0 else "ok", "ABCDE"[i * 7 % 5], "ABCDE"[i % 5]) for i in range(40)]
+def outcomes() -> list[GradedAnswer]:
+    return [GradedAnswer(STATES[i % 5] if i % 3 == 0 else "ok", "ABCDE"[i * 7 % 5], "ABCDE"[i % 5]) for i in range(40)]
 
 
 def calls() -> list[CallUsage]:
     return [CallUsage(100 + i, 10 * i, i, 0.1 * i, 0.3 + 0.1 * i, 1 + i % 2) for i in range(1, 30)]
 
 
-def cases() -> dict[str, list[Outcome]]:
+def cases() -> dict[str, list[GradedAnswer]]:
     listed = outcomes()
     return {str(i): [o._replace(gold="A") for o in listed[i : i + 1 + i % 4]] for i in range(0, 36, 3)}
 

@@ -8,7 +8,8 @@ import pytest
 from medthink.cli.conditions import read_condition
 from medthink.cli.run import run as run_command
 from medthink.report.command import condition_words, reproduction_command
-from medthink.runs.manifest import Manifest, Selection, Shard
+from medthink.runs.manifest import Manifest
+from medthink.runs.selection import Selection, Shard
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition
 

@@ -7,8 +7,8 @@ from made_runs import make_run
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.report.entries import group_entries, load_entries
-from medthink.runs.manifest import Selection
-from medthink.runs.session import Order, carry_out
+from medthink.runs.selection import Selection
+from medthink.runs.session import RunSpec, carry_out
 from small_benchmark import picture, write_benchmark
 
 
@@ -17,7 +17,7 @@ def names(group):
 
 
 def test_an_expert_cued_run_is_in_a_group_of_its_own(groups):
-    assert [group.kind for group in groups] == ["blind", "expert-cued"]
+    assert [group.kind for group in groups] == ["unaided", "expert-cued"]
     assert names(groups[1]) == {"cued"}
     assert "cued" not in {entry.name for entry, _ in groups[0].ranked()}
 
@@ -48,7 +48,7 @@ def test_the_same_numbers_with_other_words_pictures_or_fewer_cases_make_another_
     rows = other["words"] / "test.jsonl"
     rows.write_text(rows.read_text().replace("with pain", "with fever"))
     (other["pictures"] / "images/case00100/i100x1.jpg").write_bytes(picture(1))
-    fewer = Order(
+    fewer = RunSpec(
         benchmark=bench, model="baseline/random", out=tmp_path / "few", selection=Selection(split="test", limit=5)
     )
     carry_out(fewer)
@@ -74,7 +74,7 @@ def test_runs_that_saw_less_are_set_apart_from_those_that_saw_all(bench, tmp_pat
 def test_one_case_ranks_nobody(bench, tmp_path):
     for name in ("random", "longest"):
         carry_out(
-            Order(
+            RunSpec(
                 benchmark=bench,
                 model=f"baseline/{name}",
                 out=tmp_path / name,

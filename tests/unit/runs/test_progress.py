@@ -6,7 +6,7 @@ import pytest
 from medthink.models.request import Usage
 from medthink.runs.lock import hold
 from medthink.runs.progress import LIVE, Announcement, LiveCounts, Tracker
-from medthink.runs.session import Order, carry_out
+from medthink.runs.session import RunSpec, carry_out
 from medthink.runs.status import read_status
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import count_calls
@@ -35,7 +35,7 @@ class Diary:
 def follow(benchmark, out, **changes) -> Diary:
     diary = Diary()
     told = {"benchmark": benchmark, "model": "baseline/retrieval", "out": out, "task": "twi", "condition": TWI}
-    carry_out(Order(**(told | changes)), listener=diary)
+    carry_out(RunSpec(**(told | changes)), listener=diary)
     return diary
 
 

@@ -11,7 +11,7 @@ import pytest
 from medthink.cli.door import enter
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
-from medthink.runs.manifest import Selection, Shard
+from medthink.runs.selection import Selection, Shard
 
 
 @pytest.fixture(autouse=True)

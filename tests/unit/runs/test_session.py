@@ -21,22 +21,22 @@ from medthink.runs.asking import Desk, encode_image
 from medthink.runs.budget import Budget
 from medthink.runs.ledger import Ledger
 from medthink.runs.loop import run_to_end
-from medthink.runs.manifest import Selection, Shard, parse_shard
 from medthink.runs.merge import merge_shards
 from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
-from medthink.runs.session import Order, carry_out
+from medthink.runs.selection import Selection, Shard, parse_shard
+from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import prompt_versions
 
 TWI = Condition(findings="self", summary="self")
 
 
-def order(benchmark, out, **changes) -> Order:
-    return Order(**({"benchmark": benchmark, "model": "baseline/random", "out": out} | changes))
+def run_spec(benchmark, out, **changes) -> RunSpec:
+    return RunSpec(**({"benchmark": benchmark, "model": "baseline/random", "out": out} | changes))
 
 
 def test_a_run_leaves_a_manifest_a_ledger_and_a_prediction_for_every_case(benchmark, tmp_path):
-    session = carry_out(order(benchmark, tmp_path / "run"))
+    session = carry_out(run_spec(benchmark, tmp_path / "run"))
     predictions = list(session.run.predictions())
     assert [p.case for p in predictions] == list(range(100, 112))
     assert all(p.state == "ok" and p.prediction in "ABCDE" and len(p.calls) == 1 for p in predictions)
@@ -47,10 +47,22 @@ def test_a_run_leaves_a_manifest_a_ledger_and_a_prediction_for_every_case(benchm
     assert session.run.manifest.fingerprint == medthink.Benchmark.open(benchmark)["test"].fingerprint()
 
 
+def test_a_run_labelled_by_an_earlier_release_is_continued_under_its_old_digest(benchmark, tmp_path):
+    out = tmp_path / "run"
+    carry_out(run_spec(benchmark, out, max_calls=2))
+    stored = json.loads((out / "run.json").read_text())
+    stored["condition_label"] = "blind · 100 % of images"
+    (out / "run.json").write_text(json.dumps(stored))
+    before = medthink.Run.open(out).manifest.digest()
+    after = carry_out(run_spec(benchmark, out)).run
+    assert after.manifest.progress.is_complete and after.manifest.digest() == before
+    assert "unaided" in repr(after) and "blind" not in repr(after)
+
+
 def test_manifest_and_predictions_say_what_was_asked_and_answered(benchmark, tmp_path):
     condition = msgspec.structs.replace(TWI, seed=3)
     made = carry_out(
-        order(benchmark, tmp_path / "run", task="twi", condition=condition, model="baseline/retrieval")
+        run_spec(benchmark, tmp_path / "run", task="twi", condition=condition, model="baseline/retrieval")
     ).run
     assert (made.manifest.package, made.manifest.condition) == (medthink.__version__, condition)
     assert made.manifest.prompts == prompt_versions("twi", condition)
@@ -63,65 +75,65 @@ def test_manifest_and_predictions_say_what_was_asked_and_answered(benchmark, tmp
 
 
 def test_replay_does_not_answer_from_a_call_that_failed(benchmark, tmp_path):
-    carry_out(order(benchmark, tmp_path / "first", condition=Condition(effort="low")))
+    carry_out(run_spec(benchmark, tmp_path / "first", condition=Condition(effort="low")))
     again = carry_out(
-        order(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}", condition=Condition(effort="low"))
+        run_spec(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}", condition=Condition(effort="low"))
     )
     assert {p.state for p in again.run.predictions()} == {"failed"}
 
 
 def test_a_finished_run_makes_no_calls_and_rewrites_the_same_bytes(benchmark, tmp_path):
     out = tmp_path / "run"
-    first = carry_out(order(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
+    first = carry_out(run_spec(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
     before = {name: (out / name).read_bytes() for name in ("run.json", "predictions.jsonl")}
-    second = carry_out(order(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
+    second = carry_out(run_spec(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
     assert first.calls_made == 12 * 4
     assert second.calls_made == 0
     assert before == {name: (out / name).read_bytes() for name in before}
 
 
 def test_another_command_on_the_same_run_is_refused_and_named(benchmark, tmp_path):
-    carry_out(order(benchmark, tmp_path / "run"))
+    carry_out(run_spec(benchmark, tmp_path / "run"))
     with pytest.raises(
         LedgerError, match=r"another run: selection\.limit: was None, now 3; condition\.samples: was 1, now 2\n"
     ):
         changed = {"condition": Condition(samples=2), "selection": Selection(split="test", limit=3)}
-        carry_out(order(benchmark, tmp_path / "run", **changed))
+        carry_out(run_spec(benchmark, tmp_path / "run", **changed))
 
 
 def test_another_task_is_named_without_the_digests_of_its_prompts(benchmark, tmp_path):
-    carry_out(order(benchmark, tmp_path / "run"))
+    carry_out(run_spec(benchmark, tmp_path / "run"))
     with pytest.raises(LedgerError, match=r"another run: task: was answer, now discussion\n"):
-        carry_out(order(benchmark, tmp_path / "run", task="discussion"))
+        carry_out(run_spec(benchmark, tmp_path / "run", task="discussion"))
 
 
 def test_a_benchmark_that_changed_since_is_refused_and_named(benchmark, tmp_path):
-    carry_out(order(benchmark, tmp_path / "run"))
+    carry_out(run_spec(benchmark, tmp_path / "run"))
     first, second = sorted((benchmark / "images/case00100").iterdir())
     first.write_bytes(second.read_bytes())
     with pytest.raises(LedgerError, match="the benchmark has changed since: fingerprint"):
-        carry_out(order(benchmark, tmp_path / "run"))
+        carry_out(run_spec(benchmark, tmp_path / "run"))
 
 
 def test_a_folder_with_something_else_in_it_is_refused(benchmark, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("precious")
     with pytest.raises(LedgerError, match=r"thesis\.tex"):
-        carry_out(order(benchmark, tmp_path / "run"))
+        carry_out(run_spec(benchmark, tmp_path / "run"))
 
 
 def test_the_budget_stops_the_run_and_a_higher_one_continues_it(benchmark, tmp_path):
-    stopped = carry_out(order(benchmark, tmp_path / "run", max_calls=5))
+    stopped = carry_out(run_spec(benchmark, tmp_path / "run", max_calls=5))
     assert stopped.stopped_by is not None
     assert stopped.calls_made == 5
     assert not stopped.run.manifest.progress.is_complete
-    finished = carry_out(order(benchmark, tmp_path / "run"))
+    finished = carry_out(run_spec(benchmark, tmp_path / "run"))
     assert (finished.calls_made, finished.stopped_by) == (7, None)
     assert finished.run.manifest.progress.is_complete
 
 
 def test_a_budget_reached_among_the_images_of_a_case_still_sees_the_calls_it_allowed_to_their_end(benchmark, tmp_path):
-    stopped = carry_out(order(benchmark, tmp_path / "run", task="twi", condition=TWI, max_calls=1))
+    stopped = carry_out(run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, max_calls=1))
     assert stopped.calls_made == 1
     assert stopped.run.manifest.progress.calls == {"done": 1}
 
@@ -130,7 +142,7 @@ def test_an_image_that_a_case_shows_twice_is_asked_about_once(benchmark, tmp_pat
     for folder in (benchmark / "images").iterdir():
         first, second = sorted(folder.iterdir())
         second.write_bytes(first.read_bytes())
-    what = order(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
+    what = run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
     estimated = estimate(what)
     session = carry_out(what)
     assert session.calls_made == 12 * 3 == estimated.calls
@@ -144,7 +156,7 @@ def test_an_estimate_prices_every_call_by_its_own_length(benchmark, tmp_path):
     tier = "above = 2_000, input_above = 900.0, output_above = 900.0"
     prices.write_text(f'date = "2026-01-01"\n[models]\n"server/m" = {{ input = 1.0, output = 1.0, {tier} }}\n')
     made = estimate(
-        order(benchmark, tmp_path / "run", model="server/m", base_urls=("http://127.0.0.1:9",), prices=prices)
+        run_spec(benchmark, tmp_path / "run", model="server/m", base_urls=("http://127.0.0.1:9",), prices=prices)
     )
     assert made.input_tokens > 2_000 > made.input_tokens / made.calls
     assert made.cost_usd == pytest.approx((made.input_tokens + made.output_tokens) / 1_000_000)
@@ -152,7 +164,7 @@ def test_an_estimate_prices_every_call_by_its_own_length(benchmark, tmp_path):
 
 @pytest.mark.parametrize("max_calls", [0, 5, 17, 47])
 def test_an_estimate_of_a_run_in_part_done_counts_what_is_left(benchmark, tmp_path, max_calls):
-    what = order(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
+    what = run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
     whole = estimate(what)
     assert (whole.cases, whole.calls, whole.done) == (12, 48, None)
     carry_out(msgspec.structs.replace(what, max_calls=max_calls))
@@ -167,8 +179,8 @@ def test_an_estimate_of_a_run_in_part_done_counts_what_is_left(benchmark, tmp_pa
 
 def test_an_estimate_counts_calls_that_failed_and_no_case_whose_replies_are_all_there(benchmark, tmp_path):
     first, again = tmp_path / "first", tmp_path / "again"
-    carry_out(order(benchmark, first, selection=Selection(split="test", cases=(100, 101))))
-    what = order(benchmark, again, model=f"replay/{first}")
+    carry_out(run_spec(benchmark, first, selection=Selection(split="test", cases=(100, 101))))
+    what = run_spec(benchmark, again, model=f"replay/{first}")
     carry_out(what)
     assert (estimate(what).cases, estimate(what).calls) == (10, 10)
     with sqlite3.connect(again / "ledger.sqlite") as ledger:
@@ -178,7 +190,7 @@ def test_an_estimate_counts_calls_that_failed_and_no_case_whose_replies_are_all_
 
 
 def test_an_estimate_sees_every_image_to_its_end_where_one_was_refused(benchmark, tmp_path):
-    what = order(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
+    what = run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
     carry_out(what)
     with sqlite3.connect(tmp_path / "run/ledger.sqlite") as ledger:
         first, second = (row[0] for row in ledger.execute("SELECT id FROM calls WHERE case_id = 100 LIMIT 2"))
@@ -189,16 +201,16 @@ def test_an_estimate_sees_every_image_to_its_end_where_one_was_refused(benchmark
 
 
 def test_an_estimate_of_a_run_that_would_be_refused_is_refused(benchmark, tmp_path):
-    carry_out(order(benchmark, tmp_path / "run"))
+    carry_out(run_spec(benchmark, tmp_path / "run"))
     with pytest.raises(LedgerError, match=r"another run: condition\.samples: was 1, now 2\n"):
-        estimate(order(benchmark, tmp_path / "run", condition=Condition(samples=2)))
+        estimate(run_spec(benchmark, tmp_path / "run", condition=Condition(samples=2)))
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(LedgerError, match="is not empty and no run"):
-        estimate(order(benchmark, tmp_path))
+        estimate(run_spec(benchmark, tmp_path))
 
 
 def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):
-    session = carry_out(order(benchmark, tmp_path / "run", condition=Condition(samples=3)))
+    session = carry_out(run_spec(benchmark, tmp_path / "run", condition=Condition(samples=3)))
     predictions = list(session.run.predictions())
     assert [(p.case, p.sample) for p in predictions[:4]] == [(100, 0), (100, 1), (100, 2), (101, 0)]
     assert session.calls_made == 36
@@ -209,7 +221,7 @@ def requests_of(benchmark, condition: Condition) -> list[Request]:
     asked = []
     data = medthink.Benchmark.open(benchmark)
     desk = RehearsalDesk("server/m", lambda _, request: asked.append(request))
-    what = Order(benchmark=benchmark, model="server/m", condition=condition)
+    what = RunSpec(benchmark=benchmark, model="server/m", condition=condition)
     run_to_end(rehearse(list(data["test"])[:1], what, desk, benchmark=data))
     return asked
 
@@ -298,14 +310,16 @@ def test_a_place_is_kept_until_the_outcome_is_on_disk(tmp_path):
 
 
 def test_a_run_is_about_its_split(benchmark, tmp_path):
-    session = carry_out(order(benchmark, tmp_path / "run", selection=Selection(split="train")))
+    session = carry_out(run_spec(benchmark, tmp_path / "run", selection=Selection(split="train")))
     assert {p.split for p in session.run.predictions()} == {"train"}
     assert session.run.manifest.fingerprint == medthink.Benchmark.open(benchmark)["train"].fingerprint()
 
 
 def test_letters_come_back_in_the_lettering_of_the_file(benchmark, tmp_path):
-    shown = carry_out(order(benchmark, tmp_path / "a", model="baseline/longest"))
-    turned = carry_out(order(benchmark, tmp_path / "b", model="baseline/longest", condition=Condition(option_order=2)))
+    shown = carry_out(run_spec(benchmark, tmp_path / "a", model="baseline/longest"))
+    turned = carry_out(
+        run_spec(benchmark, tmp_path / "b", model="baseline/longest", condition=Condition(option_order=2))
+    )
     for one, two in zip(shown.run.predictions(), turned.run.predictions(), strict=True):
         assert one.letter_shown == one.prediction
         assert "ABCDE"[("ABCDE".index(two.prediction) + 2) % 5] == two.letter_shown
@@ -313,24 +327,24 @@ def test_letters_come_back_in_the_lettering_of_the_file(benchmark, tmp_path):
 
 def test_only_the_chosen_images_are_asked_about(benchmark, tmp_path):
     half = msgspec.structs.replace(TWI, image_share=0.5)
-    session = carry_out(order(benchmark, tmp_path / "run", task="twi", condition=half, model="baseline/retrieval"))
+    session = carry_out(run_spec(benchmark, tmp_path / "run", task="twi", condition=half, model="baseline/retrieval"))
     assert all(p.slots == (1,) for p in session.run.predictions())
     assert all(len(p.prediction_twi.step1_per_image_findings) == 1 for p in session.run.predictions())
 
 
 def test_shards_are_disjoint_complete_and_merge_into_the_whole(benchmark, tmp_path):
-    whole = carry_out(order(benchmark, tmp_path / "whole", model="baseline/retrieval"))
+    whole = carry_out(run_spec(benchmark, tmp_path / "whole", model="baseline/retrieval"))
     parts = []
     for number in (1, 2, 3):
         part = tmp_path / f"part{number}"
         selection = Selection(split="test", shard=Shard(number, 3))
-        carry_out(order(benchmark, part, model="baseline/retrieval", selection=selection))
+        carry_out(run_spec(benchmark, part, model="baseline/retrieval", selection=selection))
         parts.append(part)
     merged = merge_shards(tmp_path / "merged", parts)
     assert merged.manifest.digest() == whole.run.manifest.digest()
     assert [_said(p) for p in merged.predictions()] == [_said(p) for p in whole.run.predictions()]
     _refer_to_their_own_calls(tmp_path / "merged")
-    again = carry_out(order(benchmark, tmp_path / "merged", model="baseline/retrieval"))
+    again = carry_out(run_spec(benchmark, tmp_path / "merged", model="baseline/retrieval"))
     assert again.calls_made == 0
 
 
@@ -349,7 +363,7 @@ def _refer_to_their_own_calls(run):
 def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
     for number in (1, 2):
         selection = Selection(split="test", shard=Shard(number, 3))
-        carry_out(order(benchmark, tmp_path / f"part{number}", selection=selection))
+        carry_out(run_spec(benchmark, tmp_path / f"part{number}", selection=selection))
     with pytest.raises(UsageError, match="do not make a whole"):
         merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
     assert not (tmp_path / "merged").exists()
@@ -367,8 +381,8 @@ def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
 )
 def test_shards_of_different_runs_are_refused_and_nothing_is_written(benchmark, tmp_path, change):
     halves = [{"selection": Selection(split="test", shard=Shard(number, 2))} for number in (1, 2)]
-    carry_out(order(benchmark, tmp_path / "one", **halves[0]))
-    carry_out(order(benchmark, tmp_path / "two", **(halves[1] | change)))
+    carry_out(run_spec(benchmark, tmp_path / "one", **halves[0]))
+    carry_out(run_spec(benchmark, tmp_path / "two", **(halves[1] | change)))
     with pytest.raises(UsageError, match=r"a shard of another run|is a whole run, not a shard"):
         merge_shards(tmp_path / "whole", [tmp_path / "one", tmp_path / "two"])
     assert not (tmp_path / "whole").exists()
@@ -377,7 +391,7 @@ def test_shards_of_different_runs_are_refused_and_nothing_is_written(benchmark, 
 def test_an_unfinished_shard_is_refused(benchmark, tmp_path):
     for number in (1, 2):
         selection = Selection(split="test", shard=Shard(number, 2))
-        carry_out(order(benchmark, tmp_path / f"part{number}", selection=selection, max_calls=1))
+        carry_out(run_spec(benchmark, tmp_path / f"part{number}", selection=selection, max_calls=1))
     with pytest.raises(UsageError, match="not finished"):
         merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
 
@@ -385,7 +399,7 @@ def test_an_unfinished_shard_is_refused(benchmark, tmp_path):
 def make_halves(benchmark, tmp_path):
     parts = [tmp_path / "half1", tmp_path / "half2"]
     for number, part in enumerate(parts, start=1):
-        carry_out(order(benchmark, part, selection=Selection(split="test", shard=Shard(number, 2))))
+        carry_out(run_spec(benchmark, part, selection=Selection(split="test", shard=Shard(number, 2))))
     return parts
 
 
@@ -420,20 +434,20 @@ def test_a_bad_shard_is_refused(text):
 
 def test_an_unknown_case_is_refused_before_anything_is_written(benchmark, tmp_path):
     with pytest.raises(UsageError, match="9999"):
-        carry_out(order(benchmark, tmp_path / "run", selection=Selection(split="test", cases=(100, 9999))))
+        carry_out(run_spec(benchmark, tmp_path / "run", selection=Selection(split="test", cases=(100, 9999))))
     assert not (tmp_path / "run").exists()
 
 
 def test_replay_answers_from_another_run(benchmark, tmp_path):
-    first = carry_out(order(benchmark, tmp_path / "first"))
+    first = carry_out(run_spec(benchmark, tmp_path / "first"))
     model = f"replay/{tmp_path / 'first'}"
-    again = carry_out(order(benchmark, tmp_path / "again", model=model))
+    again = carry_out(run_spec(benchmark, tmp_path / "again", model=model))
     assert [p.prediction for p in again.run.predictions()] == [p.prediction for p in first.run.predictions()]
 
 
 def test_replay_fails_what_was_never_asked(benchmark, tmp_path):
-    carry_out(order(benchmark, tmp_path / "first", selection=Selection(split="test", limit=6)))
-    again = carry_out(order(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
+    carry_out(run_spec(benchmark, tmp_path / "first", selection=Selection(split="test", limit=6)))
+    again = carry_out(run_spec(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
     assert again.run.manifest.progress.states == {"ok": 6, "failed": 6}
     failed = [p for p in again.run.predictions() if p.state == "failed"]
     assert all(p.prediction is None and "never asked" in p.detail for p in failed)
@@ -455,7 +469,7 @@ def test_limits_hold_from_python_too(benchmark, tmp_path):
 
 
 def test_swapped_images_come_from_another_case(benchmark, tmp_path):
-    session = carry_out(order(benchmark, tmp_path / "run", condition=Condition(swap_images=True)))
+    session = carry_out(run_spec(benchmark, tmp_path / "run", condition=Condition(swap_images=True)))
     own = {case.id: {i.digest() for i in case.question.images} for case in medthink.Benchmark.open(benchmark)["test"]}
     for case_id, request in read_rows(tmp_path / "run" / "ledger.sqlite", "SELECT case_id, request FROM calls"):
         sent = {part[2] for part in json.loads(request)["parts"] if part[0] == "image"}
@@ -466,7 +480,7 @@ def test_swapped_images_come_from_another_case(benchmark, tmp_path):
 
 def test_blind_runs_leave_nothing_withheld_in_the_ledgers_requests(benchmark, tmp_path):
     for task, condition in (("answer", Condition()), ("twi", TWI), ("discussion", Condition())):
-        carry_out(order(benchmark, tmp_path / task, task=task, condition=condition))
+        carry_out(run_spec(benchmark, tmp_path / task, task=task, condition=condition))
         requests = str(read_rows(tmp_path / task / "ledger.sqlite", "SELECT request FROM calls"))
         assert "WITHHELD" not in requests
         assert "case00" not in requests
@@ -481,12 +495,12 @@ def _rewrite_predictions(run, old: str, new: str) -> None:
 
 def test_a_case_that_ended_well_is_read_again_only_by_another_release(benchmark, tmp_path):
     out = tmp_path / "run"
-    carry_out(order(benchmark, out))
+    carry_out(run_spec(benchmark, out))
     made = (out / "predictions.jsonl").read_bytes()
     _rewrite_predictions(out, '"split":"test"', '"split":"kept"')
-    assert carry_out(order(benchmark, out)).calls_made == 0
+    assert carry_out(run_spec(benchmark, out)).calls_made == 0
     assert (out / "predictions.jsonl").read_bytes() == made.replace(b'"test"', b'"kept"')
     manifest = json.loads((out / "run.json").read_bytes())
     (out / "run.json").write_text(json.dumps(manifest | {"package": "0.0.1"}))
-    assert carry_out(order(benchmark, out)).calls_made == 0
+    assert carry_out(run_spec(benchmark, out)).calls_made == 0
     assert (out / "predictions.jsonl").read_bytes() == made

@@ -1,11 +1,11 @@
-"""A small benchmark and runs over it by embedded readers."""
+"""A small benchmark and runs over it by embedded baselines."""
 
 from pathlib import Path
 
 import pytest
 
-from medthink.runs.manifest import Selection
-from medthink.runs.session import Order, carry_out
+from medthink.runs.selection import Selection
+from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark
 
@@ -19,7 +19,7 @@ def bench(tmp_path_factory) -> Path:
 def make_run(bench, tmp_path):
     def make(name: str, **changes) -> Path:
         fields = {"benchmark": bench, "model": "baseline/random", "out": tmp_path / name} | changes
-        carry_out(Order(**fields))
+        carry_out(RunSpec(**fields))
         return tmp_path / name
 
     return make

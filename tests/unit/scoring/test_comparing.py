@@ -6,7 +6,7 @@ import pytest
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import UsageError
-from medthink.runs.manifest import Selection
+from medthink.runs.selection import Selection
 from medthink.scoring.compare import compare_runs, resolve
 from medthink.scoring.material import load_run
 from medthink.scoring.score import kept_scores, score_run
@@ -51,7 +51,7 @@ def test_runs_that_differ_in_kind_or_cases_are_refused(make_run, bench, some_cas
         compare_runs([blind, fewer], cases)
     with pytest.raises(UsageError, match="kind of condition"):
         compare_runs([blind, cued], cases)
-    assert compare_runs([blind, own_cued], cases).differing["kind"] == ("blind", "expert-cued")
+    assert compare_runs([blind, own_cued], cases).differing["kind"] == ("unaided", "expert-cued")
 
 
 def test_every_pair_of_a_comparison_must_be_comparable(make_run, bench):

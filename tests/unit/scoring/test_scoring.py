@@ -14,7 +14,7 @@ from medthink.metrics.registry import METRICS
 from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run, load_submission
-from medthink.scoring.pairs import Pair, discussion_pairs, finding_pairs, section_pairs
+from medthink.scoring.pairs import TextPair, discussion_pairs, finding_pairs, section_pairs
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
 from medthink.scoring.scores import number, percent, points, to_plain
@@ -63,7 +63,7 @@ def test_a_slice_is_small_below_thirty_cases(bench, cases, is_small):
 def test_text_scores_weigh_cases_alike_and_draw_them_whole():
     words = ("a nodule in the lung", "a nodule", "no mass", "words without any finding")
     pairs = [
-        Pair(f"{case}/0/{slot}", case, "ok", words[0], words[(case + slot) % 4], "CT")
+        TextPair(f"{case}/0/{slot}", case, "ok", words[0], words[(case + slot) % 4], "CT")
         for case in range(12)
         for slot in range(1 + case % 3)
     ]

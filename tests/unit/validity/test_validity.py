@@ -15,8 +15,8 @@ from medthink.cli.door import enter
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import write_jsonl
 from medthink.phantoms.writer import write_benchmark
-from medthink.runs.manifest import Selection
-from medthink.runs.session import Order, carry_out
+from medthink.runs.selection import Selection
+from medthink.runs.session import RunSpec, carry_out
 from medthink.scoring.score import score_run
 from medthink.stats.intervals import wilson
 from medthink.stats.multiple import holm
@@ -43,7 +43,7 @@ def leaky(tmp_path_factory):
 
 
 def run(bench, out, **changes):
-    carry_out(Order(**({"benchmark": bench, "model": "baseline/random", "out": out} | changes)))
+    carry_out(RunSpec(**({"benchmark": bench, "model": "baseline/random", "out": out} | changes)))
     return score_run(out)
 
 

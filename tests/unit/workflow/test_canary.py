@@ -1,4 +1,4 @@
-"""Marks in every withheld field: none may reach anything that a blind condition sends."""
+"""Marks in every withheld field: none may reach anything that an unaided condition sends."""
 
 import asyncio
 import gc
@@ -94,7 +94,7 @@ def shown_under(condition: Condition) -> Shown:
 
 def prompts_under(name: str, condition: Condition) -> list[Prompt]:
     ask = ScriptedAsk(answer_well)
-    cues = NO_CUES if condition.is_blind else expert_cues(CASE.reference, condition, shown_under(condition))
+    cues = NO_CUES if condition.is_unaided else expert_cues(CASE.reference, condition, shown_under(condition))
     asyncio.run(find_task(name, condition).run(shown_under(condition).question, cues, ask, condition))
     return ask.prompts
 
@@ -110,7 +110,7 @@ def everything_sent(prompt: Prompt) -> str:
 @pytest.mark.parametrize("name", TASKS)
 def test_no_mark_reaches_any_prompt_of_any_blind_condition(name: str) -> None:
     for condition in conditions(name):
-        assert condition.is_blind
+        assert condition.is_unaided
         prompts = prompts_under(name, condition)
         assert prompts
         for prompt in prompts:

@@ -34,7 +34,7 @@ def test_label_is_one_line_that_names_the_kind() -> None:
         image_share=0.4, image_choice="spread", findings="expert", summary="self", show_history=False, option_order=3,
         effort="low", temperature=0.5, samples=5, seed=9, model_seed=0,
     )  # fmt: skip
-    assert str(plain) == plain.label() == "blind · 100 % of images"
+    assert str(plain) == plain.label() == "unaided · 100 % of images"
     assert rich.label() == (
         "expert-cued · 40 % of images (spread) · no history · options rotated by 3 · expert findings · self summary"
         " · effort low · temperature 0.5 · samples 5 · seed 9 · model seed 0"
@@ -42,13 +42,13 @@ def test_label_is_one_line_that_names_the_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("findings", "summary", "is_blind"),
+    ("findings", "summary", "is_unaided"),
     [("none", "none", True), ("self", "self", True), ("expert", "none", False), ("none", "expert", False)],
 )
-def test_expert_words_make_another_kind(findings: str, summary: str, is_blind: bool) -> None:
+def test_expert_words_make_another_kind(findings: str, summary: str, is_unaided: bool) -> None:
     condition = Condition(findings=findings, summary=summary)
-    assert condition.is_blind is is_blind
-    assert condition.kind == ("blind" if is_blind else "expert-cued")
+    assert condition.is_unaided is is_unaided
+    assert condition.kind == ("unaided" if is_unaided else "expert-cued")
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_cues_hold_only_what_the_condition_asks_for() -> None:
 
 def test_blind_conditions_cannot_have_cues() -> None:
     condition = Condition(findings="self")
-    with pytest.raises(UsageError, match="blind"):
+    with pytest.raises(UsageError, match="unaided"):
         expert_cues(make_reference(), condition, apply(condition, QUESTION))
 
 

@@ -5,7 +5,7 @@
 """
 
 from medthink.cases.check.defects import DEFECTS, Defect, Severity
-from medthink.cases.check.report import CheckReport, Problem
-from medthink.cases.check.run import Progress, check_benchmark
+from medthink.cases.check.report import CheckReport, DataProblem
+from medthink.cases.check.run import CheckProgress, check_benchmark
 
-__all__ = ["DEFECTS", "CheckReport", "Defect", "Problem", "Progress", "Severity", "check_benchmark"]
+__all__ = ["DEFECTS", "CheckProgress", "CheckReport", "DataProblem", "Defect", "Severity", "check_benchmark"]

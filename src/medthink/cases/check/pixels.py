@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from medthink.cases.case import Case, ImageStore
-from medthink.cases.check.report import Finding, Problem, place
+from medthink.cases.check.report import DataProblem, Finding, place
 from medthink.core.errors import DataError
 
 _CHUNK = 16
@@ -44,7 +44,7 @@ def slots_of(case: Case) -> list[Slot]:
     return [Slot(case.split, case.id, image.slot, image.path) for image in case.question.images]
 
 
-def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], None]) -> Iterator[Problem]:
+def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], None]) -> Iterator[DataProblem]:
     """Look at every file: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
     seen: dict[str, list[Slot]] = {}
     for slot, looked in _look_at_all(slots, store):

@@ -19,7 +19,7 @@ class Finding(NamedTuple):
     detail: str
 
 
-class Problem(msgspec.Struct, frozen=True):
+class DataProblem(msgspec.Struct, frozen=True):
     """One defect, where it stands and what to do; `case` is None for a defect of a whole split or file."""
 
     code: str
@@ -34,18 +34,18 @@ class Problem(msgspec.Struct, frozen=True):
 class CheckReport(msgspec.Struct, frozen=True):
     """Every problem of a benchmark, sorted: errors first, then in the order of the defect table."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[DataProblem, ...]
     cases: int
     images: int
     pixels_checked: bool
 
     @property
-    def errors(self) -> tuple[Problem, ...]:
+    def errors(self) -> tuple[DataProblem, ...]:
         """The problems that break an invariant."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     @property
-    def warnings(self) -> tuple[Problem, ...]:
+    def warnings(self) -> tuple[DataProblem, ...]:
         """The problems that a user should know of."""
         return tuple(problem for problem in self.problems if problem.severity == "warning")
 
@@ -55,17 +55,17 @@ class CheckReport(msgspec.Struct, frozen=True):
         return dict(Counter(problem.code for problem in self.problems))
 
 
-def place(finding: Finding, *, split: str = "", case: int | None = None) -> Problem:
+def place(finding: Finding, *, split: str = "", case: int | None = None) -> DataProblem:
     """The finding as a problem of this case, with the table's severity and remedy."""
     defect = DEFECTS[finding.code]
-    return Problem(finding.code, defect.severity, split, case, finding.field, finding.detail, defect.remedy)
+    return DataProblem(finding.code, defect.severity, split, case, finding.field, finding.detail, defect.remedy)
 
 
-def sort_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def sort_problems(problems: Iterable[DataProblem]) -> tuple[DataProblem, ...]:
     """Errors before warnings, then by code, split, case and field; else in the order of the files."""
     return tuple(sorted(problems, key=_rank))
 
 
-def _rank(problem: Problem) -> tuple[object, ...]:
+def _rank(problem: DataProblem) -> tuple[object, ...]:
     case = -1 if problem.case is None else problem.case
     return (problem.severity, _ORDER[problem.code], problem.split, case, problem.field)

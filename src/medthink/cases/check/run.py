@@ -11,14 +11,14 @@ from medthink.cases.check.files import FileLedger
 from medthink.cases.check.near import NearlyIdentical
 from medthink.cases.check.one_case import check_case
 from medthink.cases.check.pixels import Slot, check_pixels, slots_of
-from medthink.cases.check.report import CheckReport, Finding, Problem, place, sort_problems
+from medthink.cases.check.report import CheckReport, DataProblem, Finding, place, sort_problems
 from medthink.cases.check.shortcuts import ShortcutTally
 from medthink.cases.check.texts import spell
-from medthink.cases.readers import a_few_ahead
+from medthink.cases.tables import a_few_ahead
 from medthink.core.errors import DataError
 from medthink.core.percent import as_percent
 
-Progress = Callable[[str, int], None]
+CheckProgress = Callable[[str, int], None]
 """Told at every step what is looked at ("cases", "images") and how many of them there are in all."""
 
 _NOT_LOOKED_AT = ("image-file-missing", "image-path-unsafe", "image-path-repeated")
@@ -28,7 +28,7 @@ class _Pass:
     """What is gathered while the cases stream by."""
 
     def __init__(self, benchmark: Benchmark) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[DataProblem] = []
         self.cases: list[tuple[str, int]] = []
         self.slots: list[Slot] = []
         self.images = 0
@@ -62,7 +62,7 @@ class _Pass:
             absent = {finding.field for finding in file_findings if finding.code in _NOT_LOOKED_AT}
             self.slots.extend(slot for slot in slots_of(case) if slot.field not in absent)
 
-    def finish(self) -> Iterator[Problem]:
+    def finish(self) -> Iterator[DataProblem]:
         """What only the whole shows."""
         if self._knows_all_slots:
             yield from map(place, self._files.extras())
@@ -84,7 +84,9 @@ class _Pass:
         return (Finding("id-duplicate", "title", detail),)
 
 
-def check_benchmark(benchmark: Benchmark, *, images: bool = False, progress: Progress | None = None) -> CheckReport:
+def check_benchmark(
+    benchmark: Benchmark, *, images: bool = False, progress: CheckProgress | None = None
+) -> CheckReport:
     """Find every broken invariant; with `images`, look inside the image files too, on all cores."""
     tell = progress or _tell_nobody
     total = len(benchmark) if progress else 0
@@ -103,4 +105,4 @@ def check_benchmark(benchmark: Benchmark, *, images: bool = False, progress: Pro
 
 
 def _tell_nobody(stage: str, total: int) -> None:
-    """Progress that nobody asked for."""
+    """CheckProgress that nobody asked for."""

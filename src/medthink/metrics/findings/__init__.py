@@ -1,6 +1,6 @@
 """Finding-level agreement: what two texts state of findings, and where they agree or conflict."""
 
-from medthink.metrics.findings.agreement import Agreement, Conflict, compare_findings, compare_statements
+from medthink.metrics.findings.agreement import Conflict, FindingAgreement, compare_findings, compare_statements
 from medthink.metrics.findings.extract import extract_statements
 from medthink.metrics.findings.lexicon import Lexicon, read_lexicon
 from medthink.metrics.findings.statement import Statement
@@ -9,8 +9,8 @@ VERSION = "1"
 
 __all__ = [
     "VERSION",
-    "Agreement",
     "Conflict",
+    "FindingAgreement",
     "Lexicon",
     "Statement",
     "compare_findings",

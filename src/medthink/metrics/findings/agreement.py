@@ -32,7 +32,7 @@ class Conflict(msgspec.Struct, frozen=True):
     candidate: Statement
 
 
-class Agreement(msgspec.Struct, frozen=True):
+class FindingAgreement(msgspec.Struct, frozen=True):
     """The statements of both texts, which of them match, and which conflict."""
 
     reference: tuple[Statement, ...]
@@ -57,7 +57,7 @@ class Agreement(msgspec.Struct, frozen=True):
         return 2 * len(self.matched) / stated if stated else None
 
 
-FINDING_VALUES: dict[str, Callable[[Agreement], float | None]] = {
+FINDING_VALUES: dict[str, Callable[[FindingAgreement], float | None]] = {
     "finding_precision": lambda agreement: agreement.precision,
     "finding_recall": lambda agreement: agreement.recall,
     "finding_f1": lambda agreement: agreement.f1,
@@ -67,14 +67,14 @@ FINDING_VALUES: dict[str, Callable[[Agreement], float | None]] = {
 """What each metric reads off an agreement."""
 
 
-def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> Agreement:
+def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> FindingAgreement:
     """Extract the statements of both texts and compare them."""
     return compare_statements(extract_statements(reference, lexicon), extract_statements(candidate, lexicon), lexicon)
 
 
 def compare_statements(
     reference: Sequence[Statement], candidate: Sequence[Statement], lexicon: Lexicon | None = None
-) -> Agreement:
+) -> FindingAgreement:
     """Match statements one to one, and find the conflicts among the rest."""
     lexicon = lexicon or read_lexicon()
     pairs = _match(reference, candidate, lexicon)
@@ -84,7 +84,7 @@ def compare_statements(
     left_cand = [statement for j, statement in enumerate(candidate) if j not in used_cand]
     sizes = [Conflict("size", r, c) for r, c in matched if _sizes_conflict(r, c)]
     conflicts = (*sizes, *_conflicts(left_ref, left_cand, lexicon))
-    return Agreement(tuple(reference), tuple(candidate), matched, conflicts)
+    return FindingAgreement(tuple(reference), tuple(candidate), matched, conflicts)
 
 
 def _match(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ _KEPT_WHOLE = frozenset(("vascular", "vascularity", "vascularized", "vasculariza
 _WORD = re.compile(r"[a-z]+|\d+|[,?]")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Term(msgspec.Struct, frozen=True):
     """A phrase of the lexicon, by its words as they are looked up."""
 
     words: tuple[str, ...]
@@ -29,10 +29,10 @@ class Entry(msgspec.Struct, frozen=True):
 class PhraseTable(msgspec.Struct, frozen=True):
     """Entries by their words, and by first word how long they can be, longest first."""
 
-    entries: dict[tuple[str, ...], Entry]
+    entries: dict[tuple[str, ...], Term]
     lengths: dict[str, list[int]]
 
-    def longest(self, words: Sequence[str], place: int) -> Entry | None:
+    def longest(self, words: Sequence[str], place: int) -> Term | None:
         """The longest entry that starts at this place."""
         for length in self.lengths.get(words[place], ()):
             entry = self.entries.get(tuple(words[place : place + length]))
@@ -103,16 +103,16 @@ def _phrases(text: str) -> list[str]:
     return [phrase.strip() for phrase in text.split("|")]
 
 
-def _entries(kind: MentionKind, table: dict[str, str]) -> list[Entry]:
+def _entries(kind: MentionKind, table: dict[str, str]) -> list[Term]:
     fold = fold_word if kind in ("finding", "normal", "site") else str
     return [
-        Entry(tuple(fold(word) for word in _WORD.findall(normalise_spelling(phrase))), kind, name)
+        Term(tuple(fold(word) for word in _WORD.findall(normalise_spelling(phrase))), kind, name)
         for name, phrases in table.items()
         for phrase in _phrases(phrases)
     ]
 
 
-def _table(entries: list[Entry]) -> PhraseTable:
+def _table(entries: list[Term]) -> PhraseTable:
     lengths: dict[str, set[int]] = {}
     for entry in entries:
         lengths.setdefault(entry.words[0], set()).add(len(entry.words))

@@ -33,11 +33,11 @@ class _Panels(NamedTuple):
 
 
 def overview_drawing(groups: list[Group]) -> Drawing:
-    """The figure of the largest blind group that has letters; what is left out is said below it."""
+    """The figure of the largest unaided group that has letters; what is left out is said below it."""
     lettered = [group for group in groups if group.lettered]
     if not lettered:
         raise UsageError("no run here answered by letter, so there is no overview", remedy="leave --figure out")
-    group = next((group for group in lettered if group.kind == "blind"), lettered[0])
+    group = next((group for group in lettered if group.kind == "unaided"), lettered[0])
     entries = list(group.unhindered)
     panels = _find_panels(group)
     note = _note(groups, group, entries, panels)

@@ -11,7 +11,7 @@ from medthink.report.entries import Entry, Group
 from medthink.report.figures.style import COLOURS, Drawing, wrapped
 from medthink.report.tables import STEP_NAMES, Table
 from medthink.scoring.material import Material
-from medthink.scoring.pairs import Pair, discussion_pairs, finding_pairs, summary_pairs
+from medthink.scoring.pairs import TextPair, discussion_pairs, finding_pairs, summary_pairs
 from medthink.scoring.texts import case_means
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _METRIC: Literal["rougeL"] = "rougeL"
-_PAIRS: dict[str, Callable[[Material], Iterator[Pair]]] = {
+_PAIRS: dict[str, Callable[[Material], Iterator[TextPair]]] = {
     "findings": finding_pairs,
     "summary": summary_pairs,
     "discussion": discussion_pairs,

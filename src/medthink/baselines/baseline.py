@@ -1,4 +1,4 @@
-"""What a reader is, and the reader that only ever chooses among the options."""
+"""What a baseline is, and the baseline that only ever chooses among the options."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -11,13 +11,13 @@ from medthink.models.request import Reply, Request, Usage
 from medthink.workflow.ask import Prompt
 
 
-class Reader(Protocol):
+class Baseline(Protocol):
     """Whoever answers prompts from within this process."""
 
     name: str
 
     def answer(self, prompt: Prompt, *, sample: int) -> Reply:
-        """Answer in the form the prompt asks for, or raise ModelError where this reader cannot."""
+        """Answer in the form the prompt asks for, or raise ModelError where this baseline cannot."""
 
 
 class Pick(msgspec.Struct, frozen=True):
@@ -30,8 +30,8 @@ class Pick(msgspec.Struct, frozen=True):
 Choose = Callable[[Question, int], Pick]
 
 
-class ChoosingReader:
-    """A reader without eyes: it picks an option by a rule and says of every image that it was not read."""
+class ChoosingBaseline:
+    """A baseline without eyes: it picks an option by a rule and says of every image that it was not read."""
 
     def __init__(self, name: str, choose: Choose) -> None:
         self.name = name
@@ -66,12 +66,12 @@ def steps(findings: list[str], summary: str, reasoning: str, answer: str) -> dic
 
 
 def reply(name: str, content: dict[str, Any]) -> Reply:
-    """The content as a reply; an embedded reader takes no tokens and no time."""
+    """The content as a reply; an embedded baseline takes no tokens and no time."""
     return Reply(text=msgspec.json.encode(content).decode(), json=content, usage=Usage(), model=f"baseline/{name}")
 
 
 def refuse_settings(name: str, request: Request) -> None:
-    """Raise ModelError where the request sets what this reader does not have: it would count for nothing."""
+    """Raise ModelError where the request sets what this baseline does not have: it would count for nothing."""
     for flag, value in (
         ("--temperature", request.temperature),
         ("--effort", request.effort),
@@ -83,5 +83,5 @@ def refuse_settings(name: str, request: Request) -> None:
 
 
 def unsupported(name: str, problem: str, *, remedy: str) -> ModelError:
-    """The error of a reader that is asked for something it does not do."""
+    """The error of a baseline that is asked for something it does not do."""
     return ModelError("unsupported", f"baseline/{name} {problem}", remedy=remedy)

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from medthink.cases import readers
+from medthink.cases import tables
 from medthink.cases.arrow import table_from_cases
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.cases.readers import JsonlTable, ParquetTable
 from medthink.cases.rows import row_from_case
+from medthink.cases.tables import JsonlTable, ParquetTable
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json
 
@@ -201,7 +201,7 @@ def test_a_bad_row_of_a_parquet_does_not_hide_the_others(tmp_path: Path, row_mak
     columns = columns_of(rows)
     columns["note"] = ['{"a": 1}', None, "{cut"]
     table = pa.table(columns)
-    marked = table.schema.field("note").with_metadata(readers.JSON_MARK)
+    marked = table.schema.field("note").with_metadata(tables.JSON_MARK)
     table = table.cast(table.schema.set(table.schema.get_field_index("note"), marked))
     pq.write_table(table, tmp_path / "test.parquet")
     first, second, third = Benchmark.open(tmp_path / "test.parquet").rows_or_errors()
@@ -233,7 +233,7 @@ def test_rows_are_counted_without_being_parsed(tmp_path: Path) -> None:
 
 
 def test_any_row_can_be_read_again_by_its_position(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "_BATCH_ROWS", 2)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 2)
     parquet = tiny_folder / "all.parquet"
     pq.write_table(table_from_cases(Benchmark.open(tiny_folder)), parquet, row_group_size=3)
     for table in (JsonlTable(tiny_folder / "train.jsonl", "train"), ParquetTable(parquet, "all")):
@@ -246,8 +246,8 @@ def test_parquet_is_read_a_few_hundred_rows_at_a_time(
     tmp_path: Path, row_maker: MakeRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    convert = readers._rows_of_batch
-    monkeypatch.setattr(readers, "_rows_of_batch", lambda batch, path: sizes.append(len(batch)) or convert(batch, path))
+    convert = tables._rows_of_batch
+    monkeypatch.setattr(tables, "_rows_of_batch", lambda batch, path: sizes.append(len(batch)) or convert(batch, path))
     path = write_parquet(tmp_path / "test.parquet", columns_of([row_maker(number) for number in range(700)]))
     cases = iter(Benchmark.open(path))
     assert (next(cases).id, sizes) == (0, [256])

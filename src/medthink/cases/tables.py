@@ -31,7 +31,7 @@ _EMBEDDED = frozenset(EMBEDDED_COLUMNS)
 _SLOTS = frozenset(SLOT_COLUMNS)
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """One row: its number for messages, its position for `row_at`, and its values by column."""
 
     number: int
@@ -46,18 +46,18 @@ class JsonlTable:
         self.path = path
         self.split = split
 
-    def rows(self) -> Iterator[Row | DataError]:
+    def rows(self) -> Iterator[SourceRow | DataError]:
         """Every row, or in its place why it is none."""
         for line in read_lines(self.path):
             try:
-                yield Row(line.number, line.offset, parse_line(line, file=self.path))
+                yield SourceRow(line.number, line.offset, parse_line(line, file=self.path))
             except DataError as error:
                 yield error
 
-    def row_at(self, position: int, number: int) -> Row:
+    def row_at(self, position: int, number: int) -> SourceRow:
         """The row that starts at this byte."""
         line = next(read_lines(self.path, offset=position))
-        return Row(number, position, parse_line(line._replace(number=number), file=self.path))
+        return SourceRow(number, position, parse_line(line._replace(number=number), file=self.path))
 
     def count(self) -> int:
         """How many rows there are, without parsing them."""
@@ -71,7 +71,7 @@ class ParquetTable:
         self.path = path
         self.split = split
 
-    def rows(self) -> Iterator[Row | DataError]:
+    def rows(self) -> Iterator[SourceRow | DataError]:
         """Every row, or in its place why it is none."""
         number = 0
         for batch, marked in self._batches():
@@ -81,7 +81,7 @@ class ParquetTable:
         if number == 0:
             raise DataError("the file holds no row", file=self.path, remedy="expected one row per case")
 
-    def row_at(self, position: int, number: int) -> Row:
+    def row_at(self, position: int, number: int) -> SourceRow:
         """The row with this index."""
         group, first = self._group_of(position)
         for batch, marked in self._batches(groups=[group]):
@@ -119,7 +119,7 @@ class ParquetTable:
         with reading_parquet(self.path):
             return _rows_of_batch(batch, self.path)
 
-    def _finish(self, values: dict[str, Any], marked: frozenset[str], number: int) -> Row | DataError:
+    def _finish(self, values: dict[str, Any], marked: frozenset[str], number: int) -> SourceRow | DataError:
         """Decode the columns that hold JSON."""
         try:
             for name in marked:
@@ -127,7 +127,7 @@ class ParquetTable:
                     values[name] = parse_json(text.encode(), file=self.path, row=number)
         except DataError as error:
             return error
-        return Row(number, number - 1, values)
+        return SourceRow(number, number - 1, values)
 
     def _group_of(self, position: int) -> tuple[int, int]:
         """The row group that holds a row, and the index of the group's first row."""
@@ -144,7 +144,7 @@ class ParquetTable:
         return DataError("the file has changed while it was read", file=self.path, remedy="open it again")
 
 
-Table = JsonlTable | ParquetTable
+CaseTable = JsonlTable | ParquetTable
 
 
 def a_few_ahead(found: Iterator[_T]) -> Iterator[_T]:

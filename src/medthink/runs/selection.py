@@ -1,0 +1,68 @@
+"""Which cases of a benchmark a run is about."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.core.digest import seed_from
+from medthink.core.errors import UsageError
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """One of `count` parts of a run, counted from 1; a case's part depends on its number alone."""
+
+    number: int
+    count: int
+
+    def holds(self, case_id: int) -> bool:
+        """Whether the case belongs to this part."""
+        return seed_from("shard", case_id) % self.count == self.number - 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+def parse_shard(text: str) -> Shard:
+    """Read `2/8`, or raise UsageError."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise UsageError(f"not a shard: {text!r}", remedy="write i/n, such as --shard 1/4")
+    return Shard(int(number), int(count))
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cases of the benchmark the run is about."""
+
+    split: str
+    cases: tuple[int, ...] | None = None
+    limit: int | None = None
+    shard: Shard | None = None
+
+
+def select_cases(benchmark: Benchmark, selection: Selection) -> Iterator[Case]:
+    """The cases that a selection names, in the benchmark's order."""
+    wanted = None if selection.cases is None else set(selection.cases)
+    taken = 0
+    for case in benchmark[selection.split]:
+        if wanted is not None and case.id not in wanted:
+            continue
+        if selection.limit is not None and taken >= selection.limit:
+            return
+        taken += 1
+        if selection.shard is None or selection.shard.holds(case.id):
+            yield case
+
+
+def count_cases(benchmark: Benchmark, selection: Selection) -> int:
+    """How many cases a selection names, or UsageError when it names one that is not there."""
+    found = {case.id for case in select_cases(benchmark, replace(selection, shard=None))}
+    missing = set(selection.cases or ()) - found if selection.limit is None else set()
+    if missing:
+        raise UsageError(
+            f"no such case in the split {selection.split}: {', '.join(map(str, sorted(missing)))}",
+            remedy="check --cases and --split",
+        )
+    return sum(1 for case_id in found if selection.shard is None or selection.shard.holds(case_id))

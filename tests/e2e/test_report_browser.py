@@ -12,9 +12,9 @@ import pytest
 from made_runs import make_run
 from medthink.cli.door import enter
 from medthink.core.jsonio import write_jsonl
+from medthink.core.markup import clean
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.judged import score_judgements
-from medthink.report.markup import clean
 from medthink.report.page import report_page
 from medthink.report.validity import audit_group
 from medthink.report.wrong_cases import MOST_CASES

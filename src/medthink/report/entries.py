@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from medthink.core.digest import digest_value, seed_from
 from medthink.core.errors import UsageError
+from medthink.core.markup import clean
 from medthink.report.labels import model_shown, run_labels, run_names
-from medthink.report.markup import clean
 from medthink.runs.manifest import Manifest
 from medthink.scoring.material import Material, load_runs
 from medthink.scoring.score import kept_scores

@@ -5,8 +5,8 @@ import io
 from collections.abc import Iterator, Sequence
 
 from medthink.core.cells import guard
+from medthink.core.markup import clean, one_line
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of, value_of
-from medthink.report.markup import clean, one_line
 from medthink.report.tables import (
     STEP_NAMES,
     cost_text,

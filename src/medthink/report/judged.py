@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from medthink.core.markup import Markup, fold, tag
 from medthink.judge.agreements import Agreements, hide_readers, judge_validity, read_agreement
 from medthink.judge.judged import JudgedScores, load_judged, score_judged
 from medthink.judge.judgement import JUDGEMENTS_FILE, name_seats
@@ -22,7 +23,6 @@ from medthink.report.judged_tables import (
     step_slices_table,
     steps_table,
 )
-from medthink.report.markup import Markup, fold, tag
 from medthink.report.seated import Scored, Seated, share
 from medthink.report.tables import Table, table_markup
 from medthink.scoring.scores import number, percent

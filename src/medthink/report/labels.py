@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from medthink.report.markup import clean, one_line
+from medthink.core.markup import clean, one_line
 from medthink.runs.manifest import Manifest
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition

@@ -5,6 +5,7 @@ from string import Template
 from typing import NamedTuple
 
 from medthink import __version__
+from medthink.core.markup import Markup, fold, joined, tag
 from medthink.report.assets import read_asset
 from medthink.report.entries import Group
 from medthink.report.figures.accuracy import accuracy_drawing
@@ -15,7 +16,6 @@ from medthink.report.figures.slices import slices_drawing
 from medthink.report.figures.steps import steps_drawing
 from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged import Judged, judged_markup
-from medthink.report.markup import Markup, fold, joined, tag
 from medthink.report.provenance import provenance_markup
 from medthink.report.tables import METRIC_NAMES, headline_table, steps_table, table_markup
 from medthink.report.validity import Audited, validity_markup

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from medthink import __version__
+from medthink.core.markup import Markup, fold, joined, tag
 from medthink.report.command import reproduction_command
 from medthink.report.entries import Entry
-from medthink.report.markup import Markup, fold, joined, tag
 from medthink.scoring.scores import SCORER_VERSION
 
 

@@ -5,12 +5,12 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from medthink.core.markup import one_line
 from medthink.core.percent import as_percent
 from medthink.judge.agreements import Agreements, Pair
 from medthink.judge.panel import PANEL
 from medthink.judge.raters import READERS
 from medthink.judge.scores import Discussions, Findings, StepScores
-from medthink.report.markup import one_line
 from medthink.stats.estimate import Estimate, Measured
 
 NO_READER = "not measured: no reader has judged this run"

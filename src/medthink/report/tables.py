@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from medthink.core.markup import Markup, tag
 from medthink.metrics.usage import UsageSummary
 from medthink.report.entries import Entry, Group, answer_pairs
-from medthink.report.markup import Markup, tag
 from medthink.scoring.scores import MetricScore, Scores, number, percent
 from medthink.stats.estimate import Measured, Undefined
 

@@ -7,8 +7,8 @@ from msgspec import json, to_builtins
 
 from medthink import __version__
 from medthink.core.jsonio import encode_json
+from medthink.core.markup import Markup, fold, joined, tag
 from medthink.report.assets import read_asset
-from medthink.report.markup import Markup, fold, joined, tag
 from medthink.report.words import count_of
 from medthink.report.wrong_cases import thumbnail
 from medthink.runs.prediction import Prediction

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from medthink.baselines.learning import is_usable
 from medthink.cases.benchmark import Benchmark
+from medthink.core.markup import Markup, fold, tag
 from medthink.core.percent import as_percent
 from medthink.report.entries import Entry, Group
-from medthink.report.markup import Markup, fold, tag
 from medthink.report.tables import Table, table_markup
 from medthink.report.words import name_some
 from medthink.scoring.scores import percent

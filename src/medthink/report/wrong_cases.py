@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from medthink.cases.case import Case, Image
 from medthink.cases.images import JPEG, prepare
 from medthink.core.errors import DataError
+from medthink.core.markup import Markup, fold, joined, paragraphs, tag
 from medthink.report.entries import Entry, Group
-from medthink.report.markup import Markup, fold, joined, paragraphs, tag
 from medthink.report.words import count_of, name_some
 from medthink.runs.prediction import Prediction
 

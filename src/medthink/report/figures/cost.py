@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from medthink.core.markup import one_line
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, percent_axis
-from medthink.report.markup import one_line
 from medthink.report.tables import Table, money
 from medthink.scoring.scores import percent
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from medthink.core.markup import one_line
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.style import COLOURS, MARKS, SOFT, Drawing, percent_axis
 from medthink.report.labels import model_family, model_size, short_models
-from medthink.report.markup import one_line
 from medthink.report.tables import Table, tokens_per_case
 from medthink.scoring.scores import percent
 

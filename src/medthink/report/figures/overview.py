@@ -4,6 +4,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.core.errors import UsageError
+from medthink.core.markup import one_line
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.figures.curves import (
@@ -15,7 +16,6 @@ from medthink.report.figures.curves import (
     token_curves,
 )
 from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis, wrapped
-from medthink.report.markup import one_line
 from medthink.report.tables import Table
 from medthink.report.words import count_of
 from medthink.scoring.scores import percent

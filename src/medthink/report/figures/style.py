@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.core.files import write_atomic
-from medthink.report.markup import Markup, fold, joined, tag
+from medthink.core.markup import Markup, fold, joined, tag
 from medthink.report.tables import Table, table_markup
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from medthink.report.markup import Markup, clean, fold, joined, one_line, paragraphs, tag
+from medthink.core.markup import Markup, clean, fold, joined, one_line, paragraphs, tag
 
 
 def test_plain_children_are_escaped_and_markup_is_not():

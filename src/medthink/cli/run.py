@@ -73,7 +73,7 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
 
 
 def _carry_out(spec: "RunSpec", transport: "Transport", *, as_json: bool) -> None:
-    from medthink.cli.run_views import RunProgress
+    from medthink.cli.live import LiveProgress
     from medthink.runs.session import carry_out
 
     # What is imported stays until the end; looking through it for garbage again and again took a tenth of the time.
@@ -81,7 +81,7 @@ def _carry_out(spec: "RunSpec", transport: "Transport", *, as_json: bool) -> Non
     gc.set_threshold(_GARBAGE_THRESHOLD)
     say(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
     try:
-        with RunProgress() as progress:
+        with LiveProgress() as progress:
             session = carry_out(spec, transport=transport, listener=progress)
     except KeyboardInterrupt:
         say(f"Stopped. {spec.out} keeps every finished call; run the same command again to continue.", stderr=True)

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import to_builtins
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
 from medthink.cases.benchmark import Benchmark
+from medthink.cli.live import describe, describe_states
 from medthink.cli.show import console, plain, print_json, table
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
@@ -16,77 +15,36 @@ from medthink.core.jsonio import encode_json
 from medthink.models.request import ImagePart, Request, TextPart
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, read_manifest
-from medthink.runs.prediction import Prediction
-from medthink.runs.progress import LiveCounts, Phase
 from medthink.runs.records import Records
 from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
 from medthink.runs.selection import count_cases, select_cases
 from medthink.runs.session import RunSpec, summarise
+from medthink.runs.status import read_status
 from medthink.workflow.ask import Prompt
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 
-class RunProgress:
-    """A bar with cases, rate, spend and states, on standard error."""
-
-    def __init__(self) -> None:
-        self._counts = LiveCounts()
-        self._task = TaskID(0)
-        screen = console(stderr=True)
-        self._bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[note]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=screen,
-            transient=True,
-            disable=not screen.is_terminal,
-        )
-
-    def __enter__(self) -> "RunProgress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def follow(self, counts: LiveCounts) -> None:
-        """Show an empty bar."""
-        self._counts = counts
-        self._task = self._bars.add_task(counts.phase, total=None, note="")
-        self._bars.start()
-
-    def enter(self, phase: Phase, detail: str) -> None:
-        """Name the phase."""
-        self._bars.update(self._task, description=f"{phase} {detail}".strip(), total=self._counts.predictions)
-
-    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:  # noqa: ARG002
-        """Move the bar on."""
-        if self._bars.disable:
-            return
-        counts = self._counts
-        rate = counts.per_minute() / 60
-        note = f"{_states(counts.states)} · {rate:.1f} calls/s · cost {_money(counts.cost_usd)}"
-        self._bars.update(self._task, completed=counts.predicted, note=note)
-
-
 def show_status(run: Path, *, as_json: bool) -> None:
-    """Say how far a run is, reading beside whoever is writing it."""
+    """Say how far a run is, reading beside whoever is working on it."""
     manifest = read_manifest(run)
+    counts = read_status(run)
+    if counts.is_running and not as_json:
+        rows = [("state", f"running: {counts.phase} {counts.detail}".strip()), *describe(counts), *_failures(run)]
+        console().print(table(str(run), ("", ""), [*_about(manifest), *rows]))
+        return
     records = Records.open(run)
-    progress = summarise(records, manifest.progress.cases if manifest.progress else _count_predictions(manifest))
+    progress = summarise(records, counts.predictions or _count_predictions(manifest))
     records.close()
     if as_json:
-        print_json(to_builtins(manifest) | {"progress": to_builtins(progress)})
+        print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": counts.snapshot()})
     else:
         _show(run, manifest, progress)
 
 
 def _count_predictions(manifest: Manifest) -> int:
-    """How many predictions a run will have whose first session has not ended."""
+    """How many predictions a run will have whose first session was killed."""
     return count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
 
 
@@ -170,14 +128,14 @@ def _image(image: ImagePart) -> str:
 
 
 def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
+    reported = ", ".join(progress.reported_models) or "–"
     rows = [
-        ("model", f"{manifest.model} (reported: {', '.join(progress.reported_models) or '–'})"),
-        ("task and condition", f"{manifest.task} · {manifest.condition.label()}"),
+        *_about(manifest, f" (reported: {reported})"),
         (
             "cases" if manifest.condition.samples == 1 else "cases × samples",
-            f"{sum(progress.states.values())} of {progress.cases} done: {_states(progress.states)}",
+            f"{sum(progress.states.values())} of {progress.cases} done: {describe_states(progress.states)}",
         ),
-        ("calls", f"{_states(progress.calls)}; {progress.attempts} attempts sent"),
+        ("calls", f"{describe_states(progress.calls)}; {progress.attempts} attempts sent"),
         ("cost", _money(progress.cost_usd)),
         ("state", "complete" if progress.is_complete else "unfinished: run the same command again"),
         *_failures(run),
@@ -188,10 +146,17 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
     console().print(table(str(run), ("", ""), rows))
 
 
+def _about(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
+    return [
+        ("model", f"{manifest.model}{note}"),
+        ("task and condition", f"{manifest.task} · {manifest.condition.label()}"),
+    ]
+
+
 def _done(progress: Progress) -> str:
     """What is not asked again; a case that failed is."""
     states = {state: count for state, count in progress.states.items() if state != "failed"}
-    made = f"{sum(states.values())} of {progress.cases} predictions: {_states(states)}"
+    made = f"{sum(states.values())} of {progress.cases} predictions: {describe_states(states)}"
     return f"{made}; {progress.calls.get('done', 0):,} calls; cost {_money(progress.cost_usd)}"
 
 
@@ -201,10 +166,6 @@ def _failures(run: Path) -> list[tuple[str, str]]:
     rows = [("failed calls", f"{count} × {kind}: {detail}") for kind, detail, count in records.failures()]
     records.close()
     return rows and [*rows, ("", "the same command tries them again")]
-
-
-def _states(states: dict[str, int]) -> str:
-    return ", ".join(f"{count} {state}" for state, count in sorted(states.items(), key=lambda item: -item[1])) or "none"
 
 
 def _money(cost_usd: float | None) -> str:

@@ -1,0 +1,147 @@
+"""How far a run is, while it works: a small block in a terminal, a line every half minute elsewhere."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from medthink.cli.show import console, plain
+from medthink.runs.prediction import Prediction
+from medthink.runs.progress import LiveCounts, Phase
+
+_BAR_WIDTH = 30
+_REFRESHES_A_SECOND = 4
+LINE_EVERY_S = 30.0
+_MINUTE, _HOUR = 60, 3600
+
+
+class LiveProgress:
+    """Follows one session on standard error; enter it as a context.
+
+    `read` gives the counts to show, where they are not those of the session that is followed.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], LiveCounts] | None = None,
+        *,
+        screen: Console | None = None,
+        line_every_s: float = LINE_EVERY_S,
+    ) -> None:
+        self._counts = LiveCounts()
+        self._read = read or (lambda: self._counts)
+        self._screen = screen or console(stderr=True)
+        self._line_every_s = line_every_s
+        self._over = threading.Event()
+        self._lines = threading.Thread(target=self._print_lines, daemon=True)
+        self._live = Live(
+            get_renderable=lambda: block(self._read()),
+            console=self._screen,
+            transient=True,
+            refresh_per_second=_REFRESHES_A_SECOND,
+        )
+
+    def __enter__(self) -> "LiveProgress":
+        if self._screen.is_terminal:
+            self._live.start()
+        else:
+            self._lines.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._screen.is_terminal:
+            self._live.stop()
+        else:
+            self._over.set()
+            self._lines.join()
+
+    def follow(self, counts: LiveCounts) -> None:
+        """Show these counts from now on."""
+        self._counts = counts
+
+    def enter(self, phase: Phase, detail: str) -> None:
+        """Say at once that the run waits, where the block does not say so by itself."""
+        if phase == "waiting" and not self._screen.is_terminal:
+            self._say(f"waiting: {detail}")
+
+    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
+        """Nothing: the counts say it."""
+
+    def _print_lines(self) -> None:
+        while not self._over.wait(self._line_every_s):
+            self._say(line(self._read()))
+
+    def _say(self, text: str) -> None:
+        self._screen.print(Text(plain(f"{time.strftime('%H:%M:%S')} {text}")), soft_wrap=True)
+
+
+def block(counts: LiveCounts) -> Group:
+    """The counts as a bar and a few rows."""
+    bar = ProgressBar(total=max(1, counts.calls), completed=counts.finished, width=_BAR_WIDTH)
+    head = Table.grid(padding=(0, 2, 0, 0))
+    head.add_row(Text(_phase(counts), style="bold"), bar, Text(_finished(counts)))
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    for name, text in describe(counts):
+        rows.add_row(Text(name, style="dim"), Text(text))
+    return Group(head, rows)
+
+
+def line(counts: LiveCounts) -> str:
+    """The counts in one line."""
+    told = dict(describe(counts))
+    return f"{_phase(counts)}: {_finished(counts)} calls, {told['calls']}; {told['cases']}; {told['spent']}"
+
+
+def describe(counts: LiveCounts) -> list[tuple[str, str]]:
+    """The counts in words, by what they are about."""
+    states = describe_states(counts.states)
+    return [
+        ("cases", f"{counts.predicted:,} of {counts.predictions:,} done: {states}"),
+        ("calls", " · ".join(_flow(counts))),
+        ("spent", f"{counts.input_tokens:,} tokens in, {counts.output_tokens:,} out · {describe_cost(counts)}"),
+    ]
+
+
+def describe_states(states: Mapping[str, int]) -> str:
+    """How many are in which state, the commonest first."""
+    return ", ".join(f"{count:,} {state}" for state, count in sorted(states.items(), key=lambda one: -one[1])) or "none"
+
+
+def describe_cost(counts: LiveCounts) -> str:
+    """The money so far; "at least" where replies that never came may have been billed."""
+    if counts.cost_usd is None:
+        return "cost unknown"
+    return f"{'at least ' if counts.is_least_cost else ''}${counts.cost_usd:,.4f}"
+
+
+def describe_time(seconds: float) -> str:
+    """A time to wait in words, no finer than anybody needs."""
+    if seconds < 2 * _MINUTE:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 2 * _HOUR:
+        return f"{round(seconds / _MINUTE)} min"
+    return f"{int(seconds // _HOUR)} h {round(seconds % _HOUR / _MINUTE):02d} min"
+
+
+def _phase(counts: LiveCounts) -> str:
+    return f"{counts.phase} ({counts.detail})" if counts.detail else counts.phase
+
+
+def _finished(counts: LiveCounts) -> str:
+    share = f" ({100 * counts.finished // counts.calls} %)" if counts.calls else ""
+    return f"{counts.finished:,} of {max(counts.calls, counts.finished):,}{share}"
+
+
+def _flow(counts: LiveCounts) -> list[str]:
+    words = [f"{counts.in_flight:,} in flight", f"{counts.retried:,} retried", f"{counts.failed:,} failed"]
+    pace, left_s = counts.per_minute(), counts.time_left_s()
+    if counts.is_running and counts.done:
+        words.append(f"{pace:,.0f} a minute")
+    if counts.is_running and left_s is not None and counts.finished < counts.calls:
+        words.append(f"about {describe_time(left_s)} left")
+    return words

@@ -1,0 +1,102 @@
+"""What a run shows while it works: by calls, in a terminal, elsewhere and from another terminal."""
+
+import io
+import json
+import signal
+import time
+
+import pytest
+from rich.console import Console
+
+from medthink.cli.live import LiveProgress, block, describe, describe_time, line
+from medthink.models.request import Usage
+from medthink.runs.progress import LiveCounts
+from processes import Server, finish, medthink
+from small_benchmark import write_benchmark
+
+
+@pytest.fixture
+def counts():
+    made = LiveCounts()
+    made.phase, made.predictions, made.calls, made.kept = "asking", 20, 100, 20
+    made.in_flight, made.retried = 4, 2
+    made.states.update({"ok": 9, "failed": 1})
+    made.began = time.time() - 60
+    for _ in range(20):
+        made.count_end(Usage(input=100, output=10), 0.01, is_answered=True)
+    return made
+
+
+def test_everything_that_matters_is_told_by_calls(counts):
+    assert dict(describe(counts)) == {
+        "cases": "10 of 20 done: 9 ok, 1 failed",
+        "calls": "4 in flight · 2 retried · 0 failed · 20 a minute · about 3 min left",
+        "spent": "2,000 tokens in, 200 out · $0.2000",
+    }
+    assert line(counts).startswith("asking: 40 of 100 (40 %) calls, 4 in flight")
+
+
+def test_what_is_not_known_is_said_so(counts):
+    counts.count_end(None, None, is_answered=False)
+    assert "cost unknown" in dict(describe(counts))["spent"]
+    counts.cost_usd, counts.is_least_cost = 0.5, True
+    assert "at least $0.5000" in dict(describe(counts))["spent"]
+    assert dict(describe(LiveCounts()))["calls"] == "0 in flight · 0 retried · 0 failed"
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (90, "90 s"), (150, "2 min"), (9000, "2 h 30 min")])
+def test_a_time_left_is_told_in_words(seconds, words):
+    assert describe_time(seconds) == words
+
+
+def test_the_block_is_small_and_names_the_phase(counts):
+    stream = io.StringIO()
+    counts.phase, counts.detail = "waiting", "no server answers"
+    Console(file=stream, width=80).print(block(counts))
+    shown = stream.getvalue().splitlines()
+    assert len(shown) <= 5
+    assert shown[0].startswith("waiting (no server answers)")
+
+
+def test_a_terminal_gets_the_block_and_is_left_clean(counts):
+    stream = io.StringIO()
+    with LiveProgress(screen=Console(file=stream, width=100, force_terminal=True)) as progress:
+        progress.follow(counts)
+        progress._live.refresh()
+    assert "40 of 100 (40 %)" in stream.getvalue()
+
+
+def test_elsewhere_a_line_comes_at_intervals_and_at_once_when_it_waits(counts):
+    stream = io.StringIO()
+    with LiveProgress(screen=Console(file=stream, width=100), line_every_s=0.01) as progress:
+        progress.follow(counts)
+        progress.enter("waiting", "no server answers")
+        while "40 of 100" not in stream.getvalue():
+            time.sleep(0.01)
+    assert "waiting: no server answers" in stream.getvalue()
+    silent = io.StringIO()
+    with LiveProgress(screen=Console(file=silent, width=100)) as progress:
+        progress.follow(counts)
+    assert silent.getvalue() == ""
+
+
+def test_another_terminal_sees_the_same_while_it_runs(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=8)
+    server = Server("--latency", "0.3")
+    try:
+        words = ("run", bench, "--model", "server/m", "--base-url", f"{server.url}/v1", "--task", "twi")
+        working = medthink(*words, "--concurrency", 2, "--out", tmp_path / "run")
+        server.wait_for(6)
+        code, out, err = finish(medthink("run", "--status", tmp_path / "run", env={"COLUMNS": "160"}))
+        told = json.loads(finish(medthink("run", "--status", tmp_path / "run", "--json"))[1])["live"]
+        working.send_signal(signal.SIGINT)
+        finish(working)
+    finally:
+        server.stop()
+    assert (code, err) == (0, "")
+    assert "running: asking" in out
+    assert "in flight" in out
+    assert (told["phase"], told["is_running"], told["calls"], told["predictions"]) == ("asking", True, 32, 8)
+    assert told["done"] >= 2
+    _, out, _ = finish(medthink("run", "--status", tmp_path / "run"))
+    assert "unfinished" in out

@@ -38,7 +38,8 @@ def show_status(run: Path, *, as_json: bool) -> None:
     progress = summarise(records, counts.predictions or _count_predictions(manifest))
     records.close()
     if as_json:
-        print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": counts.snapshot()})
+        live = counts.snapshot() if counts.is_running else None
+        print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": live})
     else:
         _show(run, manifest, progress)
 

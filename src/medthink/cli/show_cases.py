@@ -78,7 +78,7 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
     manifest = trace.manifest
     if as_json:
         about = {"run": str(trace.path), "model": manifest.model, "task": manifest.task}
-        print_json(about | {"condition_label": manifest.condition_label, "doubt": trace.doubt, "cases": _plain(rows)})
+        print_json(about | {"condition_label": manifest.condition.label(), "doubt": trace.doubt, "cases": _plain(rows)})
         return
     has_samples = manifest.condition.samples > 1
     columns = [
@@ -104,7 +104,7 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
         )
         for row in rows
     ]
-    title = f"{trace.path}: {manifest.model} · {manifest.task} · {manifest.condition_label}"
+    title = f"{trace.path}: {manifest.model} · {manifest.task} · {manifest.condition.label()}"
     console().print(table(title, columns, lines, right=(0, len(columns) - 3, len(columns) - 2)))
     say(f"{len(rows)} listed; medthink show {trace.path} CASE shows one in full.")
     if trace.doubt:

@@ -34,7 +34,7 @@ def trace_page(trace: Trace, rows: Sequence[CaseRow]) -> str:
     return Template(read_asset("page.html")).substitute(
         title=joined((f"{name} of {trace.path.name}",)),
         style=read_asset("tokens.css") + read_asset("page.css"),
-        facts=joined((f"{manifest.model} · {manifest.task} · {manifest.condition_label} · medthink {__version__}",)),
+        facts=joined((f"{manifest.model} · {manifest.task} · {manifest.condition.label()} · medthink {__version__}",)),
         contents="",
         body=joined((_list_markup(rows), *(tag("p", note, class_="soft") for note in notes), *details)),
     )

@@ -110,7 +110,8 @@ class Usage(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What a model answered; `usage` is None where the provider does not say, which is not the same as 0.
 
-    `wasted` is what earlier attempts of the same call used before they failed: it was paid for as well.
+    `wasted` is what earlier attempts of the same call used before they failed: it was paid for as well. `doubts` names
+    fields beside the answer that made no sense, such as a negative count of tokens; they count as unknown.
     """
 
     text: str
@@ -122,6 +123,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     latency_s: float = 0.0
     attempts: int = 1
     wasted: Usage = Usage()
+    doubts: tuple[str, ...] = ()
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,8 @@ from medthink.models.wires import Encoded, HttpReply, Wire
 
 # Many servers close an idle connection after 5 s; sending into a closing one is a lost attempt.
 KEEPALIVE_S = 4.0
-MAX_REPLY_BYTES = 64 * 1024 * 1024
+# A long answer with its reasoning has a few hundred kilobytes.
+MAX_REPLY_BYTES = 8 * 1024 * 1024
 # Small chunks are joined up to this size: fewer system calls, and no second copy of the whole body.
 WRITE_BYTES = 64 * 1024
 
@@ -144,7 +145,7 @@ class HttpModel:
         endpoint.served += 1
         try:
             http_reply = await self._post(posting, endpoint)
-            reply = self._wire.decode(http_reply, wants_json=request.schema is not None)
+            reply = self._decode(http_reply, wants_json=request.schema is not None)
             outcome, usage = "ok", reply.usage
             self.endpoints.note_success(endpoint)
             return msgspec.structs.replace(reply, latency_s=time.monotonic() - started)
@@ -161,6 +162,14 @@ class HttpModel:
                     latency_s=latency_s, usage=usage,
                 )  # fmt: skip
                 self._on_attempt(request, attempt)
+
+    def _decode(self, reply: HttpReply, *, wants_json: bool) -> Reply:
+        """Read the reply; one that the wire cannot cope with ends this call and no other."""
+        try:
+            return self._wire.decode(reply, wants_json=wants_json)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            problem = f"the reply cannot be read: {type(error).__name__}"
+            raise ModelError("invalid_reply", problem, status=reply.status) from None
 
     def _note_health(self, endpoint: Endpoint, error: ModelError) -> None:
         if error.kind in ("timeout", "server", "connection"):

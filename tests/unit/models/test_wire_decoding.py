@@ -27,7 +27,7 @@ def failure(wire, http_reply, *, wants_json=False) -> ModelError:
 STATUSES = {
     400: "bad_request", 401: "auth", 403: "auth", 404: "bad_request", 408: "timeout", 409: "server",
     413: "bad_request", 422: "bad_request", 429: "rate_limit", 500: "server", 502: "server", 503: "server",
-    504: "timeout", 529: "server", 301: "bad_request", 204: "bad_request",
+    504: "timeout", 529: "server", 301: "bad_request", 204: "invalid_reply",
 }  # fmt: skip
 
 

@@ -1,8 +1,14 @@
-"""From a good HTTP reply to a Reply; whatever is not an answer is an error here."""
+"""From a good HTTP reply to a Reply; whatever is not an answer is an error here.
 
-from typing import TypeVar
+What carries the answer is read strictly. What stands beside it (token counts, the model's name, its reasoning) is read
+leniently: a good answer is not thrown away because a field beside it is odd.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
+import orjson
 
 from medthink.core.errors import DataError
 from medthink.core.jsonio import parse_json
@@ -10,48 +16,81 @@ from medthink.models.errors import ModelError
 from medthink.models.request import Reply, Stop, Usage
 from medthink.models.wires import HttpReply
 from medthink.models.wires.failures import describe_body, failure_of, find_complaint, shorten
+from medthink.models.wires.usage import Counted
 
 Shape = TypeVar("Shape")
+FindUsage = Callable[[dict[str, Any]], Counted]
+_TEXT_TYPES = (None, "text", "output_text")
 
 
-def read_answer(reply: HttpReply, shape: type[Shape]) -> Shape:
+def read_answer(reply: HttpReply, shape: type[Shape], find_usage: FindUsage) -> Shape:
     """The body in the provider's shape, or the ModelError it stands for."""
-    if reply.status != 200:
+    if not 200 <= reply.status < 300:
         raise failure_of(reply)
     try:
         return msgspec.json.decode(reply.body, type=shape)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    raise not_an_answer(reply)
+    raise not_an_answer(reply, find_usage)
 
 
-def not_an_answer(reply: HttpReply) -> ModelError:
-    """Why a 200 is none: an error inside, or a body that is something else."""
+def not_an_answer(reply: HttpReply, find_usage: FindUsage) -> ModelError:
+    """Why a good status brought none: an error inside, or a body that is something else; tokens it counts were paid."""
     if find_complaint(reply.body) is not None:
         return failure_of(reply)
-    return ModelError("invalid_reply", shorten(describe_body(reply)), status=reply.status)
+    usage = _salvage_usage(reply.body, find_usage)
+    return ModelError("invalid_reply", shorten(describe_body(reply)), status=reply.status, usage=usage)
 
 
-def stop_of(reason: str | None, stops: dict[str, Stop], usage: Usage | None) -> Stop:
+def read_text(value: Any) -> str:
+    """A text, whether given as such or as a list of parts; anything else has none."""
+    if isinstance(value, str):
+        return value
+    return "".join(map(_part_text, value)) if isinstance(value, list) else ""
+
+
+def read_word(value: Any) -> str:
+    """The value if it is a text, else nothing: a name or reason that is null or a number says nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def stop_of(reason: Any, stops: dict[str, Stop], usage: Usage | None) -> Stop:
     """Our word for the provider's; a reason we do not know is an error, never a normal end."""
-    stop = stops.get(reason or "")
+    stop = stops.get(read_word(reason))
     if stop is None:
-        raise ModelError("invalid_reply", f"unexpected stop reason {reason!r}", usage=usage)
+        raise ModelError("invalid_reply", shorten(f"unexpected stop reason {reason!r}"), usage=usage)
     return stop
 
 
-def finish(*, text: str, stop: Stop, usage: Usage | None, model: str, reasoning: str | None, wants_json: bool) -> Reply:
+def finish(*, text: str, stop: Stop, counted: Counted, model: Any, reasoning: str, wants_json: bool) -> Reply:
     """The reply; an empty answer, or one that is not the JSON asked for, is an error that was paid for."""
     if stop == "end" and not text.strip():
-        raise ModelError("invalid_reply", "the answer is empty", status=200, usage=usage)
+        raise ModelError("invalid_reply", "the answer is empty", status=200, usage=counted.usage)
     return Reply(
         text=text,
-        json=_parse_answer(text, usage) if wants_json and stop == "end" else None,
+        json=_parse_answer(text, counted.usage) if wants_json and stop == "end" else None,
         reasoning=reasoning or None,
         stop=stop,
-        usage=usage,
-        model=model,
+        usage=counted.usage,
+        model=read_word(model),
+        doubts=counted.doubts,
     )
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    is_text = isinstance(part, dict) and part.get("type") in _TEXT_TYPES
+    return read_word(part.get("text")) if is_text else ""
+
+
+def _salvage_usage(body: bytes, find_usage: FindUsage) -> Usage | None:
+    """The tokens of a body that holds no answer, where it is JSON but for single bytes."""
+    try:
+        value = orjson.loads(body.decode("utf-8", "replace"))
+    except orjson.JSONDecodeError:
+        return None
+    return find_usage(value).usage if isinstance(value, dict) else None
 
 
 def _parse_answer(text: str, usage: Usage | None) -> object:

@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 
 from medthink.models.errors import ModelError
-from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
+from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
-from medthink.models.wires.answers import finish, read_answer, stop_of
+from medthink.models.wires.answers import finish, read_answer, read_word, stop_of
 from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
+from medthink.models.wires.usage import Counted, CountReader
 
 _STOPS: dict[str, Stop] = {
     "end_turn": "end",
@@ -23,28 +24,16 @@ _FIRST_ADAPTIVE = (4, 6)
 
 
 class _Block(msgspec.Struct):
-    type: str
-    text: str | None = None
-    thinking: str | None = None
-
-
-class _OutputDetails(msgspec.Struct):
-    thinking_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int
-    output_tokens: int
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: _OutputDetails | None = None
+    type: Any = None
+    text: Any = None
+    thinking: Any = None
 
 
 class _Message(msgspec.Struct):
     content: list[_Block]
-    stop_reason: str | None
-    usage: _Usage
-    model: str = ""
+    stop_reason: Any
+    usage: Any = None
+    model: Any = None
 
 
 def encode(request: Request, model: str) -> Encoded:
@@ -74,14 +63,15 @@ def encode(request: Request, model: str) -> Encoded:
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the message."""
-    message = read_answer(reply, _Message)
-    usage = _read_usage(message.usage)
+    message = read_answer(reply, _Message, _find_usage)
+    counted = _count(message.usage)
+    thoughts = [read_word(block.thinking) for block in message.content]
     return finish(
-        text="".join(block.text or "" for block in message.content if block.type == "text"),
-        stop=stop_of(message.stop_reason, _STOPS, usage),
-        usage=usage,
+        text="".join(read_word(block.text) for block in message.content if block.type == "text"),
+        stop=stop_of(message.stop_reason, _STOPS, counted.usage),
+        counted=counted,
         model=message.model,
-        reasoning="\n".join(block.thinking for block in message.content if block.thinking),
+        reasoning="\n".join(thought for thought in thoughts if thought),
         wants_json=wants_json,
     )
 
@@ -135,13 +125,19 @@ def _version(model: str) -> tuple[int, int]:
     return (numbers[0], numbers[1] if len(numbers) > 1 else 0)
 
 
-def _read_usage(usage: _Usage) -> Usage:
-    cached = usage.cache_read_input_tokens or 0
-    details = usage.output_tokens_details
-    return Usage(
+def _find_usage(body: dict[str, Any]) -> Counted:
+    return _count(body.get("usage"))
+
+
+def _count(usage: Any) -> Counted:
+    counts = CountReader(usage)
+    cached = counts.read("cache_read_input_tokens") or 0
+    written = counts.read("cache_creation_input_tokens") or 0
+    fresh = counts.read("input_tokens")
+    return counts.settle(
         # Anthropic counts cached tokens apart from the input.
-        input=usage.input_tokens + cached + (usage.cache_creation_input_tokens or 0),
+        None if fresh is None else fresh + cached + written,
+        counts.read("output_tokens"),
         cached=cached,
-        output=usage.output_tokens,
-        reasoning=(details.thinking_tokens or 0) if details else 0,
+        reasoning=counts.read("output_tokens_details", "thinking_tokens") or 0,
     )

@@ -90,25 +90,37 @@ class Complaint(NamedTuple):
 
 
 def failure_of(reply: HttpReply) -> ModelError:
-    """The error a non-200 reply stands for."""
+    """The error that a reply stands for."""
     complaint = find_complaint(reply.body) or Complaint(describe_body(reply))
     if reply.status == 413:  # a proxy before the server says no more than that, and in HTML
         complaint = complaint._replace(words=(*complaint.words, "request_too_large"))
+    if 300 <= reply.status < 400:
+        return _redirect(reply)
     kind = _kind_of_status(reply.status)
     named = _kind_of_words(complaint)
-    if named in _PRECISE or (named is not None and reply.status == 200):
+    is_good = 200 <= reply.status < 300
+    if named in _PRECISE or (named is not None and is_good):
         kind = named
-    elif reply.status == 200:
+    elif is_good:
         kind = _kind_of_status(complaint.code) if complaint.code else "server"
     elif kind == "server" and _NO_IMAGES.search(complaint.message):
         kind = "unsupported"
     return explain(kind, complaint, reply)
 
 
+def _redirect(reply: HttpReply) -> ModelError:
+    """A redirect is not followed: it would carry the key and the images to another place."""
+    place = reply.headers.get("location", "")
+    return ModelError(
+        "bad_request",
+        shorten(f"the server redirects to {place or 'another address'}, which is not followed"),
+        status=reply.status,
+        remedy="if that is the right server, give its address as --base-url",
+    )
+
+
 def explain(kind: ErrorKind, complaint: Complaint, reply: HttpReply) -> ModelError:
-    """The error with its remedy; what was said about keys is not repeated."""
-    if kind == "auth":
-        return ModelError(kind, "the provider does not accept the key", status=reply.status)
+    """The error with its remedy, in the provider's own words; the transport takes the key out of them."""
     about = f"{complaint.message} {' '.join(complaint.words)}"
     remedy = ""
     if kind in ("bad_request", "unsupported"):
@@ -182,7 +194,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 def _read_date(value: str) -> datetime | None:
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 

@@ -7,10 +7,11 @@ from urllib.parse import quote
 import msgspec
 
 from medthink.models.errors import ModelError
-from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
+from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
-from medthink.models.wires.answers import finish, not_an_answer, read_answer, stop_of
+from medthink.models.wires.answers import finish, not_an_answer, read_answer, read_word, stop_of
 from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
+from medthink.models.wires.usage import Counted, CountReader
 
 _STOPS: dict[str, Stop] = {
     "STOP": "end",
@@ -31,8 +32,8 @@ _MAX_SEED = 2**31 - 1
 
 
 class _Part(msgspec.Struct):
-    text: str | None = None
-    thought: bool | None = None
+    text: Any = None
+    thought: Any = None
 
 
 class _Content(msgspec.Struct):
@@ -41,25 +42,14 @@ class _Content(msgspec.Struct):
 
 class _Candidate(msgspec.Struct, rename="camel"):
     content: _Content | None = None
-    finish_reason: str | None = None
-
-
-class _Feedback(msgspec.Struct, rename="camel"):
-    block_reason: str | None = None
-
-
-class _Usage(msgspec.Struct, rename="camel"):
-    prompt_token_count: int = 0
-    cached_content_token_count: int = 0
-    candidates_token_count: int = 0
-    thoughts_token_count: int = 0
+    finish_reason: Any = None
 
 
 class _Response(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
-    prompt_feedback: _Feedback | None = None
-    usage_metadata: _Usage | None = None
-    model_version: str = ""
+    prompt_feedback: Any = None
+    usage_metadata: Any = None
+    model_version: Any = None
 
 
 def encode(request: Request, model: str) -> Encoded:
@@ -89,21 +79,23 @@ def encode(request: Request, model: str) -> Encoded:
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the response; a blocked prompt has no candidate and is a filtered reply."""
-    response = read_answer(reply, _Response)
-    usage = _read_usage(response.usage_metadata)
+    response = read_answer(reply, _Response, _find_usage)
+    counted = _count(response.usage_metadata)
     feedback = response.prompt_feedback
-    if feedback and feedback.block_reason:
-        return Reply(text="", stop="filtered", usage=usage, model=response.model_version)
+    if isinstance(feedback, dict) and read_word(feedback.get("blockReason")):
+        model = read_word(response.model_version)
+        return Reply(text="", stop="filtered", usage=counted.usage, model=model, doubts=counted.doubts)
     if not response.candidates:
-        raise not_an_answer(reply)
+        raise not_an_answer(reply, _find_usage)
     candidate = response.candidates[0]
     parts = (candidate.content.parts if candidate.content else None) or []
+    thoughts = [read_word(part.text) for part in parts if part.thought is True]
     return finish(
-        text="".join(part.text or "" for part in parts if not part.thought),
-        stop=stop_of(candidate.finish_reason, _STOPS, usage),
-        usage=usage,
+        text="".join(read_word(part.text) for part in parts if part.thought is not True),
+        stop=stop_of(candidate.finish_reason, _STOPS, counted.usage),
+        counted=counted,
         model=response.model_version,
-        reasoning="\n".join(part.text for part in parts if part.thought and part.text),
+        reasoning="\n".join(thought for thought in thoughts if thought),
         wants_json=wants_json,
     )
 
@@ -135,13 +127,20 @@ def _encode_effort(request: Request, model: str) -> dict[str, Any] | None:
     return {"includeThoughts": True, "thinkingLevel": _LEVELS[effort]}
 
 
-def _read_usage(usage: _Usage | None) -> Usage | None:
-    if usage is None:
-        return None
-    return Usage(
-        input=usage.prompt_token_count,
-        cached=usage.cached_content_token_count,
-        # Gemini counts thoughts apart from the visible answer.
-        output=usage.candidates_token_count + usage.thoughts_token_count,
-        reasoning=usage.thoughts_token_count,
+def _find_usage(body: dict[str, Any]) -> Counted:
+    return _count(body.get("usageMetadata"))
+
+
+def _count(usage: Any) -> Counted:
+    counts = CountReader(usage)
+    prompt, visible = counts.read("promptTokenCount"), counts.read("candidatesTokenCount")
+    thoughts = counts.read("thoughtsTokenCount") or 0
+    if counts.doubts or usage is None:
+        return Counted(None, tuple(counts.doubts))
+    return counts.settle(
+        # Gemini leaves out what is 0, and counts thoughts apart from the visible answer.
+        prompt or 0,
+        (visible or 0) + thoughts,
+        cached=counts.read("cachedContentTokenCount") or 0,
+        reasoning=thoughts,
     )

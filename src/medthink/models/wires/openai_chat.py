@@ -4,11 +4,12 @@ from typing import Any
 
 import msgspec
 
-from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
+from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
-from medthink.models.wires.answers import finish, not_an_answer, read_answer, stop_of
+from medthink.models.wires.answers import finish, not_an_answer, read_answer, read_text, stop_of
 from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
 from medthink.models.wires.openai_responses import refuse_temperature, sign
+from medthink.models.wires.usage import Counted, CountReader
 
 __all__ = ["decode", "encode", "encode_chat", "sign"]
 
@@ -22,36 +23,21 @@ _STOPS: dict[str, Stop] = {
 
 
 class _Message(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
+    content: Any = None
+    refusal: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
 
 
 class _Choice(msgspec.Struct):
     message: _Message
-    finish_reason: str | None = None
-
-
-class _PromptDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _CompletionDetails(msgspec.Struct):
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int
-    completion_tokens: int = 0
-    prompt_tokens_details: _PromptDetails | None = None
-    completion_tokens_details: _CompletionDetails | None = None
+    finish_reason: Any = None
 
 
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
-    model: str = ""
-    usage: _Usage | None = None
+    model: Any = None
+    usage: Any = None
 
 
 def encode(request: Request, model: str) -> Encoded:
@@ -80,18 +66,19 @@ def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the completion."""
-    completion = read_answer(reply, _Completion)
+    completion = read_answer(reply, _Completion, _find_usage)
     if not completion.choices:
-        raise not_an_answer(reply)
-    choice, usage = completion.choices[0], _read_usage(completion.usage)
+        raise not_an_answer(reply, _find_usage)
+    choice, counted = completion.choices[0], _count(completion.usage)
     message = choice.message
-    stop = stop_of(choice.finish_reason, _STOPS, usage)
+    refusal = read_text(message.refusal)
+    stop = stop_of(choice.finish_reason, _STOPS, counted.usage)
     return finish(
-        text=message.refusal or message.content or "",
-        stop="refused" if message.refusal else stop,
-        usage=usage,
+        text=refusal or read_text(message.content),
+        stop="refused" if refusal else stop,
+        counted=counted,
         model=completion.model,
-        reasoning=message.reasoning_content or message.reasoning,
+        reasoning=read_text(message.reasoning_content) or read_text(message.reasoning),
         wants_json=wants_json,
     )
 
@@ -110,13 +97,15 @@ def _encode_format(request: Request) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": schema}
 
 
-def _read_usage(usage: _Usage | None) -> Usage | None:
-    if usage is None:
-        return None
-    prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
-    return Usage(
-        input=usage.prompt_tokens,
-        cached=(prompt.cached_tokens or 0) if prompt else 0,
-        output=usage.completion_tokens,
-        reasoning=(completion.reasoning_tokens or 0) if completion else 0,
+def _find_usage(body: dict[str, Any]) -> Counted:
+    return _count(body.get("usage"))
+
+
+def _count(usage: Any) -> Counted:
+    counts = CountReader(usage)
+    return counts.settle(
+        counts.read("prompt_tokens"),
+        counts.read("completion_tokens"),
+        cached=counts.read("prompt_tokens_details", "cached_tokens") or 0,
+        reasoning=counts.read("completion_tokens_details", "reasoning_tokens") or 0,
     )

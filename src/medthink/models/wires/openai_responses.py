@@ -6,53 +6,29 @@ from typing import Any
 import msgspec
 
 from medthink.models.errors import ModelError
-from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
+from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
-from medthink.models.wires.answers import finish, not_an_answer, read_answer, stop_of
+from medthink.models.wires.answers import finish, not_an_answer, read_answer, read_text, read_word, stop_of
 from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
+from medthink.models.wires.usage import Counted, CountReader
 
 _STOPS: dict[str, Stop] = {"max_output_tokens": "truncated", "content_filter": "filtered"}
 # Families that reason and then take no temperature, unless reasoning is switched off.
 _REASONING = re.compile(r"o\d|gpt-5(?!.*chat)")
 
 
-class _Content(msgspec.Struct):
-    type: str
-    text: str | None = None
-    refusal: str | None = None
-
-
 class _Item(msgspec.Struct):
-    type: str
-    content: list[_Content] | None = None
-    summary: list[_Content] | None = None
-
-
-class _InputDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _OutputDetails(msgspec.Struct):
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int
-    output_tokens: int
-    input_tokens_details: _InputDetails | None = None
-    output_tokens_details: _OutputDetails | None = None
-
-
-class _Incomplete(msgspec.Struct):
-    reason: str | None = None
+    type: Any = None
+    content: Any = None
+    summary: Any = None
 
 
 class _Response(msgspec.Struct):
     status: str
     output: list[_Item]
-    model: str = ""
-    usage: _Usage | None = None
-    incomplete_details: _Incomplete | None = None
+    model: Any = None
+    usage: Any = None
+    incomplete_details: Any = None
 
 
 def encode(request: Request, model: str) -> Encoded:
@@ -81,20 +57,20 @@ def encode(request: Request, model: str) -> Encoded:
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the response."""
-    response = read_answer(reply, _Response)
+    response = read_answer(reply, _Response, _find_usage)
     if response.status not in ("completed", "incomplete"):
-        raise not_an_answer(reply)
-    usage = _read_usage(response.usage)
+        raise not_an_answer(reply, _find_usage)
+    counted = _count(response.usage)
     stop: Stop = "end"
     if response.status == "incomplete":
         details = response.incomplete_details
-        stop = stop_of(details.reason if details else None, _STOPS, usage)
-    contents = [content for item in response.output if item.type == "message" for content in item.content or ()]
-    refusal = "".join(content.refusal or "" for content in contents)
+        stop = stop_of(details.get("reason") if isinstance(details, dict) else None, _STOPS, counted.usage)
+    messages = [item for item in response.output if item.type == "message"]
+    refusal = "".join(read_word(part.get("refusal")) for item in messages for part in _parts(item.content))
     return finish(
-        text=refusal or "".join(content.text or "" for content in contents),
+        text=refusal or "".join(read_text(item.content) for item in messages),
         stop="refused" if refusal else stop,
-        usage=usage,
+        counted=counted,
         model=response.model,
         reasoning="\n".join(_read_reasoning(response.output)),
         wants_json=wants_json,
@@ -129,18 +105,25 @@ def _encode_format(request: Request) -> dict[str, Any] | None:
     return {"format": {"type": "json_schema", "name": schema.name, "schema": schema.definition, "strict": True}}
 
 
-def _read_usage(usage: _Usage | None) -> Usage | None:
-    if usage is None:
-        return None
-    inputs, outputs = usage.input_tokens_details, usage.output_tokens_details
-    return Usage(
-        input=usage.input_tokens,
-        cached=(inputs.cached_tokens or 0) if inputs else 0,
-        output=usage.output_tokens,
-        reasoning=(outputs.reasoning_tokens or 0) if outputs else 0,
+def _find_usage(body: dict[str, Any]) -> Counted:
+    return _count(body.get("usage"))
+
+
+def _count(usage: Any) -> Counted:
+    counts = CountReader(usage)
+    return counts.settle(
+        counts.read("input_tokens"),
+        counts.read("output_tokens"),
+        cached=counts.read("input_tokens_details", "cached_tokens") or 0,
+        reasoning=counts.read("output_tokens_details", "reasoning_tokens") or 0,
     )
 
 
 def _read_reasoning(items: list[_Item]) -> list[str]:
     thoughts = [item for item in items if item.type == "reasoning"]
-    return [part.text for item in thoughts for part in (item.summary or []) + (item.content or []) if part.text]
+    texts = [read_word(part.get("text")) for item in thoughts for part in _parts(item.summary) + _parts(item.content)]
+    return [text for text in texts if text]
+
+
+def _parts(value: Any) -> list[dict[str, Any]]:
+    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []

@@ -17,7 +17,7 @@ from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
 from medthink.judge.judged import load_cases, load_judged, score_judged
-from medthink.judge.judgement import read_judgements
+from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.models.limits import Pace
 from medthink.models.retries import Backoff
@@ -107,8 +107,8 @@ def test_a_bad_reply_is_asked_for_again_and_ends_unjudged_and_never_as_a_verdict
         judge(run, server)
         assert len(server.bodies) == 3
     (row,) = read_judgements(run)
-    assert (row.state, row.why, row.steps, row.tries) == ("unjudged", why, (), 3)
-    (scores,) = score_judged(load_judged(run, load_cases(run)), {}).steps
+    assert (row.state, row.why, row.verdicts, row.tries) == ("unjudged", why, (), 3)
+    (scores,) = score_judged(load_judged(run, load_cases(run)), {})["steps"]
     assert scores.steps == 0
     assert scores.errors.n == 0
     assert not scores.coverage.is_complete
@@ -120,7 +120,7 @@ def test_reordered_verdicts_find_their_steps(tmp_path):
     with JudgeServer(lambda n, d, o: form(n, [judge_step(unit) for unit in reversed(d["units"])])) as server:
         judge(run, server)
     (row,) = read_judgements(run)
-    assert [step.factual for step in row.steps] == ["supported", "contradicted", "supported"]
+    assert [step.factual for step in row.verdicts] == ["supported", "contradicted", "supported"]
 
 
 def test_a_judge_that_mends_its_reply_is_heard_and_told_only_what_we_say(tmp_path):
@@ -154,7 +154,7 @@ def test_a_cut_off_or_filtered_reply_is_not_read_however_whole_it_looks(reason, 
     with JudgeServer(judge_well, finish_reason=reason) as server:
         judge(run, server)
     (row,) = read_judgements(run)
-    assert (row.state, row.why, row.steps) == ("unjudged", why, ())
+    assert (row.state, row.why, row.verdicts) == ("unjudged", why, ())
 
 
 def test_a_provider_that_will_not_look_at_the_prompt_has_refused(tmp_path):
@@ -163,7 +163,7 @@ def test_a_provider_that_will_not_look_at_the_prompt_has_refused(tmp_path):
         server.reply = lambda body: {"error": {"code": "content_filter", "message": "not this one"}}
         judge(run, server)
     (row,) = read_judgements(run)
-    assert (row.state, row.why, row.steps) == ("unjudged", "refused", ())
+    assert (row.state, row.why, row.verdicts) == ("unjudged", "refused", ())
 
 
 def test_a_server_that_is_gone_leaves_the_units_unjudged_until_it_is_back(tmp_path):
@@ -203,7 +203,7 @@ def test_a_statement_without_reason_or_grounds_is_unjudged(change, tmp_path):
     with JudgeServer(answer) as server:
         judge(run, server, what=("findings",))
     (row,) = read_judgements(run)
-    assert (row.state, row.why, row.statements) == ("unjudged", "wrong_form", ())
+    assert (row.state, row.why, row.verdicts) == ("unjudged", "wrong_form", ())
 
 
 def test_every_try_of_every_repeat_is_a_call_of_its_own(tmp_path):
@@ -236,7 +236,7 @@ def test_a_bad_score_of_education_leaves_the_whole_discussion_unjudged(change, t
     with JudgeServer(answer) as server:
         judge(run, server)
     (row,) = read_judgements(run)
-    assert (row.state, row.sentences, row.education) == ("unjudged", (), ())
+    assert (row.state, row.verdicts) == ("unjudged", ())
 
 
 def test_judging_that_nobody_answered_exits_3_with_the_reason(tmp_path, start_server):
@@ -316,7 +316,7 @@ def asked_of_server(record: dict) -> tuple[str, str] | None:
 
 
 def verdicts(run: Path) -> dict[tuple, tuple]:
-    return {(row.case, row.judge, row.state): row.steps for row in read_judgements(run)}
+    return {(row.case, row.judge, row.state): row.verdicts for row in read_judgements(run)}
 
 
 def test_kill_9_loses_no_finished_judgement_and_asks_for_none_again(tmp_path, start_server):

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, matthews_corrcoef
 
-from medthink.judge.agreeing import compare_raters
 from medthink.judge.judgement import Judgement, Setting
-from medthink.judge.readings import Import, Reading
+from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict, education_id
+from medthink.judge.kinds.step_scores import StepVerdict
 from medthink.judge.rubric import DIMENSIONS
-from medthink.judge.units import Source, education_id, split_source
-from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StepVerdict
+from medthink.judge.units import Source, split_source
+from medthink.readers.agreement import compare_raters
+from medthink.readers.readings import Import, Reading
 
 CHANCE = np.random.default_rng(11)
 CASES = 40
@@ -53,11 +54,13 @@ def steps():
     read, judged = noisy(truth, SUPPORTS), noisy(truth, SUPPORTS)
     label = dict(zip([unit for _, unit in ids], judged, strict=True))
     readings = [
-        Reading(reader="anna", unit=unit, case=case, kind="step", factual=bool(word == "supported"), support=str(word))
+        Reading(
+            reader="anna", unit=unit, case=case, labels={"factual": bool(word == "supported"), "support": str(word)}
+        )
         for (case, unit), word in zip(ids, read, strict=True)
     ]
     judgements = [
-        judgement(one, steps=tuple(
+        judgement(one, verdicts=tuple(
             StepVerdict(id=unit.id, factual=str(label[unit.id]), critical=False, reason="so", rests_on=("history",),
                         error_types=() if label[unit.id] == "supported" else ("reasoning",))
             for unit in one.units
@@ -103,7 +106,7 @@ def test_the_rate_is_corrected_by_readers_who_share_the_cases_out_but_not_where_
     ids = [(one.case, unit.id) for one in units.values() for unit in one.units]
     step = {"critical": False, "reason": "so", "rests_on": ("history",)}
     judgements = [
-        judgement(one, steps=tuple(
+        judgement(one, verdicts=tuple(
             StepVerdict(id=unit.id, factual="supported" if k else "contradicted",
                         error_types=() if k else ("reasoning",), **step)
             for k, unit in enumerate(one.units)
@@ -111,38 +114,43 @@ def test_the_rate_is_corrected_by_readers_who_share_the_cases_out_but_not_where_
         for one in units.values()
     ]  # fmt: skip
     readings = [
-        Reading(reader="anna" if case < CASES // 2 else "ben", unit=unit, case=case, kind="step", factual=k % 3 > 0)
+        Reading(reader="anna" if case < CASES // 2 else "ben", unit=unit, case=case, labels={"factual": k % 3 > 0})
         for k, (case, unit) in enumerate(ids)
     ]
     (bias,) = result(readings, judgements, units).biases
     assert (bias.validated, bias.corrected.value) == (3 * CASES, pytest.approx(1 / 3))
     case, unit = ids[0]
-    divided = Reading(reader="ben", unit=unit, case=case, kind="step", factual=True)
+    divided = Reading(reader="ben", unit=unit, case=case, labels={"factual": True})
     assert result([*readings, divided], judgements, units).biases[0].validated == 3 * CASES - 1
 
 
 def test_sentences_and_scores():
     units = make("discussion")
     sentence_ids = [(one.case, unit.id) for one in units.values() for unit in one.units]
-    score_ids = [(one.case, education_id(one, name)) for one in units.values() for name in DIMENSIONS]
+    score_ids = [(one.case, education_id(one.ids, name)) for one in units.values() for name in DIMENSIONS]
     truth = CHANCE.choice(SENTENCES, len(sentence_ids))
     read, judged = noisy(truth, SENTENCES), noisy(truth, SENTENCES)
     level = CHANCE.choice([0, 1, 2], len(score_ids))
     scores_read, scores_judged = noisy(level, np.arange(3)), noisy(level, np.arange(3))
     readings = [
-        Reading(reader="anna", unit=unit, case=case, kind="sentence", label=str(word))
+        Reading(reader="anna", unit=unit, case=case, labels={"sentence": str(word)})
         for (case, unit), word in zip(sentence_ids, read, strict=True)
     ] + [
-        Reading(reader="anna", unit=unit, case=case, kind="education", score=int(score))
+        Reading(reader="anna", unit=unit, case=case, labels={"education": int(score)})
         for (case, unit), score in zip(score_ids, scores_read, strict=True)
     ]
     words, scores = iter(judged), iter(scores_judged)
     judgements = [
         judgement(
             one,
-            sentences=tuple(SentenceVerdict(id=unit.id, label=str(next(words)), reason="so") for unit in one.units),
-            education=tuple(
-                EducationVerdict(dimension=name, score=int(next(scores)), reason="so") for name in DIMENSIONS
+            verdicts=(
+                *(SentenceVerdict(id=unit.id, label=str(next(words)), reason="so") for unit in one.units),
+                *(
+                    EducationVerdict(
+                        id=education_id(one.ids, name), dimension=name, score=int(next(scores)), reason="so"
+                    )
+                    for name in DIMENSIONS
+                ),
             ),
         )
         for one in units.values()
@@ -169,7 +177,7 @@ def test_several_readers_with_gaps():
     table = np.array([noisy(truth, np.array([True, False])) for _ in range(3)], dtype=float)
     table[CHANCE.random(table.shape) < 0.3] = np.nan
     readings = [
-        Reading(reader=f"r{k}", unit=unit, case=case, kind="step", factual=bool(value))
+        Reading(reader=f"r{k}", unit=unit, case=case, labels={"factual": bool(value)})
         for k, row in enumerate(table)
         for (case, unit), value in zip(ids, row, strict=True)
         if not np.isnan(value)
@@ -179,7 +187,7 @@ def test_several_readers_with_gaps():
     assert panel.agreement.alpha.value == pytest.approx(krippendorff.alpha(table, level_of_measurement="nominal"))
     grades = CHANCE.integers(0, 3, (2, len(ids)))
     scored = [
-        Reading(reader=f"r{k}", unit=unit, case=case, kind="education", score=int(value))
+        Reading(reader=f"r{k}", unit=unit, case=case, labels={"education": int(value)})
         for k, row in enumerate(grades)
         for (case, unit), value in zip(ids, row, strict=True)
     ]

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.core.cells import guard, unguard
+from medthink.judge.ballots import disagreement, majority
 from medthink.judge.fence import fence, inert_json
-from medthink.judge.forms import Fault, StepsForm, match_dimensions, match_ids, read_form
-from medthink.judge.panel import disagreement, majority
+from medthink.judge.forms import Fault, match_ids, read_form
+from medthink.judge.kinds.discussion import DimensionForm, SentenceVerdict, match_dimensions
+from medthink.judge.kinds.steps import StepsForm
 from medthink.judge.rubric import DIMENSIONS
 from medthink.judge.sentences import split_sentences
 from medthink.judge.units import Source, split_source
-from medthink.judge.verdicts import EducationVerdict, SentenceVerdict
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 MARKED = st.lists(
@@ -74,8 +75,8 @@ def test_any_order_of_verdicts_gives_the_order_of_the_units(ids, chance):
 
 @given(st.permutations(DIMENSIONS))
 def test_any_order_of_scores_gives_the_order_of_the_dimensions(names):
-    scores = [EducationVerdict(dimension=name, score=1, reason="so") for name in names]
-    assert [one.dimension for one in match_dimensions(scores)] == list(DIMENSIONS)
+    scores = [DimensionForm(dimension=name, score=1, reason="so") for name in names]
+    assert [one.dimension for one in match_dimensions(scores, ["u1"])] == list(DIMENSIONS)
 
 
 @given(IDS, st.lists(st.text("abcdef0123456789", min_size=4, max_size=4), max_size=8))

@@ -8,8 +8,8 @@ import click
 from medthink.cli.show import console, print_json, say, table
 
 if TYPE_CHECKING:
-    from medthink.judge.agreements import Agreements, Pair
-    from medthink.judge.readings import Problem
+    from medthink.readers.agreement import RaterPair, RunAgreement
+    from medthink.readers.readings import UnusedRow
     from medthink.stats import Measured
 
 _ROWS_NAMED = 5
@@ -36,14 +36,13 @@ def agree(
     """
     from msgspec import to_builtins
 
-    from medthink.judge.agreement_of_run import agree_on_run
-    from medthink.judge.agreements import write_agreement
     from medthink.judge.judged import load_cases
+    from medthink.readers.agreement import measure_agreement, write_agreement
     from medthink.scoring.slices import slice_values
 
     cases = load_cases(run, data)
     sliced = {case.id: slice_values(case) for case in cases.values()}
-    result, problems = agree_on_run(run, tables, cases, slices=sliced, key=key)
+    result, problems = measure_agreement(run, tables, cases, slices=sliced, key=key)
     write_agreement(run, result)
     if as_json:
         print_json(to_builtins(result) | {"unused_rows": to_builtins(problems)})
@@ -52,7 +51,7 @@ def agree(
     _show(result, with_slices=slices)
 
 
-def _show_problems(problems: "tuple[Problem, ...]") -> None:
+def _show_problems(problems: "tuple[UnusedRow, ...]") -> None:
     # Lists of several runs hold rows of the others too; these are counted, not listed.
     told = [problem for problem in problems if problem.kind != "other_run"]
     unlabelled: dict[str, list[int]] = {}
@@ -71,10 +70,10 @@ def _show_problems(problems: "tuple[Problem, ...]") -> None:
         say(f"{len(told)} rows or cells were not used, for the reasons above.", stderr=True)
 
 
-def _show(result: "Agreements", *, with_slices: bool) -> None:
+def _show(result: "RunAgreement", *, with_slices: bool) -> None:
     out = console()
     out.print(table("Raters", ("", "units labelled"), result.raters.items(), right=[1]))
-    groups: dict[tuple[str, str, str, str], list[Pair]] = {}
+    groups: dict[tuple[str, str, str, str], list[RaterPair]] = {}
     for pair in result.pairs:
         if with_slices or not pair.slicing:
             groups.setdefault((pair.kind, pair.a, pair.b, _place(pair)), []).append(pair)
@@ -90,14 +89,17 @@ def _show(result: "Agreements", *, with_slices: bool) -> None:
     _show_validity(result)
 
 
-def _show_validity(result: "Agreements") -> None:
+def _show_validity(result: "RunAgreement") -> None:
     from medthink.scoring.scores import percent
 
     out = console()
     if result.biases:
-        rows = [(one.judge, one.validated, percent(one.reported), percent(one.corrected)) for one in result.biases]
-        title = "Wrong steps: what the judge reports, and corrected for its errors by the readers"
-        out.print(table(title, ("judge", "steps read", "reported", "corrected"), rows, right=[1]))
+        rows = [
+            (one.judge, one.aspect, one.validated, percent(one.reported), percent(one.corrected))
+            for one in result.biases
+        ]
+        title = "Wrong units: the rate that the judge reports, and corrected for its errors by the readers"
+        out.print(table(title, ("judge", "by", "units read", "reported", "corrected"), rows, right=[2]))
     if result.checks:
         rows_of_checks = [(one.reader, one.right.n, percent(one.right)) for one in result.checks]
         out.print(table("Planted checks", ("reader", "n", "right"), rows_of_checks, right=[1]))
@@ -106,11 +108,11 @@ def _show_validity(result: "Agreements") -> None:
         out.print(f"Rows not used: {shown}")
 
 
-def _place(pair: "Pair") -> str:
+def _place(pair: "RaterPair") -> str:
     return f" · {pair.slicing}: {pair.value}" if pair.slicing else ""
 
 
-def _row(pair: "Pair", *, with_weights: bool) -> tuple[object, ...]:
+def _row(pair: "RaterPair", *, with_weights: bool) -> tuple[object, ...]:
     nominal = pair.nominal
     weighted = (_short(pair.ordered.kappa_quadratic) if pair.ordered else "",)
     return (

@@ -1,7 +1,7 @@
 """`medthink judge`: the reasoning, the discussions and the findings of a run, judged by models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -11,7 +11,6 @@ from medthink.core.errors import OutsideError, UsageError
 from medthink.models.request import Effort
 
 if TYPE_CHECKING:
-    from medthink.judge.rubric import What
     from medthink.judge.session import JudgeOrder, JudgeSession
     from medthink.models.transport import Transport
 
@@ -86,8 +85,6 @@ def judge(as_json: bool, **flags: Any) -> None:
 
 
 def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:
-    from msgspec import to_builtins
-
     from medthink.cli.judge_views import show_outdated, show_scores
     from medthink.judge.judged import load_cases, load_judged, score_judged
     from medthink.scoring.slices import slice_values
@@ -98,7 +95,7 @@ def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> Non
     judged = load_judged(path, cases)
     scores = score_judged(judged, sliced)
     if as_json:
-        print_json(to_builtins(scores, str_keys=True) | {"run": str(path), "calls_made_now": session.calls_made})
+        print_json(scores.plain() | {"run": str(path), "calls_made_now": session.calls_made})
     else:
         show_scores(scores)
         say(f"{session.calls_made} calls made now; judgements: {path / 'judgements.jsonl'}")
@@ -112,23 +109,23 @@ def _read_order(flags: dict[str, Any]) -> "JudgeOrder":
     show, with_images = flags.pop("show"), flags.pop("images")
     seen = {*(DEFAULT_SIGHT if show is None else parse_sight(show)), *(["images"] if with_images else [])}
     return JudgeOrder(
-        what=_read_whats(flags.pop("what")),
+        what=_read_kinds(flags.pop("what")),
         sees=tuple(name for name in SIGHTS if name in seen),
         use_schema=not flags.pop("no_schema"),
         **flags,
     )
 
 
-def _read_whats(text: str | None) -> "tuple[What, ...] | None":
-    from medthink.judge.rubric import WHATS
+def _read_kinds(text: str | None) -> tuple[str, ...] | None:
+    from medthink.judge.kinds import KINDS
 
     if text is None:
         return None
     words = text.replace(",", " ").split()
-    unknown = [word for word in words if word not in WHATS]
+    unknown = [word for word in words if word not in KINDS]
     if unknown or not words:
-        raise UsageError(f"cannot judge {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(WHATS)}")
-    return cast("tuple[What, ...]", tuple(dict.fromkeys(words)))
+        raise UsageError(f"cannot judge {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(KINDS)}")
+    return tuple(dict.fromkeys(words))
 
 
 def _read_transport(flags: dict[str, Any]) -> "Transport":

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from rich.progress import Progress, TaskID
 
 from medthink.cli.show import console, progress, say, table
-from medthink.judge.agreements import read_agreement
 from medthink.judge.coverage import Coverage
 from medthink.judge.judged import JudgedRun, JudgedScores
 from medthink.judge.judgement import Judgement
-from medthink.judge.rubric import ERROR_TYPES, MAX_STEPS
-from medthink.judge.scores import Discussions, ErrorCell, Findings, StepScores
+from medthink.judge.kinds import KINDS
+from medthink.judge.scores import ScoreCell, ScoreTable, SeatScores
+from medthink.readers.agreement import read_agreement
 from medthink.scoring.scores import number, percent
 
 
@@ -35,70 +35,48 @@ class JudgeProgress:
 
 
 def show_scores(scores: JudgedScores) -> None:
-    """Print a table for every seat."""
-    for steps in scores.steps:
-        _show_steps(steps)
-    for discussions in scores.discussions:
-        _show_discussions(discussions)
-    for findings in scores.findings:
-        _show_findings(findings)
+    """Print the tables of every seat, kind by kind."""
+    for what, seats in scores.kinds.items():
+        for seat in seats:
+            _show_seat(what, seat)
     for what, share in scores.disagreement.items():
         console().print(f"Pairs of judges that differ over a unit of {what}: {percent(share)}")
 
 
 def show_outdated(run: JudgedRun) -> None:
-    """Point out an agreement that was measured of other judgements than the run has now."""
-    agreements = read_agreement(run.path)
-    if agreements is not None and agreements.is_outdated(run.judgements):
+    """Point out an agreement that was measured on other judgements than the run has now."""
+    agreement = read_agreement(run.path)
+    if agreement is not None and agreement.is_outdated(run.judgements):
         say("agreement.json was made from earlier judgements: run medthink agree again", stderr=True)
 
 
-def _show_steps(scores: StepScores) -> None:
-    firsts = scores.first_errors
-    rows = [
-        *_coverage(scores.coverage),
-        ("steps judged", f"{scores.steps}"),
-        *((word, percent(rate)) for word, rate in scores.support.items()),
-        ("critical steps", percent(scores.critical)),
-        ("wrong among critical steps", percent(scores.critical_errors)),
-        ("right answers that are sound throughout", percent(scores.sound_if_right.every_step)),
-        ("right answers without a critical error", percent(scores.sound_if_right.critical_steps)),
-        ("wrong answers that are sound throughout", percent(scores.sound_if_wrong.every_step)),
-        ("first error at step", _firsts(firsts.by_step, firsts.without)),
-    ]
+def _show_seat(what: str, scores: SeatScores) -> None:
+    first, *others = KINDS[what].tables(scores)
+    rows = [*_coverage(scores.coverage), *((name, _text(cell)) for name, cell in first.rows[0].items())]
     out = console()
-    out.print(table(f"Steps · {scores.label}", ("", ""), rows))
-    cells = {(cell.error_type, cell.critical): cell for cell in scores.profile}
-    profile = [
-        (name.replace("_", " "), *(_cell(cells[name, critical]) for critical in (True, False))) for name in ERROR_TYPES
-    ]
-    out.print(table("Share of the wrong steps by type of error", ("type", "critical", "other"), profile))
+    out.print(table(f"{KINDS[what].plural.capitalize()} · {scores.label}", ("", ""), rows))
+    for one in others:
+        _show_table(one)
     out.print()
 
 
-def _show_discussions(scores: Discussions) -> None:
-    rows = [
-        *_coverage(scores.coverage),
-        ("sentences judged", f"{scores.sentences}"),
-        *((word, percent(rate)) for word, rate in scores.labels.items()),
-        *((f"correct in {name.replace('_', ' ')}", percent(by["correct"])) for name, by in scores.by_section.items()),
-        ("missing sections", _counts(scores.missing_sections)),
-        *((f"{name.replace('_', ' ')}, 0–2", number(mean)) for name, mean in scores.education.items()),
-        ("education value, 0–10", number(scores.total)),
-    ]
-    console().print(table(f"Discussions · {scores.label}", ("", ""), rows))
-    console().print()
+def _show_table(one: ScoreTable) -> None:
+    if not one.rows:
+        return
+    if len(one.rows) == 1:
+        rows = [(name, _text(cell)) for name, cell in one.rows[0].items()]
+        console().print(table(one.heading, ("", ""), rows))
+        return
+    cells = [tuple(map(_text, row.values())) for row in one.rows]
+    console().print(table(one.heading, tuple(one.rows[0]), cells))
 
 
-def _show_findings(scores: Findings) -> None:
-    rows = [
-        *_coverage(scores.coverage),
-        ("statements judged", f"{scores.statements}"),
-        *((f"single images: {word}", percent(rate)) for word, rate in scores.images.items()),
-        *((f"summary: {word}", percent(rate)) for word, rate in scores.summary.items()),
-    ]
-    console().print(table(f"Findings · {scores.label}", ("", ""), rows))
-    console().print()
+def _text(cell: ScoreCell) -> str:
+    if isinstance(cell.value, int):
+        return f"{cell.value:,}"
+    if isinstance(cell.value, str):
+        return cell.value
+    return percent(cell.value) if cell.digits is None else number(cell.value)
 
 
 def _coverage(coverage: Coverage) -> Iterable[tuple[str, str]]:
@@ -110,15 +88,6 @@ def _coverage(coverage: Coverage) -> Iterable[tuple[str, str]]:
         yield "nothing to judge", str(coverage.absent)
     if coverage.fallback_splits:
         yield "cut by sentences instead", str(coverage.fallback_splits)
-
-
-def _firsts(by_step: dict[int, int], without: int) -> str:
-    shown = ", ".join(f"{step}: {by_step[step]}" for step in range(1, MAX_STEPS + 1) if step in by_step)
-    return f"{shown or 'none'}; without error: {without}"
-
-
-def _cell(cell: ErrorCell) -> str:
-    return f"{cell.count} · {percent(cell.of_errors)}"
 
 
 def _counts(counts: dict[str, int]) -> str:

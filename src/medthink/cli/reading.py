@@ -48,10 +48,9 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     \b
     Example: medthink reading runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/
     """
-    from medthink.judge.agreement_of_run import sheets_of_run
-    from medthink.judge.blinding import KEY_FILE, Plan, write_lists
+    from medthink.readers.lists import KEY_FILE, ReadingPlan, sheets_of_run, write_lists
 
-    plan = Plan(
+    plan = ReadingPlan(
         readers=tuple(readers.replace(",", " ").split()),
         per_sheet=flags["per_sheet"],
         sheets=flags["sheets"],

@@ -8,19 +8,11 @@ import msgspec
 
 from medthink.cases.case import Image
 from medthink.core.errors import Declined
-from medthink.judge import forms
 from medthink.judge.forms import Fault
 from medthink.judge.judgement import Setting
+from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
-from medthink.judge.units import UnitSet
-from medthink.judge.verdicts import (
-    EducationVerdict,
-    SentenceVerdict,
-    StatementVerdict,
-    StepVerdict,
-    Unjudged,
-    UnjudgedKind,
-)
+from medthink.judge.verdicts import Unjudged, UnjudgedKind, Verdict
 from medthink.models.request import ImagePart, Reply, Request, TextPart
 from medthink.runs.asking import Desk, Spent, encode_image
 from medthink.workflow.ask import Unanswered
@@ -37,15 +29,6 @@ class Heard(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
     result: Read | Unjudged
     model: str
     spent: tuple[Spent, ...]
-
-
-class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdicts of one reply, in the order of the units."""
-
-    steps: tuple[StepVerdict, ...] = ()
-    sentences: tuple[SentenceVerdict, ...] = ()
-    education: tuple[EducationVerdict, ...] = ()
-    statements: tuple[StatementVerdict, ...] = ()
 
 
 class Hearing:
@@ -117,42 +100,7 @@ def _read_reply(reply: Reply, read: Callable[[str], Read | Fault]) -> Read | Fau
             return read(reply.text)
 
 
-def read_verdicts(text: str, prompt: JudgePrompt) -> Verdicts | Fault:
+def read_verdicts(text: str, prompt: JudgePrompt) -> tuple[Verdict, ...] | Fault:
     """The verdicts of a reply to a prompt about units."""
     assert prompt.units is not None
-    return _READERS[prompt.units.what](text, prompt, prompt.units)
-
-
-def _read_steps(text: str, prompt: JudgePrompt, units: UnitSet) -> Verdicts | Fault:
-    form = forms.read_form(text, forms.StepsForm, prompt.call)
-    matched = form if isinstance(form, Fault) else forms.match_ids(form.verdicts, units.ids)
-    if isinstance(matched, Fault):
-        return matched
-    faults = (forms.check_step(verdict, prompt.evidence.names()) for verdict in matched)
-    return next((fault for fault in faults if fault), None) or Verdicts(steps=matched)
-
-
-def _read_discussion(text: str, prompt: JudgePrompt, units: UnitSet) -> Verdicts | Fault:
-    form = forms.read_form(text, forms.DiscussionForm, prompt.call)
-    if isinstance(form, Fault):
-        return form
-    sentences = forms.match_ids(form.verdicts, units.ids)
-    education = forms.match_dimensions(form.education)
-    for read in (sentences, education):
-        if isinstance(read, Fault):
-            return read
-    assert not isinstance(sentences, Fault)
-    assert not isinstance(education, Fault)
-    return Verdicts(sentences=sentences, education=education)
-
-
-def _read_findings(text: str, prompt: JudgePrompt, units: UnitSet) -> Verdicts | Fault:
-    form = forms.read_form(text, forms.FindingsForm, prompt.call)
-    matched = form if isinstance(form, Fault) else forms.match_ids(form.verdicts, units.ids)
-    if isinstance(matched, Fault):
-        return matched
-    faults = (forms.check_grounds(verdict, prompt.evidence.names()) for verdict in matched)
-    return next((fault for fault in faults if fault), None) or Verdicts(statements=matched)
-
-
-_READERS = {"steps": _read_steps, "discussion": _read_discussion, "findings": _read_findings}
+    return KINDS[prompt.units.what].read_reply(text, prompt.call, prompt.units, prompt.evidence.names())

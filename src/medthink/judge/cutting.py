@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 
 from medthink.core.errors import UsageError
 from medthink.judge.asking import Hearing
-from medthink.judge.forms import Fault, SplitForm, read_form
+from medthink.judge.forms import Fault, read_form
 from medthink.judge.judgement import RULES
+from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import split_prompt
-from medthink.judge.splitting import place_steps
+from medthink.judge.splitting import SplitForm, place_steps
 from medthink.judge.units import SENTENCES, Source, Unit, UnitKey, UnitSet, split_source, unit_set
 from medthink.judge.verdicts import Unjudged
 from medthink.runs.budget import BudgetReached
@@ -29,7 +30,7 @@ class Cutter:
         sets: dict[UnitKey, UnitSet | Unjudged] = {}
 
         async def handle(source: Source) -> None:
-            sets[(source.case, source.sample, source.what)] = await self._cut_one(source)
+            sets[source.key] = await self._cut_one(source)
 
         hearing = self._hearings.get(self._splitter)
         workers = hearing.desk.answerer.concurrency if hearing else 1
@@ -37,10 +38,10 @@ class Cutter:
         return dict(sorted(sets.items())), stop
 
     async def _cut_one(self, source: Source) -> UnitSet | Unjudged:
-        kept = self._kept.get((source.case, source.sample, source.what))
+        kept = self._kept.get(source.key)
         if kept is not None and kept.texts == source.digest():
             return kept
-        if source.what != "steps" or self._splitter == SENTENCES or not source.parts:
+        if not source.is_cut_by_model or self._splitter == SENTENCES or not source.parts:
             return split_source(source)
         return await self._ask(source, self._hearing())
 
@@ -72,7 +73,8 @@ class Cutter:
 
 def _choose(kept: Mapping[UnitKey, UnitSet], asked: str | None, default: str) -> str:
     """Who cuts: whoever cut before, else who is asked for, else the first judge."""
-    before = {units.splitter for units in kept.values() if units.what == "steps" and units.state != "absent"}
+    cut = [units for units in kept.values() if KINDS[units.what].is_cut_by_model and units.state != "absent"]
+    before = {units.splitter for units in cut}
     wanted = SENTENCES if asked in (SENTENCES, RULES) else asked
     if before and wanted is not None and wanted not in before:
         raise UsageError(

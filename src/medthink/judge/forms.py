@@ -1,7 +1,7 @@
-"""The forms that a judge replies in: their schemas, and their strict reading.
+"""The forms that a judge replies in: schema building blocks and strict reading.
 
-A reply is taken only when it is one JSON object of the form asked for, names this very call, and has exactly one
-verdict for every unit. Anything else is a `Fault`: the judge is asked again, and in the end the units are unjudged.
+A reply counts only if it is one JSON object of the form asked for, names this very call, and has exactly one verdict
+for every unit. Anything else is a `Fault`: the judge is asked again, and in the end the units are unjudged.
 """
 
 from collections import Counter
@@ -10,8 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, MAX_STEPS, SENTENCE_LABELS, SUPPORTS
-from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StatementVerdict, StepVerdict
+from medthink.judge.verdicts import Verdict
 from medthink.models.request import Schema
 from medthink.workflow.outcome import Unparsed
 from medthink.workflow.parsing.objects import read_object, unfence
@@ -19,78 +18,49 @@ from medthink.workflow.parsing.thinking import drop_thinking
 
 FaultKind = Literal["not_json", "wrong_form", "wrong_call", "wrong_ids", "contradictory"]
 
+TEXT: dict[str, Any] = {"type": "string"}
+
 
 class Fault(msgspec.Struct, frozen=True):
-    """What is wrong with a reply, in words that hold nothing the reply said."""
+    """What is wrong with a reply, in words that repeat nothing the reply said."""
 
     kind: FaultKind
     complaint: str
 
 
-class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReplyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What every reply holds: the code of its call."""
+
     call: str
 
 
-class SplitForm(_Form, frozen=True):
-    """A rationale cut into steps, each in its own words."""
-
-    steps: tuple[str, ...]
+Form = TypeVar("Form", bound=ReplyForm)
+Given = TypeVar("Given", bound=Verdict)
 
 
-class StepsForm(_Form, frozen=True):
-    """One verdict a step."""
-
-    verdicts: tuple[StepVerdict, ...]
-
-
-class DiscussionForm(_Form, frozen=True):
-    """One verdict a sentence, and one score a dimension."""
-
-    verdicts: tuple[SentenceVerdict, ...]
-    education: tuple[EducationVerdict, ...]
+def form_schema(name: str, call: str, **properties: dict[str, Any]) -> Schema:
+    """The schema of a reply to this call."""
+    return Schema(name, object_of(call=one_of([call]), **properties))
 
 
-class FindingsForm(_Form, frozen=True):
-    """One verdict a statement."""
-
-    verdicts: tuple[StatementVerdict, ...]
-
-
-Form = TypeVar("Form", bound=_Form)
-Verdict = TypeVar("Verdict", StepVerdict, SentenceVerdict, StatementVerdict)
-
-_TEXT = {"type": "string"}
+def one_of(words: Sequence[str]) -> dict[str, Any]:
+    """One of these words."""
+    return {"type": "string", "enum": list(words)}
 
 
-def split_schema(call: str) -> Schema:
-    """Steps in the rationale's own words."""
-    return Schema("split", _object(call=_one_of([call]), steps=_list(_TEXT)))
+def list_of(items: dict[str, Any]) -> dict[str, Any]:
+    """A list of these."""
+    return {"type": "array", "items": items}
 
 
-def steps_schema(call: str, ids: Sequence[str], rests_on: Sequence[str]) -> Schema:
-    """One verdict a step; the reason stands first, so that it is given before the verdict."""
-    verdict = _object(
-        id=_one_of(ids),
-        reason=_TEXT,
-        rests_on=_list(_one_of(rests_on)),
-        factual=_one_of(SUPPORTS),
-        critical={"type": "boolean"},
-        error_types=_list(_one_of(ERROR_TYPES)),
-    )
-    return Schema("steps", _object(call=_one_of([call]), verdicts=_list(verdict)))
-
-
-def discussion_schema(call: str, ids: Sequence[str]) -> Schema:
-    """One verdict a sentence, and one score a dimension."""
-    verdict = _object(id=_one_of(ids), reason=_TEXT, label=_one_of(SENTENCE_LABELS))
-    education = _object(dimension=_one_of(DIMENSIONS), reason=_TEXT, score={"type": "integer"})
-    return Schema("discussion", _object(call=_one_of([call]), verdicts=_list(verdict), education=_list(education)))
-
-
-def findings_schema(call: str, ids: Sequence[str], rests_on: Sequence[str]) -> Schema:
-    """One verdict a statement."""
-    verdict = _object(id=_one_of(ids), reason=_TEXT, rests_on=_list(_one_of(rests_on)), support=_one_of(SUPPORTS))
-    return Schema("findings", _object(call=_one_of([call]), verdicts=_list(verdict)))
+def object_of(**properties: dict[str, Any]) -> dict[str, Any]:
+    """An object with exactly these fields."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def read_form(text: str, form: type[Form], call: str) -> Form | Fault:
@@ -108,9 +78,9 @@ def read_form(text: str, form: type[Form], call: str) -> Form | Fault:
     return read
 
 
-def match_ids(verdicts: Iterable[Verdict], ids: Sequence[str]) -> tuple[Verdict, ...] | Fault:
+def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...] | Fault:
     """The verdicts in the order of the units; each unit needs exactly one."""
-    by_id: dict[str, Verdict] = {}
+    by_id: dict[str, Given] = {}
     counts: Counter[str] = Counter()
     for verdict in verdicts:
         by_id[verdict.id] = verdict
@@ -124,44 +94,22 @@ def match_ids(verdicts: Iterable[Verdict], ids: Sequence[str]) -> tuple[Verdict,
     return Fault("wrong_ids", "; ".join(problems)) if problems else tuple(by_id[one] for one in ids)
 
 
-def check_step(verdict: StepVerdict, rests_on: Sequence[str]) -> Fault | None:
-    """Why a step's verdict contradicts itself or points nowhere; None when it does not."""
-    if verdict.factual == "supported" and verdict.error_types:
-        return Fault("contradictory", f"{verdict.id} is supported and has error types")
-    if verdict.factual == "contradicted" and not verdict.error_types:
-        return Fault("contradictory", f"{verdict.id} is contradicted and has no error type")
-    if len(set(verdict.error_types)) < len(verdict.error_types):
-        return Fault("wrong_form", f"{verdict.id} names an error type twice")
-    return check_grounds(verdict, rests_on)
-
-
-def check_grounds(verdict: StepVerdict | StatementVerdict, rests_on: Sequence[str]) -> Fault | None:
-    """Why a verdict's reason or grounds will not do; None when they will."""
+def check_grounds(verdict: Verdict, rests_on: Sequence[str], allowed: Sequence[str]) -> Fault | None:
+    """Why a verdict's reason or grounds are not acceptable; None if they are."""
     if not verdict.reason.strip():
         return Fault("wrong_form", f"{verdict.id} has no reason")
-    if not verdict.rests_on or set(verdict.rests_on) - set(rests_on):
+    if not rests_on or set(rests_on) - set(allowed):
         return Fault("wrong_form", f'{verdict.id} must rest on one or more of the names given for "rests_on"')
     return None
 
 
-def match_dimensions(scores: Sequence[EducationVerdict]) -> tuple[EducationVerdict, ...] | Fault:
-    """The scores in the order of the dimensions; each needs exactly one."""
-    if sorted(score.dimension for score in scores) != sorted(DIMENSIONS):
-        return Fault("wrong_ids", "each of the five dimensions needs exactly one score")
-    return tuple(sorted(scores, key=lambda score: DIMENSIONS.index(score.dimension)))
-
-
-def check_steps_count(form: SplitForm) -> Fault | None:
-    """Why so many steps will not do; None when they will."""
-    if not form.steps:
-        return Fault("wrong_form", "there must be at least one step")
-    if len(form.steps) > MAX_STEPS:
-        return Fault("wrong_form", f"there were {len(form.steps)} steps; at most {MAX_STEPS} are allowed")
-    return None
+def first_fault(faults: Iterable[Fault | None]) -> Fault | None:
+    """The first fault there is."""
+    return next((fault for fault in faults if fault is not None), None)
 
 
 def _in_our_words(message: str) -> str:
-    """The validator's message, unless it repeats what the reply said: that is not ours to send on."""
+    """The validator's message, unless it repeats what the reply said, which must not be sent back."""
     if message.startswith(("Expected ", "Object missing ")):
         return message
     place = message.rfind(" - at `$")
@@ -169,20 +117,3 @@ def _in_our_words(message: str) -> str:
         "an unknown field" if message.startswith("Object contains") else "a value that is not one of those allowed"
     )
     return problem + (message[place:] if place >= 0 else "")
-
-
-def _one_of(words: Sequence[str]) -> dict[str, Any]:
-    return {"type": "string", "enum": list(words)}
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }

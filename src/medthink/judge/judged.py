@@ -2,24 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
-from medthink.judge.judgement import JUDGEMENTS_FILE, Judgement, read_judgements
-from medthink.judge.panel import Split, divide, main_labels, seat_panel
-from medthink.judge.rubric import WHATS, What
-from medthink.judge.scores import (
-    Discussions,
-    Findings,
-    StepScores,
-    by_seat,
-    score_discussions,
-    score_findings,
-    score_steps,
-)
+from medthink.judge.judgement import Judgement
+from medthink.judge.judgements import JUDGEMENTS_FILE, read_judgements
+from medthink.judge.kinds import KINDS
+from medthink.judge.panel import Division, divide, seat_panel
+from medthink.judge.scores import SeatScores, by_seat
 from medthink.judge.slicing import Slices
 from medthink.judge.units import UnitKey, UnitSet, read_units
 from medthink.runs.manifest import Manifest
@@ -38,15 +32,22 @@ class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
-    """The scores of every seat, the panel of all judges among them where there are several.
+    """The scores of every seat by kind, the panel of all judges among them where there are several.
 
-    `disagreement` is, by kind, the mean share of pairs of judges that differ over a unit; `split` tells it by unit.
+    `disagreement` is, by kind, the mean share of pairs of judges that differ over a unit; `divisions` tells it by unit.
     """
 
-    steps: tuple[StepScores, ...]
-    discussions: tuple[Discussions, ...]
-    findings: tuple[Findings, ...]
-    disagreement: dict[What, Measured]
+    kinds: dict[str, tuple[SeatScores, ...]]
+    disagreement: dict[str, Measured]
+
+    def __getitem__(self, what: str) -> tuple[Any, ...]:
+        """The scores of one kind, seat by seat."""
+        return self.kinds[what]
+
+    def plain(self) -> dict[str, Any]:
+        """The scores as plain values, under the plural of each kind."""
+        kinds = {KINDS[what].plural: msgspec.to_builtins(found, str_keys=True) for what, found in self.kinds.items()}
+        return kinds | {"disagreement": msgspec.to_builtins(self.disagreement)}
 
 
 def open_benchmark(manifest: Manifest, data: Path | None, *, with_images: bool) -> Benchmark:
@@ -69,6 +70,16 @@ def load_cases(run: Path, data: Path | None = None) -> dict[int, Case]:
     return {case.id: case for case in open_benchmark(Run.open(run).manifest, data, with_images=False)}
 
 
+def cut_units(run: Path) -> dict[UnitKey, UnitSet]:
+    """The run's units, or UsageError where its texts were never cut."""
+    units = read_units(run)
+    if not units:
+        raise UsageError(
+            f"{run}: its texts are not cut into units yet", remedy=f"run medthink judge {run} --judge SPEC first"
+        )
+    return units
+
+
 def load_judged(path: Path, cases: Mapping[int, Case]) -> JudgedRun:
     """Open a judged run; `cases` are those of its benchmark."""
     run = Run.open(path)
@@ -82,19 +93,18 @@ def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
     """Every score that the run's judgements allow, seat by seat."""
     rows = [*run.judgements, *_panels(run)]
     return JudgedScores(
-        steps=tuple(
-            score_steps(group, run.units, rights=run.rights, slices=slices) for group in by_seat(rows, "steps").values()
-        ),
-        discussions=tuple(
-            score_discussions(group, run.units, slices=slices) for group in by_seat(rows, "discussion").values()
-        ),
-        findings=tuple(score_findings(group, run.units, slices=slices) for group in by_seat(rows, "findings").values()),
-        disagreement={what: measured for what in WHATS if (measured := _disagreement(run, what)) is not None},
+        kinds={
+            name: tuple(
+                kind.score_with_slices(group, run.units, run.rights, slices) for group in by_seat(rows, name).values()
+            )
+            for name, kind in KINDS.items()
+        },
+        disagreement={name: measured for name in KINDS if (measured := _disagreement(run, name)) is not None},
     )
 
 
-def split(run: JudgedRun) -> dict[UnitKey, tuple[Split, ...]]:
-    """How the judges are divided over every unit that two or more have judged, each judge's first word counting."""
+def divisions(run: JudgedRun) -> dict[UnitKey, tuple[Division, ...]]:
+    """How the judges are divided over every unit that two or more have judged; each judge's first reply counts."""
     groups: dict[UnitKey, list[Judgement]] = {}
     for one in run.judgements:
         if one.state == "ok" and one.repeat == 0 and not one.seat.is_wiring_check:
@@ -102,8 +112,8 @@ def split(run: JudgedRun) -> dict[UnitKey, tuple[Split, ...]]:
     return {key: divide(group) for key, group in sorted(groups.items()) if len(group) > 1}
 
 
-def _disagreement(run: JudgedRun, what: What) -> Measured | None:
-    divided = [(key[0], one.disagreement) for key, units in split(run).items() if key[2] == what for one in units]
+def _disagreement(run: JudgedRun, what: str) -> Measured | None:
+    divided = [(key[0], one.disagreement) for key, units in divisions(run).items() if key[2] == what for one in units]
     if not divided:
         return None
     return mean_interval([share for _, share in divided], clusters=[case for case, _ in divided])
@@ -112,7 +122,7 @@ def _disagreement(run: JudgedRun, what: What) -> Measured | None:
 def _panels(run: JudgedRun) -> list[Judgement]:
     """The panel's judgements of every kind that two judges or more have judged."""
     voters = [one for one in run.judgements if not one.seat.is_wiring_check]
-    seats = {what: {one.seat for one in voters if one.what == what} for what in WHATS}
+    seats = {what: {one.seat for one in voters if one.what == what} for what in KINDS}
     return seat_panel(one for one in voters if len(seats[one.what]) > 1)
 
 
@@ -122,8 +132,8 @@ def _is_right(prediction: Prediction, case: Case) -> bool | None:
 
 def _refuse_strange_units(path: Path, units: dict[UnitKey, UnitSet], judgements: list[Judgement]) -> None:
     for number, one in enumerate(judgements, start=1):
-        known = units[one.key].ids if one.key in units else ()
-        if one.state == "ok" and tuple(main_labels(one)) != known:
+        known = KINDS[one.what].items(units[one.key]) if one.key in units else ()
+        if one.state == "ok" and [verdict.id for verdict in one.verdicts] != [item.id for item in known]:
             raise DataError(
                 "the verdicts are not those of the run's units",
                 file=path / JUDGEMENTS_FILE,

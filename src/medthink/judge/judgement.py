@@ -1,21 +1,16 @@
-"""One line of `judgements.jsonl`: what one judge said of the units of one prediction, and how it came to that."""
+"""What one judge said of the units of one prediction, and how it came to that."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from medthink.core.digest import digest_value
-from medthink.core.errors import DataError
-from medthink.core.jsonio import read_jsonl, write_jsonl
 from medthink.judge.evidence import Sight
-from medthink.judge.rubric import What
 from medthink.judge.units import UnitKey
-from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StatementVerdict, StepVerdict, UnjudgedKind
+from medthink.judge.verdicts import UnjudgedKind, Verdict
 from medthink.models.request import Effort
 
-JUDGEMENTS_FILE = "judgements.jsonl"
 RULES = "baseline/rules"
 
 JudgedState = Literal["ok", "unjudged", "absent"]
@@ -54,15 +49,15 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one judge said of one prediction.
 
-    `state` is "ok", "unjudged" (no verdict came of it; `why` and `detail` say the reason) or "absent" (there is
-    nothing to judge). Verdicts stand in the order of the units and name them by id. `model` is the name that the
-    provider reported, `judged_at` when the last call was answered, `tries` how many replies it took, and `calls` are
-    their ids in `judge.sqlite`.
+    `state` is "ok", "unjudged" (there is no verdict; `why` and `detail` say the reason) or "absent" (there is nothing
+    to judge). Verdicts are those of the kind `what`, in the order of its items, which they name by id. `model` is the
+    name that the provider reported, `judged_at` when the last call was answered, `tries` how many replies it took, and
+    `calls` are their ids in `judge.sqlite`.
     """
 
     case: int
     sample: int
-    what: What
+    what: str
     judge: str
     repeat: int
     state: JudgedState
@@ -75,10 +70,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     tries: int = 0
     calls: tuple[int, ...] = ()
     cost_usd: float | None = None
-    steps: tuple[StepVerdict, ...] = ()
-    sentences: tuple[SentenceVerdict, ...] = ()
-    education: tuple[EducationVerdict, ...] = ()
-    statements: tuple[StatementVerdict, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
 
     @property
     def key(self) -> UnitKey:
@@ -110,26 +102,3 @@ def name_seats(seats: Iterable[Seat]) -> dict[Seat, str]:
 def digest_judgements(judgements: Iterable[Judgement]) -> str:
     """The digest of the judgements, by which what was made from them tells whether it is still about them."""
     return digest_value([msgspec.to_builtins(one) for one in judgements])
-
-
-def read_judgements(run: Path) -> list[Judgement]:
-    """The judgements of a run, none where it was never judged."""
-    path = run / JUDGEMENTS_FILE
-    if not path.exists():
-        return []
-    found = []
-    for line in read_jsonl(path):
-        try:
-            found.append(msgspec.convert(line.value, Judgement))
-        except msgspec.ValidationError as error:
-            raise DataError(
-                f"not a judgement: {error}", file=path, row=line.number, remedy="run medthink judge again"
-            ) from None
-    return found
-
-
-def write_judgements(run: Path, judgements: Iterable[Judgement]) -> None:
-    """Write the judgements in their order; the same judgements, the same bytes."""
-    rows = sorted(judgements, key=lambda one: one.order)
-    if rows:
-        write_jsonl(run / JUDGEMENTS_FILE, (msgspec.to_builtins(row) for row in rows))

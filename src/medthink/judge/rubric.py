@@ -9,7 +9,6 @@ import msgspec
 
 from medthink.core.digest import digest_value
 
-What = Literal["steps", "discussion", "findings"]
 Support = Literal["supported", "contradicted", "unsupported"]
 ErrorType = Literal["image_understanding", "reasoning", "clinical_scenario", "medical_knowledge"]
 SentenceLabel = Literal["correct", "incorrect", "unverifiable"]
@@ -18,7 +17,6 @@ Dimension = Literal[
 ]
 Score = Literal[0, 1, 2]
 
-WHATS: tuple[What, ...] = get_args(What)
 SUPPORTS: tuple[Support, ...] = get_args(Support)
 ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
 SENTENCE_LABELS: tuple[SentenceLabel, ...] = get_args(SentenceLabel)
@@ -26,7 +24,6 @@ DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 SCORES: tuple[Score, ...] = get_args(Score)
 
 MAX_STEPS = 15
-MAX_SENTENCES = 120
 
 
 class Anchors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from medthink.core.errors import UsageError
-from medthink.judge.asking import Hearing, Verdicts, read_verdicts
+from medthink.judge.asking import Hearing, read_verdicts
 from medthink.judge.cutting import Cutter
 from medthink.judge.evidence import DEFAULT_SIGHT, Sight, gather_evidence
 from medthink.judge.judged import open_benchmark
-from medthink.judge.judgement import RULES, Judgement, Setting, read_judgements, write_judgements
+from medthink.judge.judgement import RULES, Judgement, Setting
+from medthink.judge.judgements import read_judgements, write_judgements
+from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
-from medthink.judge.rubric import What
-from medthink.judge.units import SENTENCES, UnitKey, UnitSet, read_source, read_units, write_units
-from medthink.judge.verdicts import Unjudged
+from medthink.judge.units import SENTENCES, UnitKey, UnitSet, read_units, write_units
+from medthink.judge.verdicts import Unjudged, Verdict
 from medthink.models.prices import load_prices
 from medthink.models.request import Effort
 from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 JUDGE_LEDGER = "judge.sqlite"
-_WHATS_OF_TASK: dict[str, tuple[What, ...]] = {"discussion": ("discussion",)}
 
 Listener = Callable[[Judgement], None]
 Answerers = dict[str, Answerer[JudgePrompt]]
@@ -49,7 +49,7 @@ class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     run: Path
     judges: tuple[str, ...]
-    what: tuple[What, ...] | None = None
+    what: tuple[str, ...] | None = None
     sees: tuple[Sight, ...] = DEFAULT_SIGHT
     repeats: int = 1
     splitter: str | None = None
@@ -106,7 +106,7 @@ class _Worker:
         self._showing = Showing(self._run.manifest.condition, self._benchmark)
         self._made: list[Judgement] = []
         refuse_self(order, self._run.manifest)
-        self._whats = order.what or _WHATS_OF_TASK.get(self._run.manifest.task, ("steps",))
+        self._whats = order.what or _kinds_of(self._run.manifest.task)
 
     async def work(self) -> JudgeSession:
         """Do it all under the run's lock."""
@@ -187,7 +187,7 @@ class _Worker:
         self, hearings: dict[str, Hearing]
     ) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
         run = self._run.manifest.digest()
-        sources = [read_source(one, what, run) for one in self._run.predictions() for what in self._whats]
+        sources = [KINDS[what].source(one, run) for one in self._run.predictions() for what in self._whats]
         _refuse_nothing(sources_parts=[bool(source.parts) for source in sources], whats=self._whats)
         kept = read_units(self._order.run)
         cutter = Cutter(hearings, kept, asked=self._order.splitter, default=self._judges[0])
@@ -259,17 +259,14 @@ def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:
             )
 
 
-def _settle(known: Judgement, result: Verdicts | Unjudged) -> Judgement:
+def _settle(known: Judgement, result: tuple[Verdict, ...] | Unjudged) -> Judgement:
     if isinstance(result, Unjudged):
         return _replace(known, why=result.kind, detail=result.detail)
-    return _replace(
-        known,
-        state="ok",
-        steps=result.steps,
-        sentences=result.sentences,
-        education=result.education,
-        statements=result.statements,
-    )
+    return _replace(known, state="ok", verdicts=result)
+
+
+def _kinds_of(task: str) -> tuple[str, ...]:
+    return tuple(name for name, kind in KINDS.items() if task in kind.tasks)
 
 
 _replace = msgspec.structs.replace
@@ -280,11 +277,11 @@ def _refuse_swapped(manifest: Manifest) -> None:
         raise UsageError("the run shows images of other cases: there is no reference to judge it by", remedy="none")
 
 
-def _refuse_nothing(*, sources_parts: list[bool], whats: tuple[What, ...]) -> None:
+def _refuse_nothing(*, sources_parts: list[bool], whats: tuple[str, ...]) -> None:
     if not any(sources_parts):
         raise UsageError(
-            f"the run has nothing to judge by way of {', '.join(whats)}",
-            remedy="choose with --what steps, discussion or findings what its task gives",
+            f"the run has no {' or '.join(whats)} to judge",
+            remedy=f"choose what its task gives with --what: {', '.join(KINDS)}",
         )
 
 

@@ -1,4 +1,4 @@
-"""What is judged, cut into units: steps of a rationale, sentences of a discussion, statements of findings.
+"""What is judged, cut into units: pieces of the texts that a run wrote.
 
 A unit's id is made from the run, the case, the sample and its place and words in the original text, so that labels
 hang on what was judged and never on a position in a list. All judges and readers of a run judge the same units, which
@@ -11,18 +11,14 @@ from typing import Literal
 
 import msgspec
 
-from medthink.cases.sections import SECTIONS
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl, write_jsonl
-from medthink.judge.rubric import MAX_SENTENCES, MAX_STEPS, What
 from medthink.judge.sentences import Span, split_sentences
-from medthink.runs.prediction import Prediction
 
 UNITS_FILE = "units.jsonl"
 SENTENCES = "sentences"
-RATIONALE = "rationale"
-SUMMARY = "summary"
+MAX_UNITS = 120
 
 SplitState = Literal["ok", "absent", "too_many"]
 
@@ -47,7 +43,7 @@ class UnitSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     case: int
     sample: int
-    what: What
+    what: str
     state: SplitState
     splitter: str
     is_fallback: bool = False
@@ -67,18 +63,28 @@ class UnitSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return tuple(unit.id for unit in self.units)
 
 
-UnitKey = tuple[int, int, What]
+UnitKey = tuple[int, int, str]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """The texts of one prediction that are to be judged, by part, and the parts that are missing."""
+    """The texts of one prediction that are to be judged, by part, and the parts that are missing.
+
+    `max_units` is how many units of it may be judged; `is_cut_by_model` says that a model may cut it.
+    """
 
     run: str
     case: int
     sample: int
-    what: What
+    what: str
     parts: dict[str, str]
     missing: tuple[str, ...] = ()
+    max_units: int = MAX_UNITS
+    is_cut_by_model: bool = False
+
+    @property
+    def key(self) -> "UnitKey":
+        """What the units are about."""
+        return (self.case, self.sample, self.what)
 
     def digest(self) -> str:
         """The digest of the texts."""
@@ -89,42 +95,6 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         text = self.parts[part][span.start : span.end]
         place = digest_value([self.run, self.case, self.sample, self.what, part, span.start, span.end, text])
         return Unit(place[:12], part, span.start, span.end, text)
-
-
-def read_source(prediction: Prediction, what: What, run: str) -> Source:
-    """The texts of a prediction that this kind of judging is about; a part without words is not there."""
-    parts, missing = _PARTS[what](prediction)
-    return Source(
-        run=run,
-        case=prediction.case,
-        sample=prediction.sample,
-        what=what,
-        parts={name: text for name, text in parts.items() if split_sentences(text)},
-        missing=missing,
-    )
-
-
-def _rationale(prediction: Prediction) -> tuple[dict[str, str], tuple[str, ...]]:
-    return {RATIONALE: prediction.prediction_rationale or ""}, ()
-
-
-def _sections(prediction: Prediction) -> tuple[dict[str, str], tuple[str, ...]]:
-    texts = prediction.discussion or {}
-    missing = tuple(name for name in SECTIONS if texts and not split_sentences(texts.get(name, "")))
-    return {name: texts.get(name, "") for name in SECTIONS}, missing
-
-
-def _findings(prediction: Prediction) -> tuple[dict[str, str], tuple[str, ...]]:
-    steps = prediction.prediction_twi
-    if steps is None:
-        return {}, ()
-    findings = {f"image {k}": text or "" for k, text in enumerate(steps.step1_per_image_findings or (), start=1)}
-    parts = findings | {SUMMARY: steps.step2_integrated_summary or ""}
-    missing = tuple(name for name, text in parts.items() if not split_sentences(text))
-    return parts, missing
-
-
-_PARTS = {"steps": _rationale, "discussion": _sections, "findings": _findings}
 
 
 def split_source(source: Source) -> UnitSet:
@@ -138,7 +108,7 @@ def unit_set(
 ) -> UnitSet:
     """The units with the state they are in: too many is a state, never a cut."""
     found = tuple(units)
-    limit = MAX_STEPS if source.what == "steps" else MAX_SENTENCES
+    limit = source.max_units
     state: SplitState = "too_many" if len(found) > limit else "ok" if found else "absent"
     if state == "too_many":
         over = f"{len(found)} units, over the limit of {limit}"
@@ -155,11 +125,6 @@ def unit_set(
         missing=source.missing,
         units=found,
     )
-
-
-def education_id(units: UnitSet, dimension: str) -> str:
-    """The id of one dimension of a discussion's education value."""
-    return digest_value(["education", dimension, *units.ids])[:12]
 
 
 def read_units(run: Path) -> dict[UnitKey, UnitSet]:

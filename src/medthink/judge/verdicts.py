@@ -1,10 +1,8 @@
-"""Verdicts, each bound by id to the unit it is about."""
+"""Verdicts, each bound by id to what it is about; every kind of judging adds its own fields."""
 
 from typing import Literal
 
 import msgspec
-
-from medthink.judge.rubric import Dimension, ErrorType, Score, SentenceLabel, Support
 
 UnjudgedKind = Literal[
     "too_many",
@@ -21,49 +19,15 @@ UnjudgedKind = Literal[
 ]
 
 
-class StepVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether a step is true, whether it matters, what kind of error it holds, and what that rests on."""
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a judge says of one item, and why."""
 
     id: str
-    factual: Support
-    critical: bool
-    error_types: tuple[ErrorType, ...]
     reason: str
-    rests_on: tuple[str, ...]
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the step is anything but supported."""
-        return self.factual != "supported"
-
-
-class SentenceVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether a sentence of a discussion is true."""
-
-    id: str
-    label: SentenceLabel
-    reason: str
-
-
-class EducationVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much a discussion teaches in one dimension."""
-
-    dimension: Dimension
-    score: Score
-    reason: str
-
-
-class StatementVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether a statement of findings or summary is supported by the expert's words or the images."""
-
-    id: str
-    support: Support
-    reason: str
-    rests_on: tuple[str, ...]
 
 
 class Unjudged(msgspec.Struct, frozen=True):
-    """No verdict came of it, and why: never to be read as a verdict."""
+    """There is no verdict, and why; never to be read as one."""
 
     kind: UnjudgedKind
     detail: str

@@ -1,43 +1,36 @@
-"""What judges said of the runs: steps, discussions and findings, seat by seat, with what is not judged beside it."""
+"""What judges said of the runs, kind by kind and seat by seat, with what is not judged beside it."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from medthink.core.markup import Markup, fold, tag
-from medthink.judge.agreements import Agreements, hide_readers, judge_validity, read_agreement
 from medthink.judge.judged import JudgedScores, load_judged, score_judged
-from medthink.judge.judgement import JUDGEMENTS_FILE, name_seats
+from medthink.judge.judgement import name_seats
+from medthink.judge.judgements import JUDGEMENTS_FILE
+from medthink.judge.kinds import KINDS
 from medthink.judge.panel import PANEL
-from medthink.judge.scores import Discussions, Findings, StepScores
+from medthink.judge.scores import SeatScores
+from medthink.readers.agreement import RunAgreement, read_agreement
 from medthink.report.entries import Entry
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import Drawing, figure_markup
-from medthink.report.judged_tables import (
-    coverage_table,
-    discussion_slices_table,
-    discussions_table,
-    finding_slices_table,
-    findings_table,
-    first_errors_table,
-    soundness_table,
-    step_slices_table,
-    steps_table,
-)
-from medthink.report.seated import Scored, Seated, share
+from medthink.report.judged_tables import coverage_table, kind_tables, slices_table
+from medthink.report.seated import Seated, share
 from medthink.report.tables import Table, table_markup
 from medthink.scoring.scores import number, percent
 from medthink.scoring.slices import slice_values
 
 _WIRING = "A seat marked “wiring check” is the embedded judge: it shows that the path works and judges nobody."
 _AGREEMENT = (
-    "A number is worth as much as its judge. Beside each stands κ (of 0–2 scores, weighted by squares) of the judge "
+    "A number is worth as much as its judge. Beside each is κ (of 0–2 scores, with quadratic weights) of the judge "
     "with what most readers say, or with each reader, its interval, and the number of units that both judged. "
     "Where one label prevails κ misleads, and AC1 is given too."
 )
-_SOUND = (
-    "An answer may be right for the wrong reasons. A rationale is sound when no step is wrong; an answer without a "
-    "rationale is not sound, and what is unjudged is left out."
-)
+# Kinds that have a figure, what is drawn, and its heading.
+_DRAWINGS: dict[str, tuple[str, Callable[[Seated[Any], int], Drawing]]] = {
+    "steps": ("Types of error", profile_drawing),
+    "discussion": ("Sections and dimensions", discussion_drawing),
+}
 
 
 class Judged(NamedTuple):
@@ -48,14 +41,8 @@ class Judged(NamedTuple):
 
     entry: Entry
     scores: JudgedScores
-    agreements: Agreements | None
+    agreements: RunAgreement | None
     is_outdated: bool
-
-
-class _Seats(NamedTuple):
-    steps: list[Seated[StepScores]]
-    discussions: list[Seated[Discussions]]
-    findings: list[Seated[Findings]]
 
 
 def score_judgements(entries: Sequence[Entry]) -> list[Judged]:
@@ -65,23 +52,15 @@ def score_judgements(entries: Sequence[Entry]) -> list[Judged]:
 
 
 def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
-    """Steps, discussions and findings, then what was not judged and how far judges agree with readers."""
-    seats = _Seats(
-        steps=[seated for run in judged for seated in _seat(run, run.scores.steps)],
-        discussions=[seated for run in judged for seated in _seat(run, run.scores.discussions)],
-        findings=[seated for run in judged for seated in _seat(run, run.scores.findings)],
-    )
-    if any(seated.scores.is_wiring_check for kind in seats for seated in kind):
+    """Every kind, then what was not judged and how far judges agree with readers."""
+    kinds = {what: [seated for run in judged for seated in _seat(run, run.scores[what])] for what in KINDS}
+    if any(seated.scores.is_wiring_check for seats in kinds.values() for seated in seats):
         yield tag("p", _WIRING, class_="soft")
     yield tag("p", _AGREEMENT, class_="soft")
-    if seats.steps:
-        yield from _steps_markup(seats.steps)
-    if seats.discussions:
-        yield from _discussions_markup(seats.discussions)
-    if seats.findings:
-        yield from _headed("Findings and summaries", findings_table(seats.findings))
-        yield from _folds((one.title, finding_slices_table(one)) for one in seats.findings)
-    yield from _headed("Judged and unjudged", _coverage(seats))
+    for what, seats in kinds.items():
+        yield from _kind_markup(what, seats)
+    coverage = coverage_table((KINDS[what].plural, one) for what, seats in kinds.items() for one in seats)
+    yield from _headed("Judged and unjudged", coverage)
     yield from _headed("Judges among themselves", _disagreement_table(judged))
     yield from _headed("How far the judges agree with readers", _agreement_table(judged))
 
@@ -92,31 +71,27 @@ def _open(entry: Entry) -> Judged:
     agreements = read_agreement(entry.path)
     if agreements is not None and agreements.is_outdated(run.judgements):
         return Judged(entry, score_judged(run, slices), None, is_outdated=True)
-    return Judged(entry, score_judged(run, slices), agreements and hide_readers(agreements), is_outdated=False)
+    return Judged(entry, score_judged(run, slices), agreements and agreements.without_names(), is_outdated=False)
 
 
-def _seat(run: Judged, found: Sequence[Scored]) -> list[Seated[Scored]]:
-    """The seats under the names by which `medthink agree` knows them: of those that came to a verdict."""
+def _seat(run: Judged, found: Sequence[SeatScores]) -> list[Seated[Any]]:
+    """The seats that gave verdicts, under the names that `medthink agree` uses."""
     names = name_seats(one.seat for one in found if one.coverage.judged and one.seat.judge != PANEL)
     return [
         Seated(run.entry.label, names.get(one.seat, one.label), one, run.agreements, run.is_outdated) for one in found
     ]
 
 
-def _steps_markup(seats: list[Seated[StepScores]]) -> Iterator[Markup]:
-    yield from _headed("Steps of the reasoning", steps_table(seats))
-    yield from _headed("Right for the right reasons", soundness_table(seats))
-    yield tag("p", _SOUND, class_="soft")
-    yield from _headed("Where reasoning first goes wrong", first_errors_table(seats))
-    yield tag("h3", "Types of error")
-    yield _figures(profile_drawing(one, place) for place, one in enumerate(seats, 1) if one.scores.steps)
-    yield from _folds((one.title, step_slices_table(one)) for one in seats)
-
-
-def _discussions_markup(seats: list[Seated[Discussions]]) -> Iterator[Markup]:
-    yield from _headed("Discussions", discussions_table(seats))
-    yield _figures(discussion_drawing(one, place) for place, one in enumerate(seats, 1) if one.scores.sentences)
-    yield from _folds((one.title, discussion_slices_table(one)) for one in seats)
+def _kind_markup(what: str, seats: Sequence[Seated[Any]]) -> Iterator[Markup]:
+    for heading, (note, table) in kind_tables(what, seats).items():
+        yield from _headed(heading, table)
+        if note:
+            yield tag("p", note, class_="soft")
+    if what in _DRAWINGS and seats:
+        heading, draw = _DRAWINGS[what]
+        yield tag("h3", heading)
+        yield _figures(draw(one, place) for place, one in enumerate(seats, 1) if one.scores.coverage.judged)
+    yield from _folds((one.title, slices_table(what, one)) for one in seats)
 
 
 def _headed(heading: str, table: Table) -> Iterator[Markup]:
@@ -135,16 +110,6 @@ def _folds(slices: Iterator[tuple[str, Table]]) -> Iterator[Markup]:
             yield fold(f"By slice: {title}", table_markup(table, name=f"By slice: {title}"))
 
 
-def _coverage(seats: _Seats) -> Table:
-    return coverage_table(
-        [
-            *(("steps", one) for one in seats.steps),
-            *(("discussions", one) for one in seats.discussions),
-            *(("findings", one) for one in seats.findings),
-        ]
-    )
-
-
 def _disagreement_table(judged: Sequence[Judged]) -> Table:
     rows = tuple(
         (run.entry.label, what, share(measured)) for run in judged for what, measured in run.scores.disagreement.items()
@@ -156,7 +121,7 @@ def _agreement_table(judged: Sequence[Judged]) -> Table:
     rows = []
     for run, agreements in ((run, run.agreements) for run in judged if run.agreements):
         judges = dict.fromkeys(pair.b for pair in agreements.pairs if pair.kind == "reader–judge")
-        for pair in (pair for judge in judges for pair in judge_validity(agreements, judge)):
+        for pair in (pair for judge in judges for pair in agreements.validity(judge)):
             found = pair.nominal
             cells = (percent(found.percent), number(found.kappa), number(found.ac1))
             rows.append((run.entry.label, pair.b, pair.a, pair.aspect, f"{found.n:,}", *cells))

@@ -7,10 +7,10 @@ import msgspec
 
 from medthink.core.markup import one_line
 from medthink.core.percent import as_percent
-from medthink.judge.agreements import Agreements, Pair
 from medthink.judge.panel import PANEL
-from medthink.judge.raters import READERS
-from medthink.judge.scores import Discussions, Findings, StepScores
+from medthink.judge.scores import ScoreCell, SeatScores
+from medthink.readers.agreement import RaterPair, RunAgreement
+from medthink.readers.raters import READERS
 from medthink.stats.estimate import Estimate, Measured
 
 NO_READER = "not measured: no reader has judged this run"
@@ -19,7 +19,7 @@ NO_PANEL = "not measured: readers are compared with single judges"
 NO_SHARED = "not measured: no reader has judged what this judge has"
 _LONGEST_NAME = 30
 
-Scored = TypeVar("Scored", StepScores, Discussions, Findings)
+Scored = TypeVar("Scored", bound=SeatScores)
 
 
 class Seated(msgspec.Struct, Generic[Scored], frozen=True):
@@ -31,7 +31,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
     run: str
     judge: str
     scores: Scored
-    agreements: Agreements | None
+    agreements: RunAgreement | None
     is_outdated: bool = False
 
     @property
@@ -64,7 +64,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
     def _is_read(self) -> bool:
         return self.agreements is not None and any(pair.kind == "reader–judge" for pair in self.agreements.pairs)
 
-    def _pairs(self, aspect: str, slicing: str, value: str) -> list[Pair]:
+    def _pairs(self, aspect: str, slicing: str, value: str) -> list[RaterPair]:
         """With the readers' majority where there is one, else with each reader."""
         wanted = ("reader–judge", self.judge, aspect, slicing, value)
         pairs = self.agreements.pairs if self.agreements else ()
@@ -86,11 +86,20 @@ def mean(measured: Measured, digits: int) -> str:
     return "–" if measured.value is None else f"{measured.value:.{digits}f} (no interval)".replace("-", "−")
 
 
-def _pairs_text(pairs: Sequence[Pair]) -> str:
+def cell_text(cell: ScoreCell) -> str:
+    """A cell of a score table."""
+    if isinstance(cell.value, int):
+        return f"{cell.value:,}"
+    if isinstance(cell.value, str):
+        return cell.value
+    return share(cell.value) if cell.digits is None else mean(cell.value, cell.digits)
+
+
+def _pairs_text(pairs: Sequence[RaterPair]) -> str:
     return ", ".join(map(_pair_text, pairs)) or "not measured"
 
 
-def _pair_text(pair: Pair) -> str:
+def _pair_text(pair: RaterPair) -> str:
     """κ with its interval, weighted where the labels are an order; what it rests on, and whether it misleads."""
     name, measured = ("weighted κ", pair.ordered.kappa_quadratic) if pair.ordered else ("κ", pair.nominal.kappa)
     kappa = f"{name} {mean(measured, 2)}" if measured.value is not None else f"{name} undefined ({measured.reason})"

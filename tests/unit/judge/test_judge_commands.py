@@ -9,11 +9,11 @@ import pytest
 from judge_server import JudgeServer, judge_well
 from judged_run import make_discussions, make_run
 from medthink.cli.door import enter
-from medthink.judge.agreements import read_agreement
-from medthink.judge.blinding import COLUMNS, read_key
-from medthink.judge.readings import catalogue
-from medthink.judge.tables import read_table, write_table
 from medthink.judge.units import read_units
+from medthink.readers.agreement import read_agreement
+from medthink.readers.lists import COLUMNS, read_key
+from medthink.readers.readings import catalogue
+from medthink.readers.tables import read_table, write_table
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
     assert enter(words) == 0
     captured = capsys.readouterr()
     assert "reader–reader: anna and ben" in captured.out
-    assert "Wrong steps" in captured.out
+    assert "Wrong units" in captured.out
     assert "unmatched" in captured.err
     assert enter([*words, "--slices", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
@@ -119,8 +119,8 @@ def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_mislea
     run = make_discussions(tmp_path)
     enter(["judge", str(run), "--judge", "baseline/rules"])
     known = catalogue(read_units(run)).values()
-    scored = [one.id for one in known if one.kind == "education"]
-    sentences = [one.id for one in known if one.kind == "sentence"]
+    scored = [one.id for one in known if one.form == "education"]
+    sentences = [one.id for one in known if one.form == "sentence"]
     rows = [
         *({"reader": "anna", "unit": unit, "score": "00112"[k % 5]} for k, unit in enumerate(scored)),
         *({"reader": "ben", "unit": unit, "score": "01120"[k % 5]} for k, unit in enumerate(scored)),

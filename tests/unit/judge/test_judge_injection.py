@@ -11,7 +11,7 @@ from judged_run import make_run
 from medthink.judge.asking import read_verdicts
 from medthink.judge.evidence import Evidence
 from medthink.judge.forms import Fault
-from medthink.judge.judgement import read_judgements
+from medthink.judge.judgements import read_judgements
 from medthink.judge.prompts import JudgePrompt, split_prompt, verdict_prompt
 from medthink.judge.sentences import Span
 from medthink.judge.session import JudgeOrder, judge_run
@@ -139,5 +139,5 @@ def test_a_judge_that_obeys_whatever_is_unfenced_still_finds_every_wrong_step(tm
     assert len(rows) == len(TEXTS)
     assert {row.why for row in rows if row.state != "ok"} <= {"too_many"}
     assert len(judged) >= len(TEXTS) - 5
-    assert all(row.steps[0].factual == "contradicted" for row in judged)
-    assert all(step.factual == "supported" for row in judged for step in row.steps[1:])
+    assert all(row.verdicts[0].factual == "contradicted" for row in judged)
+    assert all(step.factual == "supported" for row in judged for step in row.verdicts[1:])

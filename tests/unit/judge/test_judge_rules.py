@@ -41,13 +41,13 @@ def judge(text: str, what: str = "steps"):
     ],
 )
 def test_steps_by_rule(text, factual):
-    (verdict,) = judge(text).steps
+    (verdict,) = judge(text)
     assert verdict.factual == factual
     assert bool(verdict.error_types) == (factual == "contradicted")
 
 
 def test_findings_are_compared_with_the_expert_s():
-    verdicts = judge("There is a right pleural effusion. There is a pneumothorax.", "findings").statements
+    verdicts = judge("There is a right pleural effusion. There is a pneumothorax.", "findings")
     assert [verdict.support for verdict in verdicts] == ["supported", "contradicted"]
 
 

@@ -1,16 +1,21 @@
 """What judgements add up to, against figures worked out by hand."""
 
-import msgspec
 import pytest
 
+from medthink.core.jsonio import write_jsonl
+from medthink.judge.ballots import disagreement, majority
 from medthink.judge.coverage import measure_coverage
 from medthink.judge.judgement import Judgement, Setting, name_seats
-from medthink.judge.panel import disagreement, divide, majority, seat_panel
+from medthink.judge.judgements import read_judgements, write_judgements
+from medthink.judge.kinds import KINDS
+from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict, education_id
+from medthink.judge.kinds.findings import StatementVerdict
+from medthink.judge.kinds.step_scores import StepVerdict
+from medthink.judge.panel import divide, seat_panel
 from medthink.judge.rubric import DIMENSIONS
-from medthink.judge.scores import by_seat, score_steps
+from medthink.judge.scores import by_seat
 from medthink.judge.session import merge_judgements
 from medthink.judge.units import UnitSet
-from medthink.judge.verdicts import EducationVerdict, SentenceVerdict, StatementVerdict, StepVerdict
 from medthink.stats import rate_interval
 
 SETTING = Setting(sees=("history",))
@@ -25,9 +30,13 @@ def step(number: int, factual: str = "supported", *types: str, critical: bool = 
 def judged(case: int, *steps: StepVerdict, judge: str = "openai/a", **changes) -> Judgement:
     fields = {
         "case": case, "sample": 0, "what": "steps", "judge": judge, "repeat": 0, "state": "ok", "setting": SETTING,
-        "prompt": "p", "steps": steps,
+        "prompt": "p", "verdicts": steps,
     }  # fmt: skip
     return Judgement(**(fields | changes))
+
+
+def score_steps(rows, units, *, rights, slices):
+    return KINDS["steps"].score_with_slices(rows, units, rights, slices)
 
 
 def units(*cases: int, state: str = "ok", what: str = "steps") -> dict:
@@ -164,7 +173,7 @@ def test_the_panel_votes_unit_by_unit_and_is_unjudged_where_it_is_divided():
     wrong = step(1, "contradicted", "reasoning", critical=True)
     three = [judged(1, wrong, judge="a/x"), judged(1, wrong, judge="a/y"), judged(1, step(1), judge="a/z")]
     (row,) = seat_panel(three)
-    assert (row.state, row.steps[0].factual, row.steps[0].error_types) == ("ok", "contradicted", ("reasoning",))
+    assert (row.state, row.verdicts[0].factual, row.verdicts[0].error_types) == ("ok", "contradicted", ("reasoning",))
     (split,) = divide(three)
     assert (split.majority, split.judgements) == ("contradicted", 3)
     assert split.disagreement == pytest.approx(2 / 3)
@@ -176,7 +185,7 @@ def test_a_judge_that_was_asked_more_often_has_no_more_votes():
     wrong = step(1, "contradicted", "reasoning")
     often = [judged(1, wrong, judge="a/x", repeat=repeat) for repeat in range(5)]
     (row,) = seat_panel([*often, judged(1, step(1), judge="a/y"), judged(1, step(1), judge="a/z")])
-    assert (row.state, row.steps[0].factual, row.tries) == ("ok", "supported", 3)
+    assert (row.state, row.verdicts[0].factual, row.tries) == ("ok", "supported", 3)
 
 
 def test_the_panel_is_one_seat_where_a_judge_has_judged_fewer_predictions():
@@ -190,10 +199,10 @@ def test_types_without_a_majority_keep_the_one_named_most():
     a = judged(1, step(1, "contradicted", "medical_knowledge"), judge="a/x")
     b = judged(1, step(1, "contradicted", "reasoning"), judge="a/y")
     (row,) = seat_panel([a, b])
-    assert row.steps[0].error_types == ("reasoning",)
+    assert row.verdicts[0].error_types == ("reasoning",)
     outvoted = judged(1, step(1, "unsupported", "medical_knowledge"), judge="a/z")
     (row,) = seat_panel([a, b, outvoted])
-    assert (row.steps[0].factual, row.steps[0].error_types) == ("contradicted", ("reasoning",))
+    assert (row.verdicts[0].factual, row.verdicts[0].error_types) == ("contradicted", ("reasoning",))
 
 
 def test_the_panel_needs_a_majority_on_critical_too_and_has_nothing_to_say_of_nothing():
@@ -206,25 +215,25 @@ def test_the_panel_needs_a_majority_on_critical_too_and_has_nothing_to_say_of_no
 def test_the_panel_on_discussions_is_the_majority_of_labels_and_the_middle_score():
     def discussed(judge, label, score):
         verdict = SentenceVerdict(id="u1", label=label, reason="so")
-        education = tuple(EducationVerdict(dimension=name, score=score, reason="so") for name in DIMENSIONS)
-        return judged(1, what="discussion", judge=judge, sentences=(verdict,), education=education)
+        education = (EducationVerdict(id=name, dimension=name, score=score, reason="so") for name in DIMENSIONS)
+        return judged(1, verdict, *education, what="discussion", judge=judge)
 
     three = [discussed("a/x", "correct", 2), discussed("a/y", "incorrect", 0), discussed("a/z", "incorrect", 1)]
     (row,) = seat_panel(three)
-    assert row.sentences[0].label == "incorrect"
-    assert {one.score for one in row.education} == {1}
+    assert row.verdicts[0].label == "incorrect"
+    assert {one.score for one in row.verdicts[1:]} == {1}
     (row,) = seat_panel([three[0], discussed("a/w", "correct", 1)])
-    assert {one.score for one in row.education} == {1}, "the lower one of two"
+    assert {one.score for one in row.verdicts[1:]} == {1}, "the lower one of two"
     assert seat_panel(three[:2])[0].why == "no_majority"
 
 
 def test_the_panel_on_findings_is_the_majority_of_support():
     def found(judge, support):
         verdict = StatementVerdict(id="u1", support=support, reason="so", rests_on=("history",))
-        return judged(1, what="findings", judge=judge, statements=(verdict,))
+        return judged(1, verdict, what="findings", judge=judge)
 
     three = [found("a/x", "unsupported"), found("a/y", "supported"), found("a/z", "supported")]
-    assert seat_panel(three)[0].statements[0].support == "supported"
+    assert seat_panel(three)[0].verdicts[0].support == "supported"
     assert seat_panel(three[:2])[0].why == "no_majority"
 
 
@@ -232,12 +241,34 @@ def test_the_embedded_judge_and_the_unjudged_have_no_vote():
     rules = judged(1, step(1, "contradicted", "reasoning"), judge="baseline/rules")
     silent = judged(1, judge="a/y", state="unjudged", why="failed")
     (row,) = seat_panel([rules, silent, judged(1, step(1), judge="a/x")])
-    assert row.steps[0].factual == "supported"
+    assert row.verdicts[0].factual == "supported"
     assert seat_panel([rules]) == []
     assert rules.seat.is_wiring_check
     assert "wiring check" in rules.seat.label()
 
 
-def test_judgements_survive_a_round_trip():
-    for row in ROWS:
-        assert msgspec.json.decode(msgspec.json.encode(row), type=Judgement) == row
+def test_judgements_survive_a_round_trip(tmp_path):
+    write_judgements(tmp_path, ROWS)
+    assert read_judgements(tmp_path) == ROWS
+
+
+def test_judgements_of_an_earlier_release_are_read(tmp_path):
+    common = {
+        "sample": 0, "judge": "openai/a", "repeat": 0, "state": "ok", "why": None, "detail": "",
+        "setting": {"sees": ["history"]}, "prompt": "p",
+    }  # fmt: skip
+    step = {"id": "u1", "factual": "contradicted", "critical": True, "error_types": ["reasoning"], "reason": "so"}
+    nothing = {"steps": [], "sentences": [], "education": [], "statements": []}
+    statement = {"id": "u3", "support": "supported", "reason": "so", "rests_on": ["history"]}
+    sentence = {"id": "u2", "label": "correct", "reason": "so"}
+    rows = [
+        {"case": 1, "what": "steps"} | common | nothing | {"steps": [step | {"rests_on": ["history"]}]},
+        {"case": 2, "what": "discussion", "sentences": [sentence]} | common
+        | {"education": [{"dimension": name, "score": 1, "reason": "so"} for name in DIMENSIONS]},
+        {"case": 3, "what": "findings"} | common | nothing | {"statements": [statement]},
+    ]  # fmt: skip
+    write_jsonl(tmp_path / "judgements.jsonl", rows)
+    steps, discussion, findings = read_judgements(tmp_path)
+    assert (steps.verdicts[0].factual, steps.verdicts[0].critical) == ("contradicted", True)
+    assert [one.id for one in discussion.verdicts] == ["u2", *(education_id(["u2"], name) for name in DIMENSIONS)]
+    assert findings.verdicts[0].support == "supported"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from medthink.judge.forms import Fault, SplitForm
+from medthink.judge.forms import Fault
 from medthink.judge.sentences import split_sentences
-from medthink.judge.splitting import place_steps
+from medthink.judge.splitting import SplitForm, place_steps
 from medthink.judge.units import Source
 
 CASES = [
@@ -36,7 +36,8 @@ def test_sentences(text, expected):
 
 def place(text: str, *steps: str):
     return place_steps(
-        SplitForm("call", steps), Source(run="r", case=1, sample=0, what="steps", parts={"rationale": text})
+        SplitForm("call", steps),
+        Source(run="r", case=1, sample=0, what="steps", parts={"rationale": text}, max_units=15),
     )
 
 
@@ -61,12 +62,12 @@ def test_the_same_words_twice_are_two_steps_at_two_places():
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        (["The mass is small."], "no exact copy"),
-        (["it enhances.", "The mass is large,"], "no exact copy of the rationale after step 1"),
+        (["The mass is small."], "not an exact copy"),
+        (["it enhances.", "The mass is large,"], "not an exact copy of the text after step 1"),
         (["The mass is large,"], "leave out"),
         ([], "at least one"),
         (["The"] * 16, "16 steps"),
-        (["…"], "no exact copy"),
+        (["…"], "not an exact copy"),
     ],
 )
 def test_a_cut_that_is_not_the_rationale_is_refused(steps, problem):

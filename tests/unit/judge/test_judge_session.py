@@ -13,8 +13,8 @@ from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from ledger_rows import read_rows
 from medthink.core.errors import DataError, Declined, LedgerError, UsageError
 from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS
-from medthink.judge.judged import load_cases, load_judged, score_judged, split
-from medthink.judge.judgement import read_judgements, write_judgements
+from medthink.judge.judged import divisions, load_cases, load_judged, score_judged
+from medthink.judge.judgements import read_judgements, write_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import Source, read_units, split_source
 from medthink.runs.lock import hold
@@ -39,9 +39,9 @@ def test_verdicts_are_kept_by_id_with_who_said_so_and_when(tmp_path):
     with JudgeServer(judge_well) as server:
         session = judge_run(order(run, server))
     first = session.judgements[0]
-    assert [step.factual for step in first.steps] == ["supported", "contradicted", "supported"]
-    assert first.steps[1].error_types == ("image_understanding",)
-    assert [step.id for step in first.steps] == list(read_units(run)[first.key].ids)
+    assert [step.factual for step in first.verdicts] == ["supported", "contradicted", "supported"]
+    assert first.verdicts[1].error_types == ("image_understanding",)
+    assert [step.id for step in first.verdicts] == list(read_units(run)[first.key].ids)
     assert (first.state, first.judge, first.model, first.tries) == ("ok", "server/good", "judge-2026", 1)
     assert first.cost_usd is None, "what has no price was not for nothing"
     assert first.judged_at and len(first.prompt) == 64 and first.setting.sees == DEFAULT_SIGHT
@@ -65,8 +65,8 @@ def test_a_session_stopped_by_its_budget_is_continued_where_it_stopped(tmp_path)
         stopped = judge_run(order(run, server, max_calls=2))
         assert stopped.stopped_by is not None
         scores = score_judged(load_judged(run, load_cases(run)), {})
-        assert (scores.steps[0].coverage.judged, scores.steps[0].coverage.missing) == (2, 3)
-        assert not scores.steps[0].coverage.is_complete
+        assert (scores["steps"][0].coverage.judged, scores["steps"][0].coverage.missing) == (2, 3)
+        assert not scores["steps"][0].coverage.is_complete
         assert judge_run(order(run, server, max_calls=2)).calls_made == 0
         assert judge_run(order(run, server)).calls_made == 3
         assert len(server.bodies) == 5
@@ -102,7 +102,7 @@ def test_several_judges_sit_side_by_side_and_later_ones_join(tmp_path):
     rows = read_judgements(run)
     assert {row.judge for row in rows} == {"server/one", "server/two", "server/three", "baseline/rules"}
     assert len(rows) == 3 * (1 + 1 + 2 + 1)
-    labels = [scores.label for scores in score_judged(load_judged(run, load_cases(run)), {}).steps]
+    labels = [scores.label for scores in score_judged(load_judged(run, load_cases(run)), {})["steps"]]
     assert any(label.startswith("panel") for label in labels)
     assert any("wiring check" in label for label in labels)
 
@@ -118,11 +118,11 @@ def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):
         judge_run(order(run, mild, judges=("server/two",), repeats=2))
     judge_run(order(run, judges=("baseline/rules",)))
     judged = load_judged(run, load_cases(run))
-    for units in split(judged).values():
+    for units in divisions(judged).values():
         assert [one.disagreement for one in units] == [0.0, 1.0, 0.0]
     scores = score_judged(judged, {})
     assert scores.disagreement["steps"].value == pytest.approx(1 / 3)
-    panel = next(one for one in scores.steps if one.label.startswith("panel"))
+    panel = next(one for one in scores["steps"] if one.label.startswith("panel"))
     assert panel.coverage.unjudged == {"no_majority": 3}
 
 
@@ -233,9 +233,9 @@ def test_a_cut_that_is_not_the_rationale_falls_back_to_sentences_and_says_so(tmp
     with JudgeServer(embellish) as server:
         judge_run(order(run, server, splitter=None))
     (units,) = read_units(run).values()
-    assert units.is_fallback and "no exact copy" in units.detail
+    assert units.is_fallback and "not an exact copy" in units.detail
     assert len(units.units) == 3
-    assert score_judged(load_judged(run, load_cases(run)), {}).steps[0].coverage.fallback_splits == 1
+    assert score_judged(load_judged(run, load_cases(run)), {})["steps"][0].coverage.fallback_splits == 1
 
 
 def test_more_than_fifteen_steps_are_a_state_and_not_a_cut(tmp_path):
@@ -244,7 +244,7 @@ def test_more_than_fifteen_steps_are_a_state_and_not_a_cut(tmp_path):
         judge_run(order(run, server))
         assert len(server.bodies) == 1
     many, fine = read_judgements(run)
-    assert (many.state, many.why, many.steps) == ("unjudged", "too_many", ())
+    assert (many.state, many.why, many.verdicts) == ("unjudged", "too_many", ())
     assert fine.state == "ok"
     texts = {"background": "It is so. " * 121}
     assert split_source(Source(run="r", case=1, sample=0, what="discussion", parts=texts)).state == "too_many"
@@ -257,7 +257,7 @@ def test_an_answer_without_words_is_nothing_to_judge_and_not_sound(tmp_path):
     assert [row.state for row in read_judgements(run)] == ["absent", "absent", "ok"]
     judged = load_judged(run, load_cases(run))
     rights = dict.fromkeys(judged.rights, True)
-    (scores,) = score_judged(msgspec.structs.replace(judged, rights=rights), {}).steps
+    (scores,) = score_judged(msgspec.structs.replace(judged, rights=rights), {})["steps"]
     assert scores.coverage.absent == 2
     assert scores.sound_if_right.every_step.value == 0
     assert scores.sound_if_right.every_step.n == 3
@@ -276,7 +276,7 @@ def test_discussions_are_judged_by_sentence_section_and_dimension(tmp_path):
         judge_run(order(run, server))
     (scores,) = score_judged(
         load_judged(run, load_cases(run)), {100: {"modality": ("CT",)}, 101: {"modality": ("CT",)}}
-    ).discussions
+    )["discussion"]
     assert scores.sentences == 24
     assert scores.labels["correct"].value == 0.5
     assert scores.by_section["outcome"]["incorrect"].value == 0.5
@@ -289,7 +289,7 @@ def test_missing_sections_are_counted_and_not_scored(tmp_path):
     run = make_discussions(tmp_path, sections={"background": "It is so.", "outcome": "  "})
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
-    (scores,) = score_judged(load_judged(run, load_cases(run)), {}).discussions
+    (scores,) = score_judged(load_judged(run, load_cases(run)), {})["discussion"]
     assert scores.sentences == 2
     assert scores.missing_sections["outcome"] == 2
     assert scores.missing_sections["background"] == 0
@@ -305,7 +305,7 @@ def test_findings_and_summary_are_judged_by_statement(tmp_path):
     rewrite(run, [{"prediction_twi": twi}] * 2)
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server, what=("findings",)))
-    (scores,) = score_judged(load_judged(run, load_cases(run)), {}).findings
+    (scores,) = score_judged(load_judged(run, load_cases(run)), {})["findings"]
     assert scores.statements == 6
     assert scores.images["supported"].n == 4
     assert scores.summary["supported"].n == 2
@@ -319,12 +319,12 @@ def test_units_of_one_kind_stay_when_another_is_judged(tmp_path):
         judge_run(order(run, judges=("baseline/rules",), what=(what,)))
     assert {key[2] for key in read_units(run)} == {"steps", "findings"}
     scores = score_judged(load_judged(run, load_cases(run)), {})
-    assert scores.steps[0].coverage.is_complete and scores.findings[0].coverage.is_complete
+    assert scores["steps"][0].coverage.is_complete and scores["findings"][0].coverage.is_complete
 
 
 def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_path):
     run = make_run(tmp_path)
-    with pytest.raises(UsageError, match="nothing to judge by way of discussion"):
+    with pytest.raises(UsageError, match="no discussion to judge"):
         judge_run(order(run, judges=("baseline/rules",), what=("discussion",)))
     with pytest.raises(UsageError, match="is no judge"):
         judge_run(order(run, judges=("baseline/longest",)))
@@ -342,7 +342,7 @@ def test_judgements_of_a_run_that_changed_since_are_refused(tmp_path):
     run = make_run(tmp_path)
     judge_run(order(run, judges=("baseline/rules",)))
     rows = read_judgements(run)
-    write_judgements(run, [msgspec.structs.replace(row, steps=row.steps[::-1]) for row in rows])
+    write_judgements(run, [msgspec.structs.replace(row, verdicts=row.verdicts[::-1]) for row in rows])
     with pytest.raises(DataError, match="not those of the run's units"):
         load_judged(run, load_cases(run))
     write_judgements(run, rows)
@@ -359,7 +359,7 @@ def test_a_rerun_rationale_is_cut_and_judged_anew(tmp_path):
         rewrite(run, [{"prediction_rationale": "Something else. And more."}])
         judge_run(order(run, server))
         assert len(server.bodies) == 2
-    assert [len(row.steps) for row in load_judged(run, load_cases(run)).judgements] == [2]
+    assert [len(row.verdicts) for row in load_judged(run, load_cases(run)).judgements] == [2]
 
 
 def test_another_run_s_judge_ledger_replays(tmp_path):
@@ -372,7 +372,7 @@ def test_another_run_s_judge_ledger_replays(tmp_path):
         (copy / name).write_bytes((run / name).read_bytes())
     session = judge_run(order(copy, judges=(f"replay/{run}",)))
     assert [row.state for row in session.judgements] == ["ok"] * 3
-    assert session.judgements[0].steps == read_judgements(run)[0].steps
+    assert session.judgements[0].verdicts == read_judgements(run)[0].verdicts
 
 
 def test_every_call_is_in_the_judge_s_own_ledger(tmp_path):

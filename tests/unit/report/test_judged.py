@@ -12,20 +12,14 @@ from judge_server import JudgeServer, judge_well
 from judged_run import SECTIONS, make_discussions, make_run
 from made_runs import make_run as make_steps
 from medthink.cli.door import enter
-from medthink.judge.agreements import Agreements, Pair, write_agreement
-from medthink.judge.judgement import digest_judgements, read_judgements
+from medthink.judge.judgement import digest_judgements
+from medthink.judge.judgements import read_judgements
+from medthink.readers.agreement import RaterPair, RunAgreement, write_agreement
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import draw_markup
 from medthink.report.judged import judged_markup, score_judgements
-from medthink.report.judged_tables import (
-    coverage_table,
-    discussions_table,
-    findings_table,
-    first_errors_table,
-    soundness_table,
-    steps_table,
-)
+from medthink.report.judged_tables import coverage_table, kind_tables
 from medthink.report.page import report_page
 from medthink.report.seated import NO_PANEL, NO_READER, NO_SHARED, OUTDATED, Seated
 from medthink.report.validity import audit_group
@@ -73,7 +67,7 @@ def shown(run):
 
 
 def seat_of(run, kind, agreements=None):
-    (one, *_) = getattr(score(run)[1][0].scores, kind)
+    (one, *_) = score(run)[1][0].scores[kind]
     return Seated("run", one.label, one, agreements)
 
 
@@ -90,14 +84,14 @@ def pair(aspect, *, a="anna", b=SEAT, place=("", ""), labels=(True, False), is_o
     rng = np.random.default_rng(0)
     ordered = ordered_agreement(first, second, categories=(0, 1, 2), rng=rng) if is_ordered else None
     found = agreement(first, second, rng=rng)
-    return Pair(
+    return RaterPair(
         kind="reader–judge", a=a, b=b, aspect=aspect, slicing=place[0], value=place[1], nominal=found, ordered=ordered
     )
 
 
 def agreed(*pairs, run=None):
     made_from = digest_judgements(read_judgements(run)) if run else ""
-    return Agreements(judgements=made_from, raters={}, pairs=pairs, panels=(), biases=(), checks=(), problems={})
+    return RunAgreement(judgements=made_from, raters={}, pairs=pairs, panels=(), biases=(), checks=(), problems={})
 
 
 def test_the_error_profile_has_every_type_among_critical_and_other_steps(steps_run):
@@ -113,7 +107,7 @@ def test_the_error_profile_has_every_type_among_critical_and_other_steps(steps_r
 
 def test_right_and_wrong_answers_are_told_apart_by_their_reasons(steps_run):
     rows = rows_under(shown(steps_run), "Right for the right reasons, judged")
-    one = score(steps_run)[1][0].scores.steps[0]
+    one = score(steps_run)[1][0].scores["steps"][0]
     expected = [(one.sound_if_right.every_step, "right"), (one.sound_if_wrong.every_step, "wrong")]
     assert [row[3] for row in rows] == [f"{measured.n} {word}" for measured, word in expected]
     assert sum(measured.n for measured, _ in expected) == CASES - 1
@@ -134,7 +128,7 @@ def test_what_is_unjudged_has_its_reason_and_makes_scores_incomplete(steps_run, 
 
 
 def test_discussions_have_five_dimensions_and_six_sections(discussion_run):
-    drawing = discussion_drawing(seat_of(discussion_run, "discussions"), 1)
+    drawing = discussion_drawing(seat_of(discussion_run, "discussion"), 1)
     assert [row[2][:4] for row in drawing.table.rows[:5]] == ["1.00"] * 5
     assert {row[3] for row in drawing.table.rows[:5]} == {"0 with 0, 4 with 1, 0 with 2"}
     sections = drawing.table.rows[5:]
@@ -164,25 +158,37 @@ def cells(table):
     return [dict(zip(table.columns, (cell.partition(" (")[0] for cell in row), strict=True)) for row in table.rows]
 
 
+def table_of(what, heading, seats):
+    return kind_tables(what, seats)[heading][1]
+
+
 def seated(one, **changes):
     return [Seated(one.run, one.judge, replace(one.scores, **changes), None)]
 
 
 def test_every_number_of_the_steps_stands_under_its_name(steps_run):
     one = seat_of(steps_run, "steps")
-    (row,) = cells(steps_table(seated(one, errors=rate(0.1), critical=rate(0.2), critical_errors=rate(0.3))))
+    (row,) = cells(
+        table_of(
+            "steps",
+            "Steps of the reasoning",
+            seated(one, errors=rate(0.1), critical=rate(0.2), critical_errors=rate(0.3)),
+        )
+    )
     assert (row["Wrong steps"], row["Critical steps"], row["Wrong of these"]) == ("10.0 %", "20.0 %", "30.0 %")
     sound = [
         replace(one.scores.sound_if_right, every_step=rate(a), critical_steps=rate(b))
         for a, b in ((0.4, 0.5), (0.6, 0.7))
     ]
-    rows = cells(soundness_table(seated(one, sound_if_right=sound[0], sound_if_wrong=sound[1])))
+    rows = cells(
+        table_of("steps", "Right for the right reasons", seated(one, sound_if_right=sound[0], sound_if_wrong=sound[1]))
+    )
     assert [(row["Answers"], row["Every step sound"], row["Every critical step sound"]) for row in rows] == [
         ("50 right", "40.0 %", "50.0 %"),
         ("50 wrong", "60.0 %", "70.0 %"),
     ]
     found = replace(one.scores.first_errors, by_step={1: 2, 4: 3, 5: 4, 9: 5}, without=6)
-    (row,) = cells(first_errors_table(seated(one, first_errors=found)))
+    (row,) = cells(table_of("steps", "Where reasoning first goes wrong", seated(one, first_errors=found)))
     assert (row["No error"], row["Step 1"], row["Step 4"], row["Step 5 or later"]) == ("6", "2", "3", "9")
     coverage = replace(one.scores.coverage, unjudged={"wrong_ids": 1}, missing=2)
     (row,) = cells(coverage_table([("steps", seated(one, coverage=coverage)[0])]))
@@ -191,13 +197,22 @@ def test_every_number_of_the_steps_stands_under_its_name(steps_run):
 
 def test_every_number_of_discussions_and_findings_stands_under_its_name(discussion_run, bench, tmp_path):
     labels = {"correct": rate(0.1), "incorrect": rate(0.2), "unverifiable": rate(0.7)}
-    (row,) = cells(discussions_table(seated(seat_of(discussion_run, "discussions"), labels=labels, total=rate(4.0))))
+    (row,) = cells(
+        table_of(
+            "discussion", "Discussions", seated(seat_of(discussion_run, "discussion"), labels=labels, total=rate(4.0))
+        )
+    )
     assert (row["Correct"], row["Incorrect"], row["Education value (0–10)"]) == ("10.0 %", "20.0 %", "4.0")
     run = make_steps(tmp_path / "twi", bench, task="twi", words="Opacity in the left lung.")
     assert enter(["judge", str(run), "--judge", "baseline/rules", "--what", "findings"]) == 0
-    images, summary = ({"supported": rate(a), "contradicted": rate(b)} for a, b in ((0.1, 0.2), (0.3, 0.4)))
-    (row,) = cells(findings_table(seated(seat_of(run, "findings"), images=images, summary=summary)))
-    assert [row[name] for name in list(row)[-4:]] == ["10.0 %", "20.0 %", "30.0 %", "40.0 %"]
+    images, summary = (
+        {"supported": rate(a), "contradicted": rate(b), "unsupported": rate(0)} for a, b in ((0.1, 0.2), (0.3, 0.4))
+    )
+    (row,) = cells(
+        table_of("findings", "Findings and summaries", seated(seat_of(run, "findings"), images=images, summary=summary))
+    )
+    assert [row[f"Images: {word}"] for word in ("supported", "contradicted")] == ["10.0 %", "20.0 %"]
+    assert [row[f"Summary: {word}"] for word in ("supported", "contradicted")] == ["30.0 %", "40.0 %"]
 
 
 @pytest.mark.parametrize("name", ["steps_run", "discussion_run"])
@@ -232,7 +247,7 @@ def test_the_majority_of_readers_goes_before_single_ones(steps_run):
 
 def test_scores_have_a_weighted_kappa(discussion_run):
     found = agreed(pair("education", labels=(0, 1, 2), is_ordered=True))
-    assert seat_of(discussion_run, "discussions", found).agreement("education").startswith("weighted κ 0.")
+    assert seat_of(discussion_run, "discussion", found).agreement("education").startswith("weighted κ 0.")
 
 
 def test_kappa_is_never_left_alone_where_it_misleads_or_is_undefined(steps_run):

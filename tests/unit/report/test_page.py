@@ -10,8 +10,9 @@ from made_runs import make_run
 from medthink.cli.door import enter
 from medthink.cli.report import report
 from medthink.core.jsonio import read_json, write_json
-from medthink.judge.agreements import Agreements, Pair, write_agreement
-from medthink.judge.judgement import digest_judgements, read_judgements
+from medthink.judge.judgement import digest_judgements
+from medthink.judge.judgements import read_judgements
+from medthink.readers.agreement import RaterPair, RunAgreement, write_agreement
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.exports import csv_table, markdown_tables
 from medthink.report.judged import judged_markup, score_judgements
@@ -157,9 +158,9 @@ def test_how_far_a_judge_agrees_with_readers_stands_beside_it(bench, tmp_path):
     assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
     labels = ["supported", "contradicted"] * 6
     found = agreement(labels, [*labels[:-1], "supported"], rng=np.random.default_rng(0))
-    pair = Pair(kind="reader–judge", a="reader <1>", b="the judge", aspect="factual", nominal=found, ordered=None)
+    pair = RaterPair(kind="reader–judge", a="reader <1>", b="the judge", aspect="factual", nominal=found, ordered=None)
     made_from = digest_judgements(read_judgements(run))
-    agreements = Agreements(
+    agreements = RunAgreement(
         judgements=made_from, raters={}, pairs=(pair,), panels=(), biases=(), checks=(), problems={}
     )
     write_agreement(run, agreements)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from medthink.cases.sections import SECTIONS
+from medthink.judge.kinds.discussion import DiscussionScores
+from medthink.judge.kinds.step_scores import StepScores
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS
-from medthink.judge.scores import Discussions, StepScores
 from medthink.report.entries import ends_of, value_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, Drawing, percent_axis
 from medthink.report.judged_tables import AGREEMENT
@@ -58,7 +58,7 @@ def profile_drawing(one: Seated[StepScores], number: int) -> Drawing:
     return Drawing(f"errors-{number}", title, message, draw, 0.95 + 0.42 * len(ERROR_TYPES), _profile_table(one))
 
 
-def discussion_drawing(one: Seated[Discussions], number: int) -> Drawing:
+def discussion_drawing(one: Seated[DiscussionScores], number: int) -> Drawing:
     """Education value by dimension above, the labels of sentences by section below."""
     scores = one.scores
     values = [_Series("", COLOURS[0], "o", tuple(scores.education[name] for name in DIMENSIONS))]
@@ -133,7 +133,7 @@ def _profile_table(one: Seated[StepScores]) -> Table:
     return Table(columns, rows, frozenset({2, 3, 4}), frozenset({5}))
 
 
-def _discussion_table(one: Seated[Discussions]) -> Table:
+def _discussion_table(one: Seated[DiscussionScores]) -> Table:
     scores, taught, said = one.scores, one.agreement("education"), one.agreement("sentence")
     education = [
         (_words(name), "mean score (0–2)", mean(scores.education[name], 2), _levels(scores.levels[name]), taught)

@@ -39,7 +39,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
         case ".csv":
             write_atomic(path, [_csv_bytes(columns, rows)])
         case ".xlsx":
-            from medthink.judge.workbooks import workbook_bytes
+            from medthink.readers.workbooks import workbook_bytes
 
             write_atomic(path, [workbook_bytes(columns, rows)])
         case ".jsonl":
@@ -82,7 +82,7 @@ def _read_csv(path: Path) -> list[TableRow]:
 
 
 def _read_xlsx(path: Path) -> list[TableRow]:
-    from medthink.judge.workbooks import read_workbook
+    from medthink.readers.workbooks import read_workbook
 
     with open_for_reading(path) as stream:
         return _name_cells(read_workbook(stream, path), path)

@@ -12,17 +12,17 @@ from judge_server import JudgeServer, judge_well
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
 from medthink.core.cells import guard, unguard
 from medthink.core.errors import DataError, UsageError
-from medthink.judge.agreement_of_run import agree_on_run, sheets_of_run
-from medthink.judge.agreements import judge_validity, read_agreement, write_agreement
-from medthink.judge.blinding import COLUMNS, Plan, assign, read_key, write_lists
-from medthink.judge.importing import import_tables
+from medthink.judge.cells import read_factual, read_types
 from medthink.judge.judged import load_cases
-from medthink.judge.labels import read_factual, read_labels, read_types
-from medthink.judge.readings import catalogue, parse_case
+from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
 from medthink.judge.session import JudgeOrder, judge_run
-from medthink.judge.tables import read_table, write_table
 from medthink.judge.units import read_units
+from medthink.readers.agreement import measure_agreement, read_agreement, write_agreement
+from medthink.readers.importing import import_tables
+from medthink.readers.lists import COLUMNS, ReadingPlan, assign, read_key, sheets_of_run, write_lists
+from medthink.readers.readings import catalogue, parse_case
+from medthink.readers.tables import read_table, write_table
 from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
@@ -37,6 +37,12 @@ def run(tmp_path):
 
 def ids(run, case: int = 100) -> tuple[str, ...]:
     return read_units(run)[case, 0, "steps"].ids
+
+
+def named(labels) -> list[str] | None:
+    """The error types that a rater named; None where that is not known."""
+    found = [name for name, label in labels.items() if name.startswith("error: ") and label]
+    return [name.removeprefix("error: ") for name in found] if labels.get("error: reasoning") is not None else None
 
 
 def write(path, columns, *rows):
@@ -54,9 +60,9 @@ def test_our_own_form_is_read_by_unit_id(run, tmp_path):
         ("anna", third, "unsure", "", "", ""),
     )
     found = import_tables([table], read_units(run))
-    assert [(one.unit, one.factual, one.critical, one.error_types) for one in found.readings] == [
-        (first, True, False, ()),
-        (second, False, True, ("image_understanding", "reasoning")),
+    assert [(one.unit, one.labels["factual"], one.labels["critical"], named(one.labels)) for one in found.readings] == [
+        (first, True, False, []),
+        (second, False, True, ["image understanding", "reasoning"]),
     ]
     assert [(one.kind, one.row) for one in found.problems] == [("unlabelled", 4)]
 
@@ -72,7 +78,7 @@ def test_the_published_form_is_read_by_case_and_words(run, tmp_path):
         ("Case number 999", steps[0], "True", "", "", "", ""),
     )
     found = import_tables([table], read_units(run))
-    assert [(one.reader, one.case, one.factual) for one in found.readings] == [
+    assert [(one.reader, one.case, one.labels["factual"]) for one in found.readings] == [
         ("reader_b", 100, True),
         ("reader_b", 100, False),
         ("reader_b", 101, True),
@@ -199,7 +205,7 @@ def test_a_bad_table_is_one_clear_error(name, data, problem, run, tmp_path):
 
 
 def test_a_table_that_is_too_large_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("medthink.judge.tables.MAX_BYTES", 20)
+    monkeypatch.setattr("medthink.readers.tables.MAX_BYTES", 20)
     (tmp_path / "t.csv").write_text("unit,factual\nu1,yes\n")
     assert len(read_table(tmp_path / "t.csv")) == 1
     (tmp_path / "t.csv").write_text("unit,factual\nu1,yes\nu2,yes\n")
@@ -227,29 +233,35 @@ def test_words_are_read_and_never_guessed():
     assert read_types("Reasoning Err, Medical Knowledge Err") == ("reasoning", "medical_knowledge")
     assert read_types("['Clinical Scenario Err']") == ("clinical_scenario",)
     assert read_types("none") == ()
-    assert read_labels("education", {"score": "2"}).score == 2
-    assert read_labels("sentence", {"label": "Correct"}).label == "correct"
-    for kind, cells in [("step", {"factual": "maybe"}), ("education", {"score": "3"}), ("sentence", {"label": "yes"})]:
+    assert KINDS["discussion"].read_cells("education", {"score": "2"}) == {"education": 2}
+    assert KINDS["discussion"].read_cells("sentence", {"label": "Correct"}) == {"sentence": "correct"}
+    for what, form, cells in [
+        ("steps", "step", {"factual": "maybe"}),
+        ("discussion", "education", {"score": "3"}),
+        ("discussion", "sentence", {"label": "yes"}),
+    ]:
         with pytest.raises(ValueError, match=":"):
-            read_labels(kind, cells)
+            KINDS[what].read_cells(form, cells)
     assert [parse_case(text) for text in ("Case number 12", "00012", "12", "Case twelve")] == [12, 12, 12, None]
 
 
 def test_types_that_were_not_named_are_none_of_an_unsupported_step_and_not_known_of_a_wrong_one():
     words = ("supported", "unsupported", "contradicted", "no", "")
-    assert [read_labels("step", {"factual": word}).error_types for word in words] == [(), (), None, None, None]
+    labels = [KINDS["steps"].read_cells("step", {"factual": word}) for word in words]
+    assert [named(one) for one in labels] == [[], [], None, None, None]
 
 
 def test_of_a_statement_yes_and_no_say_too_little_to_compare():
-    assert read_labels("statement", {"factual": "Unsupported"}).support == "unsupported"
+    findings = KINDS["findings"]
+    assert findings.read_cells("statement", {"factual": "Unsupported"}) == {"statement": "unsupported"}
     for word in ("yes", "no"):
-        with pytest.raises(ValueError, match="supported, contradicted, unsupported must be said"):
-            read_labels("statement", {"factual": word})
+        with pytest.raises(ValueError, match="is none of supported, contradicted, unsupported"):
+            findings.read_cells("statement", {"factual": word})
 
 
 def test_reading_lists_are_blind_shuffled_double_read_and_the_same_for_the_same_seed(run, tmp_path):
     sheets = sheets_of_run(run)
-    plan = Plan(readers=("anna", "ben", "cleo"), seed=3, again_share=0.5, planted_share=0.5)
+    plan = ReadingPlan(readers=("anna", "ben", "cleo"), seed=3, again_share=0.5, planted_share=0.5)
     key = write_lists(tmp_path / "a", sheets, plan)
     write_lists(tmp_path / "b", list(reversed(sheets)), plan)
     for path in (tmp_path / "a").rglob("*.*"):
@@ -273,7 +285,7 @@ def test_reading_lists_are_blind_shuffled_double_read_and_the_same_for_the_same_
 def test_what_is_read_again_comes_in_the_second_half(run):
     sheets = sheets_of_run(run)
     for seed in range(40):
-        plan = Plan(readers=("anna",), per_sheet=1, seed=seed, again_share=0.3, planted_share=0)
+        plan = ReadingPlan(readers=("anna",), per_sheet=1, seed=seed, again_share=0.3, planted_share=0)
         entries = assign(sheets, plan)["anna"]
         places = [place for place, entry in enumerate(entries) if entry.is_again]
         assert places and min(places) >= (len(entries) - len(places)) // 2
@@ -283,18 +295,18 @@ def test_what_is_read_again_comes_in_the_second_half(run):
 
 def test_as_many_sheets_are_drawn_read_twice_and_planted_as_the_plan_says(run):
     sheets = sheets_of_run(run)
-    entries = assign(sheets, Plan(readers=("anna", "ben")))["anna"]
+    entries = assign(sheets, ReadingPlan(readers=("anna", "ben")))["anna"]
     # A tenth and a twentieth of four sheets are one each: a list without a check would check nothing.
     assert (len(entries), sum(one.is_again for one in entries)) == (6, 1)
     assert sum(one.run == "planted" for one in entries) == 1
-    none = Plan(readers=("anna", "ben"), sheets=3, again_share=0, planted_share=0)
+    none = ReadingPlan(readers=("anna", "ben"), sheets=3, again_share=0, planted_share=0)
     drawn = [assign(sheets, msgspec.structs.replace(none, seed=seed))["anna"] for seed in range(6)]
     assert all(len({entry.case.id for entry in entries}) == len(entries) == 3 for entries in drawn)
     assert {entry.case.id for entries in drawn for entry in entries} == {100, 101, 102, 103}, "not drawn by the seed"
 
 
 def test_every_reader_has_an_order_of_one_s_own(run):
-    plan = Plan(readers=("anna", "ben"), again_share=0, planted_share=0)
+    plan = ReadingPlan(readers=("anna", "ben"), again_share=0, planted_share=0)
     orders = set()
     for seed in range(6):
         lists = assign(sheets_of_run(run), msgspec.structs.replace(plan, seed=seed))
@@ -307,7 +319,7 @@ def test_the_truth_of_a_planted_check_is_what_it_says(run, tmp_path):
     truths = set()
     for seed in range(4):
         key = write_lists(
-            tmp_path / f"{seed}", sheets_of_run(run), Plan(readers=("a", "b"), planted_share=1, seed=seed)
+            tmp_path / f"{seed}", sheets_of_run(run), ReadingPlan(readers=("a", "b"), planted_share=1, seed=seed)
         )
         for row in read_table(tmp_path / f"{seed}/a.csv"):
             code = key.codes[row.cells["unit"]]
@@ -324,7 +336,7 @@ def test_what_has_too_many_units_is_not_read(tmp_path):
 
 
 def test_readers_get_the_meaning_of_every_word_they_may_write(run, tmp_path):
-    write_lists(tmp_path / "a", sheets_of_run(run), Plan(readers=("anna", "ben")))
+    write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("anna", "ben")))
     page = (tmp_path / "a/how-to-read.txt").read_text(encoding="utf-8")
     rubric = load_rubric()
     meanings = [rubric.critical, *rubric.support.values(), *rubric.error_types.values(), *rubric.sentence.values()]
@@ -345,7 +357,7 @@ def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):
         judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
         sheets += sheets_of_run(run)
     out = tmp_path / "lists"
-    key = write_lists(out, sheets, Plan(readers=("anna", "ben"), again_share=0.5, planted_share=1))
+    key = write_lists(out, sheets, ReadingPlan(readers=("anna", "ben"), again_share=0.5, planted_share=1))
     rows = [row for name in ("anna", "ben") for row in read_table(out / f"{name}.csv")]
     assert sorted(row.cells["unit"] for row in rows) == sorted(key.codes), "two rows have one code"
     for name in ("anna", "ben"):
@@ -366,20 +378,20 @@ def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):
 
 def test_filled_in_lists_are_not_written_over(run, tmp_path):
     sheets = sheets_of_run(run)
-    key = write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben")))
+    key = write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben")))
     fill(tmp_path / "a", "anna", key, "csv")
     filled = (tmp_path / "a/anna.csv").read_bytes()
     with pytest.raises(UsageError, match="holds reading lists already"):
-        write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben"), seed=1))
+        write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
     assert read_key(tmp_path / "a/key.json") == key
     (tmp_path / "a/key.json").rename(tmp_path / "key.json")
     with pytest.raises(UsageError, match="holds reading lists already"):
-        write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben"), seed=1))
+        write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
     assert (tmp_path / "a/anna.csv").read_bytes() == filled
 
 
 def test_a_list_given_twice_counts_its_planted_checks_once(run, tmp_path):
-    key = write_lists(tmp_path / "a", sheets_of_run(run), Plan(readers=("anna", "ben"), planted_share=1))
+    key = write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), planted_share=1))
     fill(tmp_path / "a", "anna", key, "csv")
     planted = sum(code.planted is not None and code.reader == "anna" for code in key.codes.values())
     imported = import_tables([tmp_path / "a/anna.csv"] * 2, read_units(run), key)
@@ -388,11 +400,13 @@ def test_a_list_given_twice_counts_its_planted_checks_once(run, tmp_path):
 
 
 def test_a_reader_who_calls_every_check_true_is_found_out(run, tmp_path):
-    key = write_lists(tmp_path / "a", sheets_of_run(run), Plan(readers=("anna", "ben"), planted_share=1))
+    key = write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), planted_share=1))
     rows = [dict(row.cells) | {"factual": "yes"} for row in read_table(tmp_path / "a/anna.csv")]
     write_table(tmp_path / "a/anna.csv", COLUMNS, rows)
     truths = [code.planted for code in key.codes.values() if code.reader == "anna" and code.planted is not None]
-    result, _ = agree_on_run(run, [tmp_path / "a/anna.csv"], load_cases(run), slices={}, key=tmp_path / "a/key.json")
+    result, _ = measure_agreement(
+        run, [tmp_path / "a/anna.csv"], load_cases(run), slices={}, key=tmp_path / "a/key.json"
+    )
     (check,) = result.checks
     assert (check.right.n, check.right.value) == (len(truths), pytest.approx(sum(truths) / len(truths)))
     assert False in truths
@@ -410,8 +424,8 @@ def test_another_benchmark_is_refused_for_reading_and_comparing(run, tmp_path):
 
 def test_codes_differ_between_readers_and_another_seed_gives_another_order(run, tmp_path):
     sheets = sheets_of_run(run)
-    one = write_lists(tmp_path / "a", sheets, Plan(readers=("anna", "ben"), seed=1))
-    two = write_lists(tmp_path / "b", sheets, Plan(readers=("anna", "ben"), seed=2))
+    one = write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
+    two = write_lists(tmp_path / "b", sheets, ReadingPlan(readers=("anna", "ben"), seed=2))
     assert not one.codes.keys() & two.codes.keys()
     by_reader = {name: {code for code, what in one.codes.items() if what.reader == name} for name in ("anna", "ben")}
     assert not by_reader["anna"] & by_reader["ben"]
@@ -423,13 +437,13 @@ def test_codes_differ_between_readers_and_another_seed_gives_another_order(run, 
 
 def test_bad_plans_are_refused(run, tmp_path):
     with pytest.raises(UsageError, match="different names"):
-        Plan(readers=("anna", "anna"))
+        ReadingPlan(readers=("anna", "anna"))
     with pytest.raises(UsageError, match="different names"):
-        Plan(readers=("../anna", "ben"))
+        ReadingPlan(readers=("../anna", "ben"))
     with pytest.raises(UsageError, match="cannot go to 2 of 1"):
-        Plan(readers=("anna",))
+        ReadingPlan(readers=("anna",))
     with pytest.raises(UsageError, match="nothing to read"):
-        write_lists(tmp_path / "x", [], Plan(readers=("anna", "ben")))
+        write_lists(tmp_path / "x", [], ReadingPlan(readers=("anna", "ben")))
 
 
 def fill(folder, reader: str, key, form: str) -> None:
@@ -460,18 +474,18 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
         )
     folder = tmp_path / "reading"
     judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
-    key = write_lists(folder, sheets_of_run(run), Plan(readers=("anna", "ben"), again_share=0.5), form=form)
+    key = write_lists(folder, sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), again_share=0.5), form=form)
     for reader in ("anna", "ben"):
         fill(folder, reader, key, form)
     tables = [folder / f"{reader}.{form}" for reader in ("anna", "ben")]
     slices = {case: {"modality": ("CT",)} for case in range(100, 104)}
-    result, problems = agree_on_run(run, tables, load_cases(run), slices=slices, key=folder / "key.json")
+    result, problems = measure_agreement(run, tables, load_cases(run), slices=slices, key=folder / "key.json")
     assert problems == ()
     assert {pair.kind for pair in result.pairs} == {
         "reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself",
     }  # fmt: skip
     judge = "server/a · without images"
-    (factual,) = [pair for pair in judge_validity(result, judge) if pair.aspect == "factual"]
+    (factual,) = [pair for pair in result.validity(judge) if pair.aspect == "factual"]
     assert factual.a == "readers together"
     assert factual.nominal.confusion == ((8, 0), (0, 4))
     assert factual.nominal.kappa.value == 1.0
@@ -505,7 +519,7 @@ def test_a_majority_is_of_two_readers_or_more_and_types_are_compared_where_both_
         ("ben", first, "no", "reasoning"),
         ("ben", second, "no", "reasoning"),
     )
-    result, problems = agree_on_run(run, [table], load_cases(run), slices={})
+    result, problems = measure_agreement(run, [table], load_cases(run), slices={})
     assert problems == ()
     counts = {name: count for name, count in result.raters.items() if "baseline" not in name}
     assert counts == {"anna": 3, "ben": 2, "readers together": 2}
@@ -518,14 +532,14 @@ def test_discussions_are_read_and_compared_by_sentence_and_score(tmp_path):
     with JudgeServer(judge_well) as server:
         judge_run(JudgeOrder(run=run, judges=("server/a",), base_urls=(server.url,)))
     folder = tmp_path / "reading"
-    key = write_lists(folder, sheets_of_run(run), Plan(readers=("anna", "ben"), planted_share=0))
+    key = write_lists(folder, sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), planted_share=0))
     for reader in ("anna", "ben"):
         fill(folder, reader, key, "csv")
-    result, problems = agree_on_run(
+    result, problems = measure_agreement(
         run, [folder / "anna.csv", folder / "ben.csv"], load_cases(run), slices={}, key=folder / "key.json"
     )
     assert problems == ()
-    by_aspect = {pair.aspect: pair for pair in judge_validity(result, "server/a · without images")}
+    by_aspect = {pair.aspect: pair for pair in result.validity("server/a · without images")}
     assert by_aspect["sentence"].nominal.percent.value == 1.0
     assert by_aspect["education"].ordered is not None
     assert by_aspect["education"].nominal.n == 10
@@ -538,9 +552,9 @@ def test_blinded_rows_of_another_run_are_counted_apart(run, tmp_path):
     other = make_discussions(other_root)
     judge_run(JudgeOrder(run=other, judges=("baseline/rules",)))
     folder = tmp_path / "reading"
-    key = write_lists(folder, [*sheets_of_run(run), *sheets_of_run(other)], Plan(readers=("anna", "ben")))
+    key = write_lists(folder, [*sheets_of_run(run), *sheets_of_run(other)], ReadingPlan(readers=("anna", "ben")))
     fill(folder, "anna", key, "csv")
-    _, problems = agree_on_run(run, [folder / "anna.csv"], load_cases(run), slices={}, key=folder / "key.json")
+    _, problems = measure_agreement(run, [folder / "anna.csv"], load_cases(run), slices={}, key=folder / "key.json")
     assert {problem.kind for problem in problems} == {"other_run"}
 
 

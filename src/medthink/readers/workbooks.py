@@ -15,18 +15,12 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
 from medthink.core.errors import DataError
-from medthink.judge.rubric import SENTENCE_LABELS, SUPPORTS
-from medthink.judge.tables import MAX_BYTES, guarded
+from medthink.judge.kinds import KINDS
+from medthink.readers.tables import MAX_BYTES, guarded
 
-UNSURE = "unsure"
 # A sheet of a few rows may claim all 16,384 columns of them; whole columns of one format are about 12 million cells.
 MAX_CELLS = 20_000_000
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "factual": (*SUPPORTS, UNSURE),
-    "critical": ("yes", "no", UNSURE),
-    "label": (*SENTENCE_LABELS, UNSURE),
-    "score": ("0", "1", "2"),
-}
+_CHOICES = {column.name: column.choices for kind in KINDS.values() for column in kind.columns if column.choices}
 _WIDE = {"text": 70, "history": 60, "findings": 60, "discussion": 80, "captions": 60, "error_types": 30, "note": 40}
 # What XML cannot hold.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

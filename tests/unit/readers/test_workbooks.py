@@ -7,8 +7,8 @@ import pytest
 from openpyxl import Workbook
 
 from medthink.core.errors import DataError
-from medthink.judge import workbooks
-from medthink.judge.tables import MAX_BYTES, read_table, write_table
+from medthink.readers import workbooks
+from medthink.readers.tables import MAX_BYTES, read_table, write_table
 
 
 def save(path, cells):

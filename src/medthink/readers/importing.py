@@ -4,24 +4,22 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec.structs import asdict
-
 from medthink.core.errors import DataError
-from medthink.judge.blinding import Code, ReadingKey
-from medthink.judge.labels import read_labels
-from medthink.judge.readings import (
+from medthink.judge.kinds import KINDS
+from medthink.judge.units import UnitKey, UnitSet
+from medthink.readers.lists import Code, ReadingKey
+from medthink.readers.readings import (
     AGAIN,
     Import,
-    Known,
-    Problem,
-    ProblemKind,
+    Readable,
     Reading,
+    UnusedKind,
+    UnusedRow,
     catalogue,
     parse_case,
     settle_readings,
 )
-from medthink.judge.tables import TableRow, read_table
-from medthink.judge.units import UnitKey, UnitSet
+from medthink.readers.tables import TableRow, read_table
 
 _STEP = re.compile(r"step(\d{1,3})")
 _READERS = ("reader", "annotator", "rater")
@@ -33,13 +31,13 @@ class Importer:
     def __init__(self, units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> None:
         self._known = catalogue(units)
         self._codes = key.codes if key else {}
-        self._by_text: dict[tuple[int, str], list[Known]] = {}
+        self._by_text: dict[tuple[int, str], list[Readable]] = {}
         for known in self._known.values():
-            if known.kind == "step":
+            if known.form == "step":
                 self._by_text.setdefault((known.case, _fold(known.text)), []).append(known)
         self._readings: list[Reading] = []
         self._checks: list[Reading] = []
-        self._problems: list[Problem] = []
+        self._problems: list[UnusedRow] = []
 
     def take(self, path: Path) -> None:
         """Read a table of either form."""
@@ -76,14 +74,14 @@ class Importer:
             return
         known = self._known.get(code.unit if code else unit)
         if known is None:
-            kind: ProblemKind = "other_run" if code else "unmatched"
+            kind: UnusedKind = "other_run" if code else "unmatched"
             self._tell(kind, path, row, f"no unit {unit!r} in this run")
             return
         again = AGAIN if code is not None and code.is_again else ""
         self._add(known, f"{reader}{again}", row.cells, row, path)
 
     def _take_check(self, code: Code, unit: str, reader: str, row: TableRow, path: Path) -> None:
-        planted = Known(id=unit, case=code.case, sample=0, kind="step", part="planted", text="")
+        planted = Readable(id=unit, case=code.case, sample=0, what="steps", form="step", part="planted", text="")
         before = len(self._readings)
         self._add(planted, reader, row.cells, row, path)
         self._checks += self._readings[before:]
@@ -107,7 +105,7 @@ class Importer:
             else:
                 self._add(known, _reader(row, path), cells, row, path)
 
-    def _find(self, case: int, unit: str, text: str) -> Known | str:
+    def _find(self, case: int, unit: str, text: str) -> Readable | str:
         if unit:
             return self._known.get(unit) or f"no unit {unit!r} in this run"
         found = self._by_text.get((case, _fold(text)), [])
@@ -115,14 +113,15 @@ class Importer:
             return found[0]
         return f"case {case} has {'no step' if not found else 'several steps'} of these words"
 
-    def _add(self, known: Known, reader: str, cells: Mapping[str, str], row: TableRow, path: Path) -> None:
+    def _add(self, known: Readable, reader: str, cells: Mapping[str, str], row: TableRow, path: Path) -> None:
         try:
-            labels = read_labels(known.kind, dict(cells))
+            labels = KINDS[known.what].read_cells(known.form, cells)
         except ValueError as error:
-            kind: ProblemKind = "contradictory" if "and yet" in str(error) else "invalid"
+            kind: UnusedKind = "contradictory" if "and yet" in str(error) else "invalid"
             self._tell(kind, path, row, f"{known.id}: {error}")
             return
-        if labels.is_empty:
+        said = {aspect: label for aspect, label in labels.items() if label is not None}
+        if not said:
             self._tell("unlabelled", path, row, f"{reader} says nothing of {known.id}")
             return
         self._readings.append(
@@ -130,16 +129,15 @@ class Importer:
                 reader=reader,
                 unit=known.id,
                 case=known.case,
-                kind=known.kind,
+                labels=said,
                 note=cells.get("note", ""),
                 file=str(path),
                 row=row.number,
-                **asdict(labels),
             )
         )
 
-    def _tell(self, kind: ProblemKind, path: Path, row: TableRow, detail: str) -> None:
-        self._problems.append(Problem(kind=kind, file=str(path), row=row.number, detail=detail))
+    def _tell(self, kind: UnusedKind, path: Path, row: TableRow, detail: str) -> None:
+        self._problems.append(UnusedRow(kind=kind, file=str(path), row=row.number, detail=detail))
 
 
 def import_tables(paths: Sequence[Path], units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> Import:

@@ -5,7 +5,7 @@ behind a code stands in `key.json` and nowhere else. The same seed and runs give
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -20,17 +20,19 @@ from medthink.core.errors import DataError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import read_json, write_json
 from medthink.judge.evidence import DEFAULT_SIGHT, Evidence, gather_evidence
-from medthink.judge.instructions import reading_instructions
-from medthink.judge.rubric import DIMENSIONS, load_rubric
+from medthink.judge.judged import cut_units, open_benchmark
+from medthink.judge.kinds import KINDS
+from medthink.judge.rubric import load_rubric
 from medthink.judge.sentences import split_sentences
-from medthink.judge.tables import write_table
-from medthink.judge.units import UnitSet, education_id
-from medthink.runs.manifest import Manifest
+from medthink.judge.units import UnitSet
+from medthink.readers.instructions import reading_instructions
+from medthink.readers.tables import write_table
+from medthink.runs.run import Run
+from medthink.runs.showing import Showing
 from medthink.workflow.view import Shown
 
-COLUMNS = (
-    "reader", "sheet", "unit", "kind", "part", "text", "factual", "critical", "error_types", "label", "score", "note",
-)  # fmt: skip
+_FILLED_IN = dict.fromkeys(column.name for kind in KINDS.values() for column in kind.columns)
+COLUMNS = ("reader", "sheet", "unit", "kind", "part", "text", *_FILLED_IN, "note")
 CASE_COLUMNS = ("sheet", "images", "history", "options", "captions", "findings", "discussion", "diagnosis")
 KEY_FILE = "key.json"
 HOW_TO_FILE = "how-to-read.txt"
@@ -56,7 +58,7 @@ class ReadingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     codes: dict[str, Code]
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How the lists are made: each sheet goes to `per_sheet` readers, so many of them twice, so many planted."""
 
     readers: tuple[str, ...]
@@ -95,7 +97,7 @@ class _Line(msgspec.Struct, frozen=True):
     planted: bool | None = None
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+class _ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One sheet on one reader's list."""
 
     run: str
@@ -109,7 +111,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
         return [self.run, self.case.id, self.lines[0].unit, self.is_again]
 
 
-def write_lists(out: Path, sheets: Sequence[Sheet], plan: Plan, *, form: str = "csv") -> ReadingKey:
+def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: str = "csv") -> ReadingKey:
     """Write every reader's list, case table and images, how to read them, and the key; returns the key."""
     if not sheets:
         raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
@@ -146,7 +148,7 @@ def read_key(path: Path) -> ReadingKey:
         raise DataError(f"not the key of reading lists: {error}", file=path, remedy="give its key.json") from None
 
 
-def assign(sheets: Sequence[Sheet], plan: Plan) -> dict[str, list[_Entry]]:
+def assign(sheets: Sequence[Sheet], plan: ReadingPlan) -> dict[str, list[_ListEntry]]:
     """Each reader's list in the order of reading: every group of readers shares sheets, repeats come late."""
     chance = Random(seed_from("reading", plan.seed))
     chosen = sorted(sheets, key=lambda one: (one.case.id, one.run, one.units.sample, one.units.what))
@@ -154,14 +156,14 @@ def assign(sheets: Sequence[Sheet], plan: Plan) -> dict[str, list[_Entry]]:
     chosen = chosen[: plan.sheets]
     groups = list(combinations(plan.readers, plan.per_sheet))
     chance.shuffle(groups)
-    lists: dict[str, list[_Entry]] = {reader: [] for reader in plan.readers}
+    lists: dict[str, list[_ListEntry]] = {reader: [] for reader in plan.readers}
     for number, sheet in enumerate(chosen):
         for reader in groups[number % len(groups)]:
             lists[reader].append(_entry(sheet))
     return {reader: _arrange(entries, plan, reader) for reader, entries in lists.items()}
 
 
-def _arrange(entries: list[_Entry], plan: Plan, reader: str) -> list[_Entry]:
+def _arrange(entries: list[_ListEntry], plan: ReadingPlan, reader: str) -> list[_ListEntry]:
     """Shuffle a reader's own list, plant checks in it, and put second readings behind the first half."""
     chance = Random(seed_from("reading", plan.seed, reader))
     again = [
@@ -176,17 +178,11 @@ def _arrange(entries: list[_Entry], plan: Plan, reader: str) -> list[_Entry]:
     return arranged
 
 
-def _entry(sheet: Sheet) -> _Entry:
-    kind = {"steps": "step", "discussion": "sentence", "findings": "statement"}[sheet.units.what]
-    lines = [_Line(unit.id, kind, unit.part, unit.text) for unit in sheet.units.units]
-    if sheet.units.what == "discussion":
-        anchors = load_rubric().education
-        lines += [
-            _Line(education_id(sheet.units, name), "education", name, f"{anchors[name].asks} (0, 1 or 2)")
-            for name in DIMENSIONS
-        ]
+def _entry(sheet: Sheet) -> _ListEntry:
+    items = KINDS[sheet.units.what].items(sheet.units)
+    lines = tuple(_Line(item.id, item.form, item.part, item.text) for item in items)
     evidence = gather_evidence(sheet.case, _show_all(sheet.case, sheet.shown), (*DEFAULT_SIGHT, "images"))
-    return _Entry(run=sheet.run, case=sheet.case, evidence=evidence, lines=tuple(lines))
+    return _ListEntry(run=sheet.run, case=sheet.case, evidence=evidence, lines=lines)
 
 
 def _show_all(case: Case, shown: Shown) -> Shown:
@@ -197,7 +193,7 @@ def _show_all(case: Case, shown: Shown) -> Shown:
     return replace(shown, question=question, positions=(*shown.positions, *rest))
 
 
-def _plant(host: _Entry, chance: Random) -> _Entry | None:
+def _plant(host: _ListEntry, chance: Random) -> _ListEntry | None:
     """A sheet that looks like any other: what the expert says, and a diagnosis that is surely right or surely wrong."""
     findings = host.case.reference.findings
     wrong = [text for text in host.case.question.options.values() if text != host.case.reference.answer_text]
@@ -213,7 +209,7 @@ def _plant(host: _Entry, chance: Random) -> _Entry | None:
     return replace(host, run="planted", lines=tuple(lines))
 
 
-def _code(reader: str, entry: _Entry, line: _Line) -> Code:
+def _code(reader: str, entry: _ListEntry, line: _Line) -> Code:
     return Code(
         reader=reader,
         run=entry.run,
@@ -237,7 +233,7 @@ def _lines(part: str | Mapping[str, str]) -> str:
     return part if isinstance(part, str) else "\n".join(f"{name}: {text}" for name, text in part.items())
 
 
-def _write_images(out: Path, sheet: str, entry: _Entry) -> str:
+def _write_images(out: Path, sheet: str, entry: _ListEntry) -> str:
     """Copy the images under the sheet's code: their own names would tell the case."""
     names = []
     for number, image in enumerate(entry.evidence.images, start=1):
@@ -252,11 +248,15 @@ def _is_name(name: str) -> bool:
     return bool(name) and name.replace("-", "").replace("_", "").isalnum() and name.isascii()
 
 
-def gather_sheets(manifest: Manifest, units: Iterable[UnitSet], shown: Mapping[int, tuple[Case, Shown]]) -> list[Sheet]:
-    """The sheets of a run: every prediction whose units can be read."""
-    run = manifest.digest()
-    return [
-        Sheet(run=run, model=manifest.model, case=shown[one.case][0], shown=shown[one.case][1], units=one)
-        for one in units
-        if one.state == "ok"
-    ]
+def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
+    """Every prediction of a run whose units can be read, with its case as the model was shown it."""
+    manifest = Run.open(run).manifest
+    benchmark = open_benchmark(manifest, data, with_images=True)
+    showing = Showing(manifest.condition, benchmark)
+    found = []
+    for units in cut_units(run).values():
+        if units.state == "ok":
+            case = benchmark.case(units.case)
+            shown = showing.show(case)[0]
+            found.append(Sheet(run=manifest.digest(), model=manifest.model, case=case, shown=shown, units=units))
+    return found

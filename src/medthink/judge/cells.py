@@ -1,0 +1,80 @@
+"""The words that people write into cells, read as labels; an unknown word is a ValueError, never a guess."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+from medthink.judge.rubric import ERROR_TYPES, SUPPORTS, ErrorType, Support
+
+UNSURE = "unsure"
+
+_YES = frozenset({"yes", "y", "true", "t", "1", "ja", "oui"})
+_NO = frozenset({"no", "n", "false", "f", "0", "nein", "non"})
+_NOTHING = frozenset({"", UNSURE, "?", "n/a", "na", "-", "–", "none", "nan", "null", "not sure"})
+_TYPE_WORDS: dict[str, ErrorType] = {name.replace("_", " "): name for name in ERROR_TYPES} | {
+    "image": "image_understanding",
+    "imaging": "image_understanding",
+    "clinical": "clinical_scenario",
+    "scenario": "clinical_scenario",
+    "knowledge": "medical_knowledge",
+}
+_SEPARATORS = re.compile(r"[;,|/\n]+")
+_ENDING = re.compile(r"\s+(?:err|errs|error|errors)\.?$")
+
+Word = TypeVar("Word", bound=str)
+
+
+def read_word(column: str, text: str, words: Sequence[Word]) -> Word | None:
+    """One of the words, or nothing."""
+    folded = _fold(text)
+    found = next((word for word in words if word == folded), None)
+    if found is None and folded not in _NOTHING:
+        raise ValueError(f"{column}: {text.strip()!r} is none of {', '.join(words)}")
+    return found
+
+
+def read_factual(text: str) -> tuple[bool | None, Support | None]:
+    """Whether it is true, and how it is supported where one of the three words is used."""
+    word = _fold(text)
+    for support in SUPPORTS:
+        if word == support:
+            return support == "supported", support
+    return read_truth("factual", text), None
+
+
+def read_truth(column: str, text: str) -> bool | None:
+    """Yes, no, or nothing."""
+    word = _fold(text)
+    if word in _NOTHING:
+        return None
+    if word in _YES or word in _NO:
+        return word in _YES
+    raise ValueError(f"{column}: {text.strip()!r} is neither yes nor no")
+
+
+def read_types(text: str) -> tuple[ErrorType, ...]:
+    """Error types, apart by semicolons, commas or lines, or as a JSON list; in the order of the rubric."""
+    stripped = text.strip()
+    pieces = _json_list(stripped) if stripped.startswith("[") else _SEPARATORS.split(stripped)
+    found = {_read_type(piece) for piece in pieces if _fold(piece) not in _NOTHING}
+    return tuple(name for name in ERROR_TYPES if name in found)
+
+
+def _read_type(piece: str) -> ErrorType:
+    word = _ENDING.sub("", _fold(piece).replace("_", " ").replace("-", " "))
+    if word not in _TYPE_WORDS:
+        raise ValueError(f"error_types: {piece.strip()!r} is none of {', '.join(ERROR_TYPES)}")
+    return _TYPE_WORDS[word]
+
+
+def _json_list(text: str) -> list[str]:
+    try:
+        value = json.loads(text.replace("'", '"'))
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError(f"error_types: {text[:40]!r} is not a list") from None
+    return [str(one) for one in value]
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.lower().split())

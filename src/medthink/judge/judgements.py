@@ -1,0 +1,48 @@
+"""`judgements.jsonl`: one line for each prediction, kind, judge and repeat."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medthink.core.errors import DataError
+from medthink.core.jsonio import read_jsonl, write_jsonl
+from medthink.judge.judgement import Judgement
+from medthink.judge.kinds import KINDS
+
+JUDGEMENTS_FILE = "judgements.jsonl"
+_OLD_FIELDS = ("steps", "sentences", "education", "statements")
+
+
+def read_judgements(run: Path) -> list[Judgement]:
+    """The judgements of a run, none where it was never judged."""
+    path = run / JUDGEMENTS_FILE
+    if not path.exists():
+        return []
+    found = []
+    for line in read_jsonl(path):
+        try:
+            found.append(_read(line.value))
+        except msgspec.ValidationError as error:
+            raise DataError(
+                f"not a judgement: {error}", file=path, row=line.number, remedy="run medthink judge again"
+            ) from None
+    return found
+
+
+def write_judgements(run: Path, judgements: Iterable[Judgement]) -> None:
+    """Write the judgements in their order; the same judgements, the same bytes."""
+    rows = sorted(judgements, key=lambda one: one.order)
+    if rows:
+        write_jsonl(run / JUDGEMENTS_FILE, (msgspec.to_builtins(row) for row in rows))
+
+
+def _read(value: Any) -> Judgement:
+    """A row of this release, or of one that had a field for the verdicts of each kind."""
+    row = msgspec.convert(value, dict[str, Any])
+    plain = {name: field for name, field in row.items() if name not in ("verdicts", *_OLD_FIELDS)}
+    judgement = msgspec.convert(plain, Judgement)
+    if judgement.what not in KINDS:
+        raise msgspec.ValidationError(f"`{judgement.what}` is not one of {', '.join(KINDS)}")
+    return msgspec.structs.replace(judgement, verdicts=KINDS[judgement.what].read_stored(row))

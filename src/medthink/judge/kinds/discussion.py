@@ -1,0 +1,299 @@
+"""Teaching discussions, judged sentence by sentence and for what they teach."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from medthink.cases.sections import SECTIONS
+from medthink.core.digest import digest_value
+from medthink.judge import cells
+from medthink.judge.ballots import majority
+from medthink.judge.coverage import Units
+from medthink.judge.evidence import Evidence
+from medthink.judge.forms import TEXT, Fault, ReplyForm, form_schema, list_of, match_ids, object_of, one_of, read_form
+from medthink.judge.judgement import Judgement
+from medthink.judge.kinds.kind import Aspect, Column, Item, Kind, Labels, Texts, common_scores
+from medthink.judge.kinds.ruling import Ruling, rule_on_findings
+from medthink.judge.rubric import (
+    DIMENSIONS,
+    SCORES,
+    SENTENCE_LABELS,
+    Dimension,
+    Rubric,
+    Score,
+    SentenceLabel,
+    Support,
+    load_rubric,
+)
+from medthink.judge.scores import (
+    Rights,
+    ScoreCell,
+    ScoreTable,
+    SeatScores,
+    count_cell,
+    mean_of,
+    rate_of,
+    share_cell,
+)
+from medthink.judge.sentences import split_sentences
+from medthink.judge.units import UnitSet
+from medthink.judge.verdicts import Verdict
+from medthink.models.request import Schema
+from medthink.runs.prediction import Prediction
+from medthink.stats import Measured
+
+_SECTION_OF: dict[Dimension, str] = {
+    "disease_definition": "background",
+    "clinical_manifestation": "clinical_perspective",
+    "imaging_findings": "imaging_perspective",
+    "diagnostic_reasoning": "clinical_significance",
+    "transferable_learning": "teaching_points",
+}
+_LABEL_OF: dict[Support, SentenceLabel] = {
+    "supported": "correct",
+    "contradicted": "incorrect",
+    "unsupported": "unverifiable",
+}
+_SCORE_WORDS = tuple(map(str, SCORES))
+
+
+class SentenceVerdict(Verdict, frozen=True, kw_only=True):
+    """Whether a sentence of a discussion is true."""
+
+    label: SentenceLabel
+
+
+class EducationVerdict(Verdict, frozen=True, kw_only=True):
+    """How much a discussion teaches in one dimension."""
+
+    dimension: Dimension
+    score: Score
+
+
+class DimensionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One score of a reply."""
+
+    dimension: Dimension
+    reason: str
+    score: Score
+
+
+class DiscussionForm(ReplyForm, frozen=True):
+    """One verdict per sentence, and one score per dimension."""
+
+    verdicts: tuple[SentenceVerdict, ...]
+    education: tuple[DimensionForm, ...]
+
+
+class DiscussionScores(SeatScores, frozen=True, kw_only=True):
+    """The discussions of a run, as one seat judges them; scores of a dimension run from 0 to 2, the total to 10."""
+
+    sentences: int
+    labels: dict[str, Measured]
+    by_section: dict[str, dict[str, Measured]]
+    missing_sections: dict[str, int]
+    education: dict[Dimension, Measured]
+    levels: dict[Dimension, dict[int, int]]
+    total: Measured
+
+
+class DiscussionKind(Kind[SentenceVerdict | EducationVerdict, DiscussionScores]):
+    """A teaching discussion of six sections."""
+
+    name = "discussion"
+    plural = "discussions"
+    tasks = ("discussion",)
+    leading = "sentence"
+    aspects = (
+        Aspect(name="sentence", categories=SENTENCE_LABELS, is_main=True, wrong="incorrect"),
+        Aspect(name="education", categories=SCORES, is_main=True, is_ordered=True),
+    )
+    columns = (Column("label", (*SENTENCE_LABELS, cells.UNSURE)), Column("score", _SCORE_WORDS))
+
+    def texts(self, prediction: Prediction) -> Texts:
+        """The six sections."""
+        texts = prediction.discussion or {}
+        missing = tuple(name for name in SECTIONS if texts and not split_sentences(texts.get(name, "")))
+        return Texts({name: texts.get(name, "") for name in SECTIONS}, missing)
+
+    def items(self, units: UnitSet) -> tuple[Item, ...]:
+        """Every sentence, and the five dimensions of the whole."""
+        sentences = tuple(Item(id=unit.id, form="sentence", part=unit.part, text=unit.text) for unit in units.units)
+        if units.state != "ok":
+            return sentences
+        anchors = load_rubric().education
+        dimensions = (
+            Item(
+                id=education_id(units.ids, name),
+                form="education",
+                part=name,
+                text=f"{anchors[name].asks} (0, 1 or 2)",
+            )
+            for name in DIMENSIONS
+        )
+        return (*sentences, *dimensions)
+
+    def meanings(self, rubric: Rubric) -> dict[str, str]:
+        """The labels of a sentence, and the anchors of the dimensions."""
+        return {"sentence": rubric.describe_sentences(), "education": rubric.describe_education()}
+
+    def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:  # noqa: ARG002
+        """One verdict per sentence, and one score per dimension."""
+        verdict = object_of(id=one_of(units.ids), reason=TEXT, label=one_of(SENTENCE_LABELS))
+        education = object_of(dimension=one_of(DIMENSIONS), reason=TEXT, score={"type": "integer"})
+        return form_schema(self.name, call, verdicts=list_of(verdict), education=list_of(education))
+
+    def read_reply(
+        self,
+        text: str,
+        call: str,
+        units: UnitSet,
+        rests_on: Sequence[str],  # noqa: ARG002
+    ) -> tuple[SentenceVerdict | EducationVerdict, ...] | Fault:
+        """One verdict per sentence and one score per dimension; one without the other is neither."""
+        form = read_form(text, DiscussionForm, call)
+        if isinstance(form, Fault):
+            return form
+        sentences = match_ids(form.verdicts, units.ids)
+        if isinstance(sentences, Fault):
+            return sentences
+        education = match_dimensions(form.education, units.ids)
+        return education if isinstance(education, Fault) else (*sentences, *education)
+
+    def read_stored(self, row: Mapping[str, Any]) -> tuple[SentenceVerdict | EducationVerdict, ...]:
+        """Sentences and scores; earlier releases kept them apart, and scores without an id."""
+        given = row.get("verdicts") or (*row.get("sentences", ()), *row.get("education", ()))
+        sentences = msgspec.convert([one for one in given if "label" in one], tuple[SentenceVerdict, ...])
+        ids = [one.id for one in sentences]
+        named = [{"id": education_id(ids, one.get("dimension", ""))} | one for one in given if "label" not in one]
+        return (*sentences, *msgspec.convert(named, tuple[EducationVerdict, ...]))
+
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
+        """Compare every sentence with the expert's findings, and look whether each dimension's section is there."""
+        rulings = {unit.id: rule_on_findings(unit, evidence) for unit in units.units}
+        verdicts = [
+            SentenceVerdict(id=key, label=_LABEL_OF[ruling.support], reason=ruling.reason)
+            for key, ruling in rulings.items()
+        ]
+        return {"verdicts": verdicts, "education": [_score_by_rule(name, units, rulings) for name in DIMENSIONS]}
+
+    def vote(self, ballots: Sequence[SentenceVerdict | EducationVerdict]) -> SentenceVerdict | EducationVerdict | None:
+        """The label that most give; of scores the median, the lower one of two, since a scale has a middle."""
+        scores = sorted((one for one in ballots if isinstance(one, EducationVerdict)), key=lambda one: one.score)
+        if scores:
+            return scores[(len(scores) - 1) // 2]
+        sentences = [one for one in ballots if isinstance(one, SentenceVerdict)]
+        label = majority([one.label for one in sentences])
+        return next((one for one in sentences if one.label == label), None)
+
+    def labels(self, verdict: SentenceVerdict | EducationVerdict) -> Labels:
+        """A sentence's label, or a dimension's score."""
+        if isinstance(verdict, EducationVerdict):
+            return {"education": verdict.score}
+        return {"sentence": verdict.label}
+
+    def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:
+        """A label for a sentence, 0, 1 or 2 for a dimension."""
+        if form == "education":
+            word = cells.read_word("score", row.get("score", ""), _SCORE_WORDS)
+            return {"education": None if word is None else int(word)}
+        return {"sentence": cells.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
+
+    def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> DiscussionScores:  # noqa: ARG002
+        """Sentence correctness by section, and education value by dimension."""
+        parts = {unit.id: unit.part for one in units.values() for unit in one.units}
+        given = [(row, one) for row in rows for one in self.given(row)]
+        labelled = [(row.case, parts[one.id], one.label) for row, one in given if isinstance(one, SentenceVerdict)]
+        scores = [(row.case, one.dimension, one.score) for row, one in given if isinstance(one, EducationVerdict)]
+        totals = [(row.case, total) for row in rows if (total := self._total(row)) is not None]
+        missing = Counter(part for one in units.values() for part in one.missing)
+        return DiscussionScores(
+            **common_scores(rows, units),
+            sentences=len(labelled),
+            labels={word: rate_of((case, label == word) for case, _, label in labelled) for word in SENTENCE_LABELS},
+            by_section={name: _section(labelled, name) for name in SECTIONS},
+            missing_sections={name: missing[name] for name in SECTIONS},
+            education={name: mean_of((c, score) for c, one, score in scores if one == name) for name in DIMENSIONS},
+            levels={name: _count_levels(score for _, one, score in scores if one == name) for name in DIMENSIONS},
+            total=mean_of(totals),
+        )
+
+    def _total(self, row: Judgement) -> int | None:
+        scores = [one.score for one in self.given(row) if isinstance(one, EducationVerdict)]
+        return sum(scores) if scores else None
+
+    def tables(self, scores: DiscussionScores) -> tuple[ScoreTable, ...]:
+        """How true sentences are, and what the whole teaches; sections and dimensions have a figure in the report."""
+        row = {
+            "Sentences": count_cell(scores.sentences),
+            "Correct": share_cell(scores.labels["correct"]),
+            "Incorrect": share_cell(scores.labels["incorrect"]),
+            "Education value (0–10)": ScoreCell(scores.total, 1),
+        }
+        dimensions = tuple(
+            {"dimension (0–2)": ScoreCell(name.replace("_", " ")), "mean": ScoreCell(mean, 2)}
+            for name, mean in scores.education.items()
+        )
+        sections = tuple(
+            {
+                "section": ScoreCell(name.replace("_", " ")),
+                **{label: share_cell(by[label]) for label in SENTENCE_LABELS},
+                "missing": count_cell(scores.missing_sections[name]),
+            }
+            for name, by in scores.by_section.items()
+        )
+        aspects = ("sentence", "education")
+        return (
+            ScoreTable(heading="Discussions", aspects=aspects, rows=(row,)),
+            ScoreTable(heading="Education value", aspects=("education",), rows=dimensions, in_report=False),
+            ScoreTable(heading="Sentences by section", aspects=("sentence",), rows=sections, in_report=False),
+        )
+
+    def slice_cells(self, scores: DiscussionScores) -> dict[str, ScoreCell]:
+        """Sentences by label and section, education by dimension."""
+        return {
+            "Correct": share_cell(scores.labels["correct"]),
+            "Incorrect": share_cell(scores.labels["incorrect"]),
+            **{
+                f"Correct: {name.replace('_', ' ')}": share_cell(by["correct"])
+                for name, by in scores.by_section.items()
+            },
+            **{f"{name.replace('_', ' ')} (0–2)": ScoreCell(mean, 2) for name, mean in scores.education.items()},
+            "Education value (0–10)": ScoreCell(scores.total, 1),
+        }
+
+
+def education_id(ids: Iterable[str], dimension: str) -> str:
+    """The id of one dimension of the discussion that has these sentences."""
+    return digest_value(["education", dimension, *ids])[:12]
+
+
+def match_dimensions(scores: Sequence[DimensionForm], ids: Sequence[str]) -> tuple[EducationVerdict, ...] | Fault:
+    """The scores in the order of the dimensions; each needs exactly one."""
+    if sorted(score.dimension for score in scores) != sorted(DIMENSIONS):
+        return Fault("wrong_ids", "each of the five dimensions needs exactly one score")
+    ordered = sorted(scores, key=lambda score: DIMENSIONS.index(score.dimension))
+    return tuple(
+        EducationVerdict(id=education_id(ids, one.dimension), **msgspec.structs.asdict(one)) for one in ordered
+    )
+
+
+def _score_by_rule(name: Dimension, units: UnitSet, rulings: Mapping[str, Ruling]) -> DimensionForm:
+    section = [rulings[unit.id] for unit in units.units if unit.part == _SECTION_OF[name]]
+    if not section:
+        return DimensionForm(dimension=name, score=0, reason="its section is missing")
+    if any(ruling.support == "supported" for ruling in section):
+        return DimensionForm(dimension=name, score=2, reason="its section has a finding that matches")
+    return DimensionForm(dimension=name, score=1, reason="its section is there")
+
+
+def _section(labelled: Sequence[tuple[int, str, str]], name: str) -> dict[str, Measured]:
+    inside = [(case, label) for case, part, label in labelled if part == name]
+    return {word: rate_of((case, label == word) for case, label in inside) for word in SENTENCE_LABELS}
+
+
+def _count_levels(scores: Iterable[int]) -> dict[int, int]:
+    counts = Counter(scores)
+    return {level: counts[level] for level in SCORES}

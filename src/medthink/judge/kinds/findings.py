@@ -1,0 +1,146 @@
+"""Findings of single images and their summary, judged statement by statement."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from medthink.judge import cells
+from medthink.judge.ballots import majority
+from medthink.judge.coverage import Units
+from medthink.judge.evidence import Evidence
+from medthink.judge.forms import (
+    TEXT,
+    Fault,
+    ReplyForm,
+    check_grounds,
+    first_fault,
+    form_schema,
+    list_of,
+    match_ids,
+    object_of,
+    one_of,
+    read_form,
+)
+from medthink.judge.judgement import Judgement
+from medthink.judge.kinds.kind import Aspect, Column, Item, Kind, Labels, Texts, common_scores
+from medthink.judge.kinds.ruling import rule_on_findings
+from medthink.judge.rubric import SUPPORTS, Rubric, Support
+from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
+from medthink.judge.sentences import split_sentences
+from medthink.judge.units import UnitSet
+from medthink.judge.verdicts import Verdict
+from medthink.models.request import Schema
+from medthink.runs.prediction import Prediction
+from medthink.stats import Measured
+
+SUMMARY = "summary"
+
+
+class StatementVerdict(Verdict, frozen=True, kw_only=True):
+    """Whether a statement of findings or summary is supported by the expert's words or the images."""
+
+    support: Support
+    rests_on: tuple[str, ...]
+
+
+class FindingsForm(ReplyForm, frozen=True):
+    """One verdict per statement."""
+
+    verdicts: tuple[StatementVerdict, ...]
+
+
+class FindingScores(SeatScores, frozen=True, kw_only=True):
+    """Statements of findings and summaries, as one seat judges them."""
+
+    statements: int
+    images: dict[str, Measured]
+    summary: dict[str, Measured]
+
+
+class FindingsKind(Kind[StatementVerdict, FindingScores]):
+    """What a model says of each image, and its summary of all."""
+
+    name = "findings"
+    plural = "findings"
+    leading = "statement"
+    aspects = (Aspect(name="statement", categories=SUPPORTS, is_main=True, wrong="contradicted"),)
+    columns = (Column("factual", (*SUPPORTS, cells.UNSURE)),)
+
+    def texts(self, prediction: Prediction) -> Texts:
+        """The findings of every image, and the summary."""
+        steps = prediction.prediction_twi
+        if steps is None:
+            return Texts({})
+        findings = {f"image {k}": text or "" for k, text in enumerate(steps.step1_per_image_findings or (), start=1)}
+        parts = findings | {SUMMARY: steps.step2_integrated_summary or ""}
+        return Texts(parts, tuple(name for name, text in parts.items() if not split_sentences(text)))
+
+    def items(self, units: UnitSet) -> tuple[Item, ...]:
+        """Every statement."""
+        return tuple(Item(id=unit.id, form="statement", part=unit.part, text=unit.text) for unit in units.units)
+
+    def meanings(self, rubric: Rubric) -> dict[str, str]:
+        """The three grades of support."""
+        return {"support": rubric.describe_support()}
+
+    def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
+        """One verdict per statement."""
+        verdict = object_of(
+            id=one_of(units.ids), reason=TEXT, rests_on=list_of(one_of(rests_on)), support=one_of(SUPPORTS)
+        )
+        return form_schema(self.name, call, verdicts=list_of(verdict))
+
+    def read_reply(
+        self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]
+    ) -> tuple[StatementVerdict, ...] | Fault:
+        """One verdict per statement, each with a reason and what it rests on."""
+        form = read_form(text, FindingsForm, call)
+        matched = form if isinstance(form, Fault) else match_ids(form.verdicts, units.ids)
+        if isinstance(matched, Fault):
+            return matched
+        return first_fault(check_grounds(one, one.rests_on, rests_on) for one in matched) or matched
+
+    def read_stored(self, row: Mapping[str, Any]) -> tuple[StatementVerdict, ...]:
+        """Verdicts; earlier releases called them statements."""
+        return msgspec.convert(row.get("verdicts") or row.get("statements") or (), tuple[StatementVerdict, ...])
+
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
+        """Compare every statement with the expert's findings."""
+        rulings = {unit.id: rule_on_findings(unit, evidence) for unit in units.units}
+        verdicts = [
+            StatementVerdict(id=key, support=ruling.support, reason=ruling.reason, rests_on=(ruling.rests_on,))
+            for key, ruling in rulings.items()
+        ]
+        return {"verdicts": verdicts}
+
+    def vote(self, ballots: Sequence[StatementVerdict]) -> StatementVerdict | None:
+        """The support that most see."""
+        support = majority([ballot.support for ballot in ballots])
+        return next((ballot for ballot in ballots if ballot.support == support), None)
+
+    def labels(self, verdict: StatementVerdict) -> Labels:
+        """The support alone."""
+        return {"statement": verdict.support}
+
+    def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
+        """Readers must use one of the three words: yes and no say too little."""
+        return {"statement": cells.read_word("factual", row.get("factual", ""), SUPPORTS)}
+
+    def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> FindingScores:  # noqa: ARG002
+        """Support of statements about single images and of summaries."""
+        parts = {unit.id: unit.part for one in units.values() for unit in one.units}
+        found = [(row.case, parts[one.id], one.support) for row in rows for one in self.given(row)]
+        return FindingScores(
+            **common_scores(rows, units),
+            statements=len(found),
+            images={word: rate_of((c, s == word) for c, part, s in found if part != SUMMARY) for word in SUPPORTS},
+            summary={word: rate_of((c, s == word) for c, part, s in found if part == SUMMARY) for word in SUPPORTS},
+        )
+
+    def tables(self, scores: FindingScores) -> tuple[ScoreTable, ...]:
+        """Images and summary side by side."""
+        row = {"Statements": count_cell(scores.statements)}
+        row |= {f"Images: {word}": share_cell(scores.images[word]) for word in SUPPORTS}
+        row |= {f"Summary: {word}": share_cell(scores.summary[word]) for word in SUPPORTS}
+        return (ScoreTable(heading="Findings and summaries", aspects=("statement",), rows=(row,)),)

@@ -1,0 +1,171 @@
+"""What a kind of judging is: what it judges, how it asks, what a verdict says, and what verdicts add up to."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+import msgspec
+
+from medthink.judge.coverage import Units, measure_coverage
+from medthink.judge.evidence import Evidence
+from medthink.judge.forms import Fault
+from medthink.judge.judgement import Judgement
+from medthink.judge.rubric import Rubric
+from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, SeatScores
+from medthink.judge.sentences import split_sentences
+from medthink.judge.slicing import Slices, group_by_slice
+from medthink.judge.units import MAX_UNITS, Source, UnitSet
+from medthink.judge.verdicts import Verdict
+from medthink.models.request import Schema
+from medthink.runs.prediction import Prediction
+
+Label = str | int | bool
+Labels = Mapping[str, Label | None]
+
+Given = TypeVar("Given", bound=Verdict)
+Scored = TypeVar("Scored", bound=SeatScores)
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that takes a verdict or a reader's labels; `form` says which labels it takes."""
+
+    id: str
+    form: str
+    part: str
+    text: str
+
+
+class Aspect(msgspec.Struct, frozen=True, kw_only=True):
+    """One question that judges and readers answer, and so can be compared on.
+
+    `wrong` is the label that counts as an error, where a judge's rate of errors can be corrected by readers;
+    `is_main` says that it is also compared within slices.
+    """
+
+    name: str
+    categories: tuple[Label, ...]
+    is_main: bool = False
+    is_ordered: bool = False
+    wrong: Label | None = None
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column that readers fill in, and the words to choose from where these are few."""
+
+    name: str
+    choices: tuple[str, ...] = ()
+
+
+class Texts(msgspec.Struct, frozen=True):
+    """The texts of a prediction by part, and the parts that should be there and are not."""
+
+    parts: dict[str, str]
+    missing: tuple[str, ...] = ()
+
+
+class Kind(ABC, Generic[Given, Scored]):
+    """One kind of judging.
+
+    `tasks` are those whose runs are judged so by default. `aspects` are what judges and readers are compared on,
+    `leading` the one whose labels tell how far a panel is divided, `columns` what readers fill in.
+    """
+
+    name: ClassVar[str]
+    plural: ClassVar[str]
+    tasks: ClassVar[tuple[str, ...]] = ()
+    max_units: ClassVar[int] = MAX_UNITS
+    is_cut_by_model: ClassVar[bool] = False
+    leading: ClassVar[str]
+    aspects: ClassVar[tuple[Aspect, ...]]
+    columns: ClassVar[tuple[Column, ...]]
+
+    @abstractmethod
+    def texts(self, prediction: Prediction) -> Texts:
+        """What of a prediction is judged."""
+
+    @abstractmethod
+    def items(self, units: UnitSet) -> tuple[Item, ...]:
+        """Everything that takes a verdict, in the order of verdicts."""
+
+    @abstractmethod
+    def meanings(self, rubric: Rubric) -> dict[str, str]:
+        """The parts of the rubric that the prompt has places for."""
+
+    @abstractmethod
+    def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
+        """The form of a reply; `rests_on` are the names of the evidence."""
+
+    @abstractmethod
+    def read_reply(self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]) -> tuple[Given, ...] | Fault:
+        """One verdict for every item, or what is wrong with the reply."""
+
+    @abstractmethod
+    def read_stored(self, row: Mapping[str, Any]) -> tuple[Given, ...]:
+        """The verdicts of a row of `judgements.jsonl`, of this or an earlier release."""
+
+    @abstractmethod
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
+        """The reply of the embedded judge, without the code of its call."""
+
+    @abstractmethod
+    def vote(self, ballots: Sequence[Given]) -> Given | None:
+        """What most judges say of one item; None where there is no majority."""
+
+    @abstractmethod
+    def labels(self, verdict: Given) -> Labels:
+        """A verdict as labels by aspect."""
+
+    @abstractmethod
+    def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:
+        """A reader's cells as labels by aspect; ValueError names the cell that cannot be read or contradicts."""
+
+    @abstractmethod
+    def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> Scored:
+        """What one seat's judgements add up to."""
+
+    @abstractmethod
+    def tables(self, scores: Scored) -> tuple[ScoreTable, ...]:
+        """The scores as tables; the first has one row."""
+
+    def given(self, row: Judgement) -> tuple[Given, ...]:
+        """The verdicts of a judgement of this kind."""
+        return cast("tuple[Given, ...]", row.verdicts)
+
+    def slice_cells(self, scores: Scored) -> dict[str, ScoreCell]:
+        """What is shown of a slice."""
+        return self.tables(scores)[0].rows[0]
+
+    def source(self, prediction: Prediction, run: str) -> Source:
+        """The texts of a prediction that are judged; a part without words is left out."""
+        texts = self.texts(prediction)
+        return Source(
+            run=run,
+            case=prediction.case,
+            sample=prediction.sample,
+            what=self.name,
+            parts={name: text for name, text in texts.parts.items() if split_sentences(text)},
+            missing=texts.missing,
+            max_units=self.max_units,
+            is_cut_by_model=self.is_cut_by_model,
+        )
+
+    def score_with_slices(self, rows: Sequence[Judgement], units: Units, rights: Rights, slices: Slices) -> Scored:
+        """The scores of all cases, and those of every slice."""
+        found = []
+        for (slicing, value), group in group_by_slice(((row.case, row) for row in rows), slices).items():
+            cases = {row.case for row in group}
+            own = {key: one for key, one in units.items() if one.case in cases}
+            scores = self.score(group, own, rights)
+            found.append(JudgedSlice(slicing=slicing, value=value, cases=len(cases), scores=scores))
+        return msgspec.structs.replace(self.score(rows, units, rights), slices=tuple(found))
+
+
+def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:
+    """The fields that the scores of every kind share."""
+    seat = rows[0].seat
+    return {
+        "seat": seat,
+        "label": seat.label(),
+        "is_wiring_check": seat.is_wiring_check,
+        "coverage": measure_coverage(rows, units),
+    }

@@ -1,0 +1,231 @@
+"""What verdicts on steps add up to: the error profile, soundness, first errors."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from medthink.judge.judgement import Judgement
+from medthink.judge.rubric import ERROR_TYPES, SUPPORTS, ErrorType, Support
+from medthink.judge.scores import (
+    Rights,
+    ScoreCell,
+    ScoreTable,
+    SeatScores,
+    count_cell,
+    mean_of,
+    rate_of,
+    share_cell,
+)
+from medthink.judge.verdicts import Verdict
+from medthink.stats import Measured
+
+_LAST_STEP = 5
+_SOUND = (
+    "An answer may be right for the wrong reasons. A rationale is sound when no step is wrong; an answer without a "
+    "rationale is not sound, and what is unjudged is left out."
+)
+
+
+class StepVerdict(Verdict, frozen=True, kw_only=True):
+    """Whether a step is true, whether it matters, what kind of error it holds, and what that rests on."""
+
+    factual: Support
+    critical: bool
+    error_types: tuple[ErrorType, ...]
+    rests_on: tuple[str, ...]
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the step is anything but supported."""
+        return self.factual != "supported"
+
+
+Judged = Sequence[tuple[Judgement, tuple[StepVerdict, ...]]]
+
+
+class ErrorCell(msgspec.Struct, frozen=True, kw_only=True):
+    """One type of error among critical or other steps; a step may hold several types.
+
+    `of_steps` is the share of these steps that hold it, `of_errors` its share among their wrong steps.
+    """
+
+    error_type: ErrorType
+    critical: bool
+    count: int
+    of_steps: Measured
+    of_errors: Measured
+
+
+class FirstErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """Where reasoning first goes wrong: counts by step number, rationales without error, and the mean place.
+
+    `place` is the number of the first wrong step over the number of steps, over rationales that have one.
+    """
+
+    by_step: dict[int, int]
+    without: int
+    place: Measured
+
+
+class Soundness(msgspec.Struct, frozen=True, kw_only=True):
+    """The share of rationales without any wrong step, and without a wrong critical step.
+
+    An answer given without a rationale counts as not sound; what is unjudged is left out.
+    """
+
+    every_step: Measured
+    critical_steps: Measured
+
+
+class StepScores(SeatScores, frozen=True, kw_only=True):
+    """The reasoning of a run, as one seat judges it."""
+
+    steps: int
+    support: dict[str, Measured]
+    errors: Measured
+    critical: Measured
+    critical_errors: Measured
+    profile: tuple[ErrorCell, ...]
+    untyped: int
+    sound_if_right: Soundness
+    sound_if_wrong: Soundness
+    first_errors: FirstErrors
+
+
+def score_steps(rows: Judged, common: dict[str, Any], rights: Rights) -> StepScores:
+    """The scores of one seat; `common` are the fields that all kinds share."""
+    pairs = [(row.case, step) for row, steps in rows for step in steps]
+    critical = [(case, step) for case, step in pairs if step.critical]
+    return StepScores(
+        **common,
+        steps=len(pairs),
+        support={word: rate_of((case, step.factual == word) for case, step in pairs) for word in SUPPORTS},
+        errors=rate_of((case, step.is_error) for case, step in pairs),
+        critical=rate_of((case, step.critical) for case, step in pairs),
+        critical_errors=rate_of((case, step.is_error) for case, step in critical),
+        profile=_profile(pairs),
+        untyped=sum(step.is_error and not step.error_types for _, step in pairs),
+        sound_if_right=_soundness(rows, rights, wanted=True),
+        sound_if_wrong=_soundness(rows, rights, wanted=False),
+        first_errors=_first_errors(rows),
+    )
+
+
+def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
+    """Wrong steps, soundness, first errors, and types of error."""
+    steps = {
+        "Steps": count_cell(scores.steps),
+        "Wrong steps": share_cell(scores.errors),
+        "Critical steps": share_cell(scores.critical),
+        "Wrong of these": share_cell(scores.critical_errors),
+    }
+    sound = tuple(
+        {
+            "Answers": ScoreCell(f"{found.every_step.n:,} {word}"),
+            "Every step sound": share_cell(found.every_step),
+            "Every critical step sound": share_cell(found.critical_steps),
+        }
+        for word, found in (("right", scores.sound_if_right), ("wrong", scores.sound_if_wrong))
+    )
+    both = ("factual", "critical")
+    return (
+        ScoreTable(heading="Steps of the reasoning", aspects=both, rows=(steps,)),
+        ScoreTable(heading="Right for the right reasons", aspects=both, rows=sound, note=_SOUND),
+        ScoreTable(
+            heading="Where reasoning first goes wrong", aspects=("factual",), rows=(_first_cells(scores.first_errors),)
+        ),
+        ScoreTable(
+            heading="Wrong steps by type of error",
+            aspects=both,
+            rows=tuple(_type_rows(scores.profile)),
+            in_report=False,
+        ),
+    )
+
+
+def step_slice_cells(scores: StepScores) -> dict[str, ScoreCell]:
+    """What is shown of a slice."""
+    return {
+        "Steps": count_cell(scores.steps),
+        "Wrong steps": share_cell(scores.errors),
+        "Wrong critical steps": share_cell(scores.critical_errors),
+        **{
+            f"{_words(cell.error_type)} ({'critical' if cell.critical else 'other'})": share_cell(cell.of_steps)
+            for cell in scores.profile
+        },
+        "Right answers, every step sound": share_cell(scores.sound_if_right.every_step),
+        "Wrong answers, every step sound": share_cell(scores.sound_if_wrong.every_step),
+        "First error at (share of the steps)": share_cell(scores.first_errors.place),
+    }
+
+
+def _first_cells(found: FirstErrors) -> dict[str, ScoreCell]:
+    late = sum(count for step, count in found.by_step.items() if step >= _LAST_STEP)
+    return {
+        "No error": count_cell(found.without),
+        **{f"Step {step}": count_cell(found.by_step.get(step, 0)) for step in range(1, _LAST_STEP)},
+        f"Step {_LAST_STEP} or later": count_cell(late),
+        "Mean place (share of the steps)": share_cell(found.place),
+    }
+
+
+def _type_rows(profile: Sequence[ErrorCell]) -> Iterable[dict[str, ScoreCell]]:
+    """The share of wrong steps with each type, among critical steps and the others."""
+    cells = {(cell.error_type, cell.critical): cell for cell in profile}
+    for name in ERROR_TYPES:
+        critical, other = cells[name, True].of_errors, cells[name, False].of_errors
+        yield {"type": ScoreCell(_words(name)), "critical": share_cell(critical), "other": share_cell(other)}
+
+
+def _profile(pairs: Sequence[tuple[int, StepVerdict]]) -> tuple[ErrorCell, ...]:
+    cells = []
+    for critical in (True, False):
+        group = [(case, step) for case, step in pairs if step.critical == critical]
+        wrong = [(case, step) for case, step in group if step.is_error]
+        cells += [
+            ErrorCell(
+                error_type=name,
+                critical=critical,
+                count=sum(name in step.error_types for _, step in wrong),
+                of_steps=rate_of((case, name in step.error_types) for case, step in group),
+                of_errors=rate_of((case, name in step.error_types) for case, step in wrong),
+            )
+            for name in ERROR_TYPES
+        ]
+    return tuple(cells)
+
+
+def _soundness(rows: Judged, rights: Rights, *, wanted: bool) -> Soundness:
+    counted = [
+        (row.case, steps)
+        for row, steps in rows
+        if row.state != "unjudged" and rights.get((row.case, row.sample)) is wanted
+    ]
+
+    def is_sound(steps: Sequence[StepVerdict], *, only_critical: bool) -> bool:
+        return bool(steps) and not any(step.is_error and (step.critical or not only_critical) for step in steps)
+
+    return Soundness(
+        every_step=rate_of((case, is_sound(steps, only_critical=False)) for case, steps in counted),
+        critical_steps=rate_of((case, is_sound(steps, only_critical=True)) for case, steps in counted),
+    )
+
+
+def _first_errors(rows: Judged) -> FirstErrors:
+    judged = [(row.case, steps) for row, steps in rows if row.state == "ok"]
+    firsts = [
+        (case, len(steps), next((number for number, step in enumerate(steps, start=1) if step.is_error), None))
+        for case, steps in judged
+    ]
+    found = [(case, total, number) for case, total, number in firsts if number is not None]
+    return FirstErrors(
+        by_step=dict(sorted(Counter(number for _, _, number in found).items())),
+        without=len(firsts) - len(found),
+        place=mean_of((case, number / total) for case, total, number in found),
+    )
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,298 @@
+"""How far readers and judges of a run agree, and what a judge's errors do to the rate it reports: `agreement.json`.
+
+Two raters are compared on the items that both have labelled, aspect by aspect. Cases are the clusters of every
+interval. Error types are compared over all steps that both have judged, those found right included.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from medthink.cases.case import Case
+from medthink.core.digest import seed_from
+from medthink.core.errors import DataError
+from medthink.core.jsonio import read_json, write_json
+from medthink.judge.ballots import majority
+from medthink.judge.judged import cut_units, load_judged
+from medthink.judge.judgement import Judgement, digest_judgements
+from medthink.judge.kinds.kind import Aspect, Label
+from medthink.judge.slicing import Slices, group_by_slice
+from medthink.judge.units import UnitKey, UnitSet
+from medthink.readers.importing import import_tables
+from medthink.readers.lists import ReadingKey, read_key
+from medthink.readers.raters import ASPECTS, READERS, Rater, rate_judges, rate_readers
+from medthink.readers.readings import Import, Reading, UnusedRow, catalogue
+from medthink.stats import (
+    Agreement,
+    Measured,
+    OrderedAgreement,
+    PanelAgreement,
+    agreement,
+    corrected_clustered_rate,
+    ordered_agreement,
+    panel_agreement,
+    rate_interval,
+)
+
+PairKind = Literal["reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself"]
+
+AGREEMENT_FILE = "agreement.json"
+
+
+class RaterPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two raters on one aspect; `slicing` and `value` are empty where all cases are meant."""
+
+    kind: PairKind
+    a: str
+    b: str
+    aspect: str
+    slicing: str = ""
+    value: str = ""
+    is_wiring_check: bool = False
+    nominal: Agreement
+    ordered: OrderedAgreement | None
+
+
+class RaterGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """All readers, or all judges, on one aspect."""
+
+    raters: tuple[str, ...]
+    aspect: str
+    agreement: PanelAgreement
+
+
+class Bias(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge reports, and what is left of it after correction for its errors where readers know the truth.
+
+    `reported` is the share of items that the judge calls wrong on this aspect, `validated` the number of items that
+    readers have judged too.
+    """
+
+    judge: str
+    aspect: str = "factual"
+    reported: Measured
+    corrected: Measured
+    validated: int
+    is_wiring_check: bool
+
+
+class CheckScore(msgspec.Struct, frozen=True, kw_only=True):
+    """How a reader did on planted checks, whose truth is known."""
+
+    reader: str
+    right: Measured
+
+
+class RunAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that can be said of how the raters of one run agree; `raters` counts the items each has labelled.
+
+    `judgements` is the digest of the judgements that it was made from.
+    """
+
+    judgements: str = ""
+    raters: dict[str, int]
+    pairs: tuple[RaterPair, ...]
+    panels: tuple[RaterGroup, ...]
+    biases: tuple[Bias, ...]
+    checks: tuple[CheckScore, ...]
+    problems: dict[str, int]
+
+    def is_outdated(self, judgements: Iterable[Judgement]) -> bool:
+        """Whether the run was judged again since."""
+        return self.judgements != digest_judgements(judgements)
+
+    def validity(self, judge: str) -> tuple[RaterPair, ...]:
+        """A judge's agreement with the readers on each aspect, over all cases.
+
+        With the readers' majority where there are several readers, else with the only one there is.
+        """
+        own = [pair for pair in self.pairs if pair.kind == "reader–judge" and pair.b == judge and not pair.slicing]
+        together = [pair for pair in own if pair.a == READERS]
+        return tuple(together or own)
+
+    def without_names(self) -> "RunAgreement":
+        """What may be published: judges against readers, who have numbers instead of names."""
+        pairs = [pair for pair in self.pairs if pair.kind == "reader–judge"]
+        names = dict.fromkeys(pair.a for pair in pairs if pair.a != READERS)
+        hidden = {READERS: READERS} | {name: f"reader {number}" for number, name in enumerate(names, start=1)}
+        shown = tuple(msgspec.structs.replace(pair, a=hidden[pair.a]) for pair in pairs)
+        return msgspec.structs.replace(self, raters={}, pairs=shown, panels=(), checks=())
+
+
+def measure_agreement(
+    run: Path, tables: Sequence[Path], cases: Mapping[int, Case], *, slices: Slices, key: Path | None = None
+) -> tuple[RunAgreement, tuple[UnusedRow, ...]]:
+    """Compare the readers in the tables and the judges of the run; also returns every row that was not used."""
+    units = cut_units(run)
+    opened = read_key(key) if key else None
+    imported = import_tables(tables, units, opened)
+    judged = load_judged(run, cases)
+    result = compare_raters(imported, judged.judgements, units, slices=slices, truths=_planted_truths(opened))
+    return result, imported.problems
+
+
+def write_agreement(run: Path, found: RunAgreement) -> None:
+    """Keep in the run how far its raters agree."""
+    write_json(run / AGREEMENT_FILE, msgspec.to_builtins(found))
+
+
+def read_agreement(run: Path) -> RunAgreement | None:
+    """How far the run's raters agree, or None where that was never measured."""
+    path = run / AGREEMENT_FILE
+    if not path.exists():
+        return None
+    try:
+        return msgspec.convert(read_json(path), RunAgreement)
+    except msgspec.ValidationError as error:
+        raise DataError(f"not an agreement: {error}", file=path, remedy="run medthink agree again") from None
+
+
+def compare_raters(
+    imported: Import,
+    judgements: Sequence[Judgement],
+    units: Mapping[UnitKey, UnitSet],
+    *,
+    slices: Slices,
+    truths: Mapping[str, bool],
+) -> RunAgreement:
+    """Compare every two raters who share items, in all cases and by slice; `truths` are those of planted checks."""
+    raters = [*rate_readers(imported.readings), *rate_judges(judgements)]
+    cases = {unit: known.case for unit, known in catalogue(units).items()}
+    kinds = [str(problem.kind) for problem in imported.problems]
+    return RunAgreement(
+        judgements=digest_judgements(judgements),
+        raters={rater.name: rater.count for rater in raters},
+        pairs=tuple(pair for a, b in combinations(raters, 2) for pair in _compare_pair(a, b, cases, slices)),
+        panels=tuple(_groups(raters, cases)),
+        biases=tuple(bias for aspect in ASPECTS.values() for bias in _biases(raters, aspect, cases)),
+        checks=tuple(_score_checks(imported.checks, truths)),
+        problems={kind: kinds.count(kind) for kind in sorted(set(kinds))},
+    )
+
+
+def _planted_truths(key: ReadingKey | None) -> dict[str, bool]:
+    codes = key.codes if key else {}
+    return {name: code.planted for name, code in codes.items() if code.planted is not None}
+
+
+def _compare_pair(a: Rater, b: Rater, cases: Mapping[str, int], slices: Slices) -> Iterable[RaterPair]:
+    """Two raters on every aspect they share, and within every slice."""
+    kind = _pair_kind(a, b)
+    if kind is None:
+        return
+    for aspect in ASPECTS.values():
+        shared = sorted(a.labels[aspect.name].keys() & b.labels[aspect.name].keys())
+        if not shared:
+            continue
+        yield _compare(a, b, aspect, shared, cases=cases, kind=kind, place=("", ""))
+        if aspect.is_main:
+            for place, members in group_by_slice(((cases[unit], unit) for unit in shared), slices).items():
+                yield _compare(a, b, aspect, members, cases=cases, kind=kind, place=place)
+
+
+def _pair_kind(a: Rater, b: Rater) -> PairKind | None:
+    """How two raters relate; None where comparing them says nothing."""
+    match sorted([a.kind, b.kind]):
+        case ["again", "reader"]:
+            return "reader–itself" if a.of == b.of else None
+        case ["reader", "reader"]:
+            return "reader–reader"
+        case ["judge", "reader"] | ["judge", "readers"]:
+            return "reader–judge"
+        case ["judge", "judge"]:
+            return "judge–judge"
+        case ["judge", "repeat"] | ["repeat", "repeat"]:
+            return "judge–itself" if a.of == b.of else None
+        case _:
+            return None
+
+
+def _compare(
+    a: Rater,
+    b: Rater,
+    aspect: Aspect,
+    units: Sequence[str],
+    *,
+    cases: Mapping[str, int],
+    kind: PairKind,
+    place: tuple[str, str],
+) -> RaterPair:
+    first, second = ([rater.labels[aspect.name][unit] for unit in units] for rater in (a, b))
+    clusters = [cases[unit] for unit in units]
+    chance = np.random.default_rng(seed_from("agreement", a.name, b.name, aspect.name, *place))
+    ordered = None
+    if aspect.is_ordered:
+        ordered = ordered_agreement(first, second, categories=aspect.categories, rng=chance, clusters=clusters)
+    return RaterPair(
+        kind=kind,
+        a=a.name,
+        b=b.name,
+        aspect=aspect.name,
+        slicing=place[0],
+        value=place[1],
+        is_wiring_check=a.is_wiring_check or b.is_wiring_check,
+        nominal=agreement(first, second, rng=chance, clusters=clusters, categories=aspect.categories),
+        ordered=ordered,
+    )
+
+
+def _groups(raters: Sequence[Rater], cases: Mapping[str, int]) -> Iterable[RaterGroup]:
+    readers = [rater for rater in raters if rater.kind == "reader"]
+    judges = [rater for rater in raters if rater.kind == "judge" and not rater.is_wiring_check]
+    for group in (readers, judges):
+        if len(group) < 2:
+            continue
+        for aspect in ASPECTS.values():
+            units = sorted({unit for rater in group for unit in rater.labels[aspect.name]})
+            if not units:
+                continue
+            rows = [[rater.labels[aspect.name].get(unit) for rater in group] for unit in units]
+            names = tuple(rater.name for rater in group)
+            measured = panel_agreement(
+                rows,
+                rng=np.random.default_rng(seed_from("panel", aspect.name, *names)),
+                clusters=[cases[unit] for unit in units],
+                categories=aspect.categories,
+                scale="ordinal" if aspect.is_ordered else "nominal",
+            )
+            yield RaterGroup(raters=names, aspect=aspect.name, agreement=measured)
+
+
+def _biases(raters: Sequence[Rater], aspect: Aspect, cases: Mapping[str, int]) -> Iterable[Bias]:
+    """Each judge's share of wrong items, corrected by what most readers of each say, or the only one it has."""
+    if aspect.wrong is None:
+        return
+    given: dict[str, list[Label]] = {}
+    for rater in raters:
+        if rater.kind == "reader":
+            for unit, label in rater.labels[aspect.name].items():
+                given.setdefault(unit, []).append(label)
+    known = {unit: chosen for unit, labels in given.items() if (chosen := majority(labels)) is not None}
+    for judge in raters:
+        judged = judge.labels[aspect.name]
+        if judge.kind != "judge" or not judged or not given:
+            continue
+        units = sorted(judged)
+        wrong = [judged[unit] == aspect.wrong for unit in units]
+        actual = [known[unit] == aspect.wrong if unit in known else None for unit in units]
+        clusters = [cases[unit] for unit in units]
+        chance = np.random.default_rng(seed_from("bias", judge.name, READERS))
+        yield Bias(
+            judge=judge.name,
+            aspect=aspect.name,
+            reported=rate_interval(wrong, clusters=clusters),
+            corrected=corrected_clustered_rate(wrong, actual, rng=chance, clusters=clusters),
+            validated=sum(one is not None for one in actual),
+            is_wiring_check=judge.is_wiring_check,
+        )
+
+
+def _score_checks(checks: Sequence[Reading], truths: Mapping[str, bool]) -> Iterable[CheckScore]:
+    for reader in sorted({one.reader for one in checks}):
+        own = [one for one in checks if one.reader == reader and "factual" in one.labels]
+        right = [one.labels["factual"] == truths[one.unit] for one in own]
+        yield CheckScore(reader=reader, right=rate_interval(right, clusters=[one.case for one in own]))

@@ -12,7 +12,7 @@ from medthink.judge.forms import Fault
 from medthink.judge.judgement import Setting
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
-from medthink.judge.verdicts import Unjudged, UnjudgedKind, Verdict
+from medthink.judge.verdicts import UnitVerdict, Unjudged, UnjudgedKind
 from medthink.models.request import ImagePart, Reply, Request, TextPart
 from medthink.runs.asking import Desk, Spent, encode_image
 from medthink.workflow.ask import Unanswered
@@ -100,7 +100,7 @@ def _read_reply(reply: Reply, read: Callable[[str], Read | Fault]) -> Read | Fau
             return read(reply.text)
 
 
-def read_verdicts(text: str, prompt: JudgePrompt) -> tuple[Verdict, ...] | Fault:
+def read_verdicts(text: str, prompt: JudgePrompt) -> tuple[UnitVerdict, ...] | Fault:
     """The verdicts of a reply to a prompt about units."""
     assert prompt.units is not None
     return KINDS[prompt.units.what].read_reply(text, prompt.call, prompt.units, prompt.evidence.names())

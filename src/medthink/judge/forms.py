@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from medthink.judge.verdicts import Verdict
+from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.workflow.outcome import Unparsed
 from medthink.workflow.parsing.objects import read_object, unfence
@@ -35,7 +35,7 @@ class ReplyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Form = TypeVar("Form", bound=ReplyForm)
-Given = TypeVar("Given", bound=Verdict)
+Given = TypeVar("Given", bound=UnitVerdict)
 
 
 def form_schema(name: str, call: str, **properties: dict[str, Any]) -> Schema:
@@ -94,7 +94,7 @@ def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...
     return Fault("wrong_ids", "; ".join(problems)) if problems else tuple(by_id[one] for one in ids)
 
 
-def check_grounds(verdict: Verdict, rests_on: Sequence[str], allowed: Sequence[str]) -> Fault | None:
+def check_grounds(verdict: UnitVerdict, rests_on: Sequence[str], allowed: Sequence[str]) -> Fault | None:
     """Why a verdict's reason or grounds are not acceptable; None if they are."""
     if not verdict.reason.strip():
         return Fault("wrong_form", f"{verdict.id} has no reason")

@@ -8,7 +8,7 @@ import msgspec
 from medthink.core.digest import digest_value
 from medthink.judge.evidence import Sight
 from medthink.judge.units import UnitKey
-from medthink.judge.verdicts import UnjudgedKind, Verdict
+from medthink.judge.verdicts import UnitVerdict, UnjudgedKind
 from medthink.models.request import Effort
 
 RULES = "baseline/rules"
@@ -70,7 +70,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     tries: int = 0
     calls: tuple[int, ...] = ()
     cost_usd: float | None = None
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[UnitVerdict, ...] = ()
 
     @property
     def key(self) -> UnitKey:

@@ -9,9 +9,9 @@ from medthink.judge.ballots import disagreement, majority
 from medthink.judge.evidence import SIGHTS
 from medthink.judge.judgement import Judgement, Seat, Setting
 from medthink.judge.kinds import KINDS
-from medthink.judge.kinds.kind import Kind, Label
+from medthink.judge.kinds.kind import JudgeKind, Label
 from medthink.judge.units import UnitKey
-from medthink.judge.verdicts import Verdict
+from medthink.judge.verdicts import UnitVerdict
 
 PANEL = "panel"
 
@@ -84,7 +84,7 @@ def _vote(group: list[Judgement], seat: Seat) -> Judgement:
     return msgspec.structs.replace(blank, state="ok", tries=len(voting), verdicts=verdicts)
 
 
-def _vote_all(rows: Sequence[tuple[Verdict, ...]], kind: Kind[Any, Any]) -> tuple[Verdict, ...] | None:
+def _vote_all(rows: Sequence[tuple[UnitVerdict, ...]], kind: JudgeKind[Any, Any]) -> tuple[UnitVerdict, ...] | None:
     """One vote per item; judges of the same prediction hold verdicts of the same items in the same order."""
     results = [kind.vote(ballots) for ballots in zip(*rows, strict=True)]
     decided = tuple(result for result in results if result is not None)

@@ -17,7 +17,7 @@ from medthink.judge.judgements import read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
 from medthink.judge.units import SENTENCES, UnitKey, UnitSet, read_units, write_units
-from medthink.judge.verdicts import Unjudged, Verdict
+from medthink.judge.verdicts import UnitVerdict, Unjudged
 from medthink.models.prices import load_prices
 from medthink.models.request import Effort
 from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer
@@ -259,7 +259,7 @@ def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:
             )
 
 
-def _settle(known: Judgement, result: tuple[Verdict, ...] | Unjudged) -> Judgement:
+def _settle(known: Judgement, result: tuple[UnitVerdict, ...] | Unjudged) -> Judgement:
     if isinstance(result, Unjudged):
         return _replace(known, why=result.kind, detail=result.detail)
     return _replace(known, state="ok", verdicts=result)

@@ -19,7 +19,7 @@ UnjudgedKind = Literal[
 ]
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class UnitVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a judge says of one item, and why."""
 
     id: str

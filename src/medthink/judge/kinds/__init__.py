@@ -4,10 +4,10 @@ from typing import Any
 
 from medthink.judge.kinds.discussion import DiscussionKind
 from medthink.judge.kinds.findings import FindingsKind
-from medthink.judge.kinds.kind import Kind
+from medthink.judge.kinds.kind import JudgeKind
 from medthink.judge.kinds.steps import StepsKind
 
-KINDS: dict[str, Kind[Any, Any]] = {
+KINDS: dict[str, JudgeKind[Any, Any]] = {
     kind.name: kind
     for kind in (
         StepsKind(),

@@ -14,7 +14,7 @@ from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
 from medthink.judge.forms import TEXT, Fault, ReplyForm, form_schema, list_of, match_ids, object_of, one_of, read_form
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, Kind, Labels, Texts, common_scores
+from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
 from medthink.judge.kinds.ruling import Ruling, rule_on_findings
 from medthink.judge.rubric import (
     DIMENSIONS,
@@ -39,7 +39,7 @@ from medthink.judge.scores import (
 )
 from medthink.judge.sentences import split_sentences
 from medthink.judge.units import UnitSet
-from medthink.judge.verdicts import Verdict
+from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
@@ -59,13 +59,13 @@ _LABEL_OF: dict[Support, SentenceLabel] = {
 _SCORE_WORDS = tuple(map(str, SCORES))
 
 
-class SentenceVerdict(Verdict, frozen=True, kw_only=True):
+class SentenceVerdict(UnitVerdict, frozen=True, kw_only=True):
     """Whether a sentence of a discussion is true."""
 
     label: SentenceLabel
 
 
-class EducationVerdict(Verdict, frozen=True, kw_only=True):
+class EducationVerdict(UnitVerdict, frozen=True, kw_only=True):
     """How much a discussion teaches in one dimension."""
 
     dimension: Dimension
@@ -99,7 +99,7 @@ class DiscussionScores(SeatScores, frozen=True, kw_only=True):
     total: Measured
 
 
-class DiscussionKind(Kind[SentenceVerdict | EducationVerdict, DiscussionScores]):
+class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionScores]):
     """A teaching discussion of six sections."""
 
     name = "discussion"

@@ -23,13 +23,13 @@ from medthink.judge.forms import (
     read_form,
 )
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, Kind, Labels, Texts, common_scores
+from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
 from medthink.judge.kinds.ruling import rule_on_findings
 from medthink.judge.rubric import SUPPORTS, Rubric, Support
 from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
 from medthink.judge.sentences import split_sentences
 from medthink.judge.units import UnitSet
-from medthink.judge.verdicts import Verdict
+from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
@@ -37,7 +37,7 @@ from medthink.stats import Measured
 SUMMARY = "summary"
 
 
-class StatementVerdict(Verdict, frozen=True, kw_only=True):
+class StatementVerdict(UnitVerdict, frozen=True, kw_only=True):
     """Whether a statement of findings or summary is supported by the expert's words or the images."""
 
     support: Support
@@ -58,7 +58,7 @@ class FindingScores(SeatScores, frozen=True, kw_only=True):
     summary: dict[str, Measured]
 
 
-class FindingsKind(Kind[StatementVerdict, FindingScores]):
+class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
     """What a model says of each image, and its summary of all."""
 
     name = "findings"

@@ -15,14 +15,14 @@ from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, Se
 from medthink.judge.sentences import split_sentences
 from medthink.judge.slicing import Slices, group_by_slice
 from medthink.judge.units import MAX_UNITS, Source, UnitSet
-from medthink.judge.verdicts import Verdict
+from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 
 Label = str | int | bool
 Labels = Mapping[str, Label | None]
 
-Given = TypeVar("Given", bound=Verdict)
+Given = TypeVar("Given", bound=UnitVerdict)
 Scored = TypeVar("Scored", bound=SeatScores)
 
 
@@ -63,7 +63,7 @@ class Texts(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] = ()
 
 
-class Kind(ABC, Generic[Given, Scored]):
+class JudgeKind(ABC, Generic[Given, Scored]):
     """One kind of judging.
 
     `tasks` are those whose runs are judged so by default. `aspects` are what judges and readers are compared on,

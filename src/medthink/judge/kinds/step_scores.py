@@ -18,7 +18,7 @@ from medthink.judge.scores import (
     rate_of,
     share_cell,
 )
-from medthink.judge.verdicts import Verdict
+from medthink.judge.verdicts import UnitVerdict
 from medthink.stats import Measured
 
 _LAST_STEP = 5
@@ -28,7 +28,7 @@ _SOUND = (
 )
 
 
-class StepVerdict(Verdict, frozen=True, kw_only=True):
+class StepVerdict(UnitVerdict, frozen=True, kw_only=True):
     """Whether a step is true, whether it matters, what kind of error it holds, and what that rests on."""
 
     factual: Support
@@ -42,7 +42,7 @@ class StepVerdict(Verdict, frozen=True, kw_only=True):
         return self.factual != "supported"
 
 
-Judged = Sequence[tuple[Judgement, tuple[StepVerdict, ...]]]
+JudgedRows = Sequence[tuple[Judgement, tuple[StepVerdict, ...]]]
 
 
 class ErrorCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class StepScores(SeatScores, frozen=True, kw_only=True):
     first_errors: FirstErrors
 
 
-def score_steps(rows: Judged, common: dict[str, Any], rights: Rights) -> StepScores:
+def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> StepScores:
     """The scores of one seat; `common` are the fields that all kinds share."""
     pairs = [(row.case, step) for row, steps in rows for step in steps]
     critical = [(case, step) for case, step in pairs if step.critical]
@@ -197,7 +197,7 @@ def _profile(pairs: Sequence[tuple[int, StepVerdict]]) -> tuple[ErrorCell, ...]:
     return tuple(cells)
 
 
-def _soundness(rows: Judged, rights: Rights, *, wanted: bool) -> Soundness:
+def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
     counted = [
         (row.case, steps)
         for row, steps in rows
@@ -213,7 +213,7 @@ def _soundness(rows: Judged, rights: Rights, *, wanted: bool) -> Soundness:
     )
 
 
-def _first_errors(rows: Judged) -> FirstErrors:
+def _first_errors(rows: JudgedRows) -> FirstErrors:
     judged = [(row.case, steps) for row, steps in rows if row.state == "ok"]
     firsts = [
         (case, len(steps), next((number for number, step in enumerate(steps, start=1) if step.is_error), None))

@@ -24,7 +24,7 @@ from medthink.judge.forms import (
     read_form,
 )
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, Kind, Label, Labels, Texts, common_scores
+from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Label, Labels, Texts, common_scores
 from medthink.judge.kinds.ruling import rule_on_findings, rule_on_options
 from medthink.judge.kinds.step_scores import StepScores, StepVerdict, score_steps, step_slice_cells, step_tables
 from medthink.judge.rubric import ERROR_TYPES, MAX_STEPS, SUPPORTS, ErrorType, Rubric, Support
@@ -42,7 +42,7 @@ class StepsForm(ReplyForm, frozen=True):
     verdicts: tuple[StepVerdict, ...]
 
 
-class StepsKind(Kind[StepVerdict, StepScores]):
+class StepsKind(JudgeKind[StepVerdict, StepScores]):
     """The rationale, cut into steps."""
 
     name = "steps"

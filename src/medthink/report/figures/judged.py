@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from medthink.cases.sections import SECTIONS
 from medthink.judge.kinds.discussion import DiscussionScores
 from medthink.judge.kinds.step_scores import StepScores
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS

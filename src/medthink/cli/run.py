@@ -8,6 +8,7 @@ import click
 
 from medthink.cli.conditions import condition_flags, read_condition
 from medthink.cli.params import Real
+from medthink.cli.plans import take_plan, write_plan
 from medthink.cli.show import print_json, say
 from medthink.core.errors import OutsideError, UsageError
 from medthink.workflow.tasks import TASKS
@@ -20,7 +21,9 @@ _GARBAGE_THRESHOLD = 20_000
 
 
 @click.command()
-@click.argument("data", required=False, type=click.Path(path_type=Path))
+@click.argument(
+    "data", metavar="DATA|PLAN.toml", required=False, is_eager=True, callback=take_plan, type=click.Path(path_type=Path)
+)
 @click.option(
     "--model", metavar="SPEC", help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, baseline/NAME, replay/RUN."
 )
@@ -51,11 +54,13 @@ _GARBAGE_THRESHOLD = 20_000
 def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
     """Run a model over the cases of DATA, keeping every call on disk.
 
-    Run the same command again to continue after an interruption: what was answered is never asked again.
+    Run the same command again to continue after an interruption: what was answered is never asked again. A run may be
+    written as a file whose fields are the flags; flags beside it go first. Every run keeps its own as plan.toml.
 
     \b
     Example: medthink run bench/ --model baseline/retrieval --task twi --out runs/retrieval
     Example: medthink run bench/ --model server/qwen --base-url http://localhost:8000/v1 --out runs/qwen
+    Example: medthink run plan.toml --max-usd 20
     """
     from medthink.cli import run_views as views
 
@@ -123,9 +128,12 @@ def _read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> 
         cases=_read_case_ids(cases),
         shard=None if shard is None else parse_shard(shard),
     )
+    plan = None if out is None else write_plan(click.get_current_context(), out)
     limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
     condition = read_condition(task, flags)
-    return RunSpec(benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, **limits)
+    return RunSpec(
+        benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, plan=plan, **limits
+    )
 
 
 def _read_case_ids(text: str | None) -> tuple[int, ...] | None:

@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 
+PLAN_FILE = "plan.toml"
+
+
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a session is told: the command line's flags map one to one onto these fields.
 
-    Only what sends nothing does without `out`.
+    Only what sends nothing does without `out`. `plan` is the command as a file, kept in the run's folder.
     """
 
     benchmark: Path
@@ -49,6 +52,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     prices: Path | None = None
     max_usd: float | None = None
     max_calls: int | None = None
+    plan: str | None = None
 
 
 class Limits(TypedDict, total=False):
@@ -142,6 +146,8 @@ class _Worker:
         tracker.counts.calls = self._count_calls() * spec.condition.samples
         tracker.enter("fingerprinting")
         manifest, is_same_release = self._settle_manifest()
+        if spec.plan is not None:
+            write_atomic(self._out / PLAN_FILE, [spec.plan.encode()])
         tracker.enter("preparing")
         ledger = Ledger(self._out / LEDGER, places=answerer.concurrency)
         try:

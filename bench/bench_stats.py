@@ -69,7 +69,7 @@ def main() -> None:
     rows = [
         (
             f"rank_runs, {RUNS} runs",
-            lambda: rank_runs(scores, cases=range(CASES), rng=rng, resamples=RESAMPLES),
+            lambda: rank_runs(scores, cases=range(CASES), rng=rng, flips=RESAMPLES),
             lambda: loop_ranks(scores, rng),
         ),
         (

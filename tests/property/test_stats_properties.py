@@ -81,21 +81,51 @@ def test_rows_in_any_order_give_the_same_to_the_bit(name, seed, n):
 
 
 @quick
-@given(seed=st.integers(0, 2**32))
-def test_ranks_depend_on_neither_order(seed):
+@given(seed=st.integers(0, 2**32), samples=st.sampled_from([1, 3]))
+def test_ranks_depend_on_neither_order(seed, samples):
     source = np.random.default_rng(seed)
-    scores = source.integers(0, 2, size=(5, 30)).astype(float)
+    scores = source.integers(0, 2, size=(5, 30, samples)).astype(float)
     cases = np.array([f"case-{k}" for k in range(30)])
     columns, rows = source.permutation(30), source.permutation(5)
-    straight = rank_runs(scores, cases=cases, rng=np.random.default_rng(seed), resamples=50)
-    moved = rank_runs(scores[rows][:, columns], cases=cases[columns], rng=np.random.default_rng(seed), resamples=50)
-    found = {row.run: (row.mean, row.rank, row.worst, row.spread_low, row.spread_high) for row in straight.runs}
-    again = {int(rows[row.run]): (row.mean, row.rank, row.worst, row.spread_low, row.spread_high) for row in moved.runs}
-    assert found == again
-    for row in straight.runs:
-        assert 1 <= row.rank <= row.worst <= 5
-        assert 1 <= row.spread_low <= row.spread_high <= 5
-    assert [row.group for row in straight.runs] == sorted(row.group for row in straight.runs)
+    straight = rank_runs(scores, cases=cases, rng=np.random.default_rng(seed), flips=99)
+    moved = rank_runs(scores[rows][:, columns], cases=cases[columns], rng=np.random.default_rng(seed), flips=99)
+    assert moved.threshold == pytest.approx(straight.threshold)
+    found = {one.run: (one.mean, one.rank, one.worst, one.is_leader, one.tier) for one in straight.runs}
+    assert {int(rows[one.run]): (one.mean, one.rank, one.worst, one.is_leader, one.tier) for one in moved.runs} == found
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32),
+    runs=st.integers(2, 9),
+    cases=st.sampled_from([2, 12, 60]),
+    samples=st.sampled_from([1, 2]),
+)
+def test_no_statement_about_the_same_runs_contradicts_another(seed, runs, cases, samples):
+    source = np.random.default_rng(seed)
+    skills = source.choice([0.1, 0.3, 0.5, 0.7, 0.9], size=(runs, 1, 1))
+    scores = (source.random((runs, cases, samples)) < skills).astype(float)
+    ranking = rank_runs(scores, cases=range(cases), rng=source, flips=99)
+    places = {one.run: one for one in ranking.runs}
+    better = {}
+    for pair in ranking.pairs:
+        assert pair.is_different == (pair.statistic > ranking.threshold + 1e-9) == (pair.p_value <= 0.05)
+        if isinstance(pair.difference, Estimate):
+            assert pair.is_different == (not pair.difference.low <= 0 <= pair.difference.high)
+        a, b = places[pair.a], places[pair.b]
+        assert pair.is_different == (not set(a.letters) & set(b.letters))
+        better[pair.a, pair.b] = pair.is_different and pair.difference.value > 0
+        better[pair.b, pair.a] = pair.is_different and pair.difference.value < 0
+        if a.tier != b.tier:
+            assert better[pair.a, pair.b] if a.tier < b.tier else better[pair.b, pair.a]
+    for one in ranking.runs:
+        assert one.rank == 1 + sum(better[other, one.run] for other in places if other != one.run)
+        assert one.worst == runs - sum(better[one.run, other] for other in places if other != one.run)
+        assert one.is_leader == (one.rank == 1)
+    triples = [(a, b, c) for a in places for b in places for c in places if len({a, b, c}) == 3]
+    assert all(better[a, c] for a, b, c in triples if better[a, b] and better[b, c])
+    tiers = [one.tier for one in ranking.runs]
+    assert tiers == sorted(tiers)
 
 
 @quick

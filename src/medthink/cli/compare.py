@@ -108,9 +108,9 @@ def _show_ranking(comparison: "Comparison") -> None:
     if comparison.ranking is None:
         return
     rows = [
-        (_rank_range(one), comparison.runs[one.run], percent(one.mean), one.group) for one in comparison.ranking.runs
+        (_rank_range(one), comparison.runs[one.run], percent(one.mean), one.tier) for one in comparison.ranking.runs
     ]
-    console().print(table("Ranks (95 % range)", ("rank", "run", "accuracy (95 %)", "tie group"), rows))
+    console().print(table("Ranks (95 % range)", ("rank", "run", "accuracy (95 %)", "tier"), rows))
 
 
 def _rank_range(one: "RankedRun") -> str:

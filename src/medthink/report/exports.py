@@ -90,7 +90,7 @@ def _answer_record(answers: AnswerScores | None, place: RankedRun | None) -> dic
         "accuracy": _rounded(value_of(accuracy)), "accuracy_low": _rounded(low), "accuracy_high": _rounded(high),
         "accuracy_answered": _rounded(value_of(answers.accuracy_answered)) if answers else None,
         "rank_best": place.rank if place else None, "rank_worst": place.worst if place else None,
-        "tie_group": place.group if place else None,
+        "tier": place.tier if place else None,
         **{f"n_{state}": answers.states.get(state, 0) if answers else None for state in _STATES},
     }  # fmt: skip
 

@@ -60,14 +60,14 @@ def headline_table(group: Group) -> Table:
                 entry.label,
                 percent(answers.accuracy),
                 rank_range(place.rank, place.worst) if place else "–",
-                str(place.group) if place else "–",
+                str(place.tier) if place else "–",
                 f"{answers.n_predictions:,}",
                 states_text(answers.states),
                 percent(answers.accuracy_answered),
                 *usage_cells(entry),
             )
         )
-    columns = ("Run", "Accuracy (95 % interval)", "Rank", "Tie group", "Predictions", "No letter", "Of those answered")
+    columns = ("Run", "Accuracy (95 % interval)", "Rank", "Tier", "Predictions", "No letter", "Of those answered")
     table = Table((*columns, "Output tokens a case", "Cost"), tuple(rows), frozenset({1, 2, 3, 4, 6, 7, 8}))
     idle = {2, 3} if group.ranking is None else set()
     if all(row[5] == "–" for row in rows):

@@ -63,17 +63,11 @@ def _told_apart(group: Group) -> str:
     best = ranked[0][1]
     if best.worst == 1:
         return "It stands alone: every other run is worse beyond chance (rank 1)."
-    groups = max(place.group for _, place in ranked)
-    if groups == 1:
-        return (
-            f"These cases do not tell the {len(ranked)} runs apart: all are in one tie group, and no rank is certain."
-        )
-    tied = [entry.label for entry, place in ranked[1:] if place.group == 1]
-    whom = f"It cannot be told from {name_some(tied)}; its" if tied else "Its"
-    return (
-        f"{whom} rank lies within {rank_range(best.rank, best.worst)} of {len(ranked)}. "
-        f"The {len(ranked)} runs fall into {groups} tie groups."
-    )
+    leaders = [entry.label for entry, place in ranked[1:] if place.is_leader]
+    if len(leaders) + 1 == len(ranked) == best.worst:
+        return f"These cases do not tell the {len(ranked)} runs apart: no rank is certain."
+    lead = f"It shares the lead with {name_some(leaders)}: no run is shown to be better than these. " if leaders else ""
+    return f"{lead}Its rank lies within {rank_range(best.rank, best.worst)} of {len(ranked)}."
 
 
 def _resolution(group: Group) -> str:
@@ -82,7 +76,7 @@ def _resolution(group: Group) -> str:
         return ""
     leader, *others = (np.array([one.right for one in entry.scores.cases]) for entry in group.lettered)
     middle = sorted(others, key=lambda other: float(np.mean((leader - other) ** 2)))[len(others) // 2]
-    found = resolve(leader, middle)
+    found = resolve(leader, middle, threshold=group.ranking.threshold if others[1:] else None)
     cases = count_of(group.n_cases, "case")
     if isinstance(found, Undefined):
         return (

@@ -133,12 +133,17 @@ def _compare(a: Scores, b: Scores, cases: dict[int, Case], rng: np.random.Genera
     )
 
 
-def resolve(right_a: Rights, right_b: Rights) -> Resolution | Undefined:
-    """What difference these cases can show between two runs that disagree as much as these; shares over samples too."""
+def resolve(right_a: Rights, right_b: Rights, *, threshold: float | None = None) -> Resolution | Undefined:
+    """What difference these cases can show between two runs that disagree as much as these; shares over samples too.
+
+    `threshold` is that of the ranking where more than two runs are compared.
+    """
     gaps = np.abs(np.asarray(right_a) - np.asarray(right_b))
     if not gaps.any():
         return Undefined(reason="the runs agree on every case", n=len(gaps))
-    return minimum_detectable_difference(n=len(gaps), discordance=float(np.mean(gaps**2)), largest=float(np.mean(gaps)))
+    return minimum_detectable_difference(
+        n=len(gaps), discordance=float(np.mean(gaps**2)), largest=float(np.mean(gaps)), threshold=threshold
+    )
 
 
 def _compare_slices(

@@ -42,7 +42,7 @@ from medthink.stats.paired import (
 )
 from medthink.stats.panel import PanelAgreement, krippendorff_alpha, panel_agreement
 from medthink.stats.power import Resolution, minimum_detectable_difference, needed_cases, paired_power
-from medthink.stats.ranks import RankedRun, Ranking, rank_runs
+from medthink.stats.ranks import RankedPair, RankedRun, Ranking, rank_runs
 from medthink.stats.repeats import Repeats, repeated_mean
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "OrderedAgreement",
     "PairedComparison",
     "PanelAgreement",
+    "RankedPair",
     "RankedRun",
     "Ranking",
     "ReliabilityBin",

@@ -1,6 +1,7 @@
 """Two runs on the same cases: the difference, its interval, and whether it could be chance."""
 
-from math import comb
+from collections.abc import Iterator
+from itertools import islice, takewhile
 from typing import Literal
 
 import msgspec
@@ -49,8 +50,24 @@ class PairedComparison(msgspec.Struct, frozen=True, kw_only=True):
 def mcnemar_p(only_a: int, only_b: int) -> float:
     """Two-sided exact p-value for a split of the discordant rows, 1 if there are none."""
     trials = only_a + only_b
-    tail = sum(comb(trials, k) for k in range(min(only_a, only_b) + 1))
+    tail = next(islice(_binomial_tails(trials), min(only_a, only_b), None))
     return min(1.0, 2 * tail / (1 << trials))
+
+
+def mcnemar_limit(trials: int, alpha: float) -> int:
+    """The largest count of the smaller side at which the exact test rejects, of so many discordant rows; −1: none."""
+    above, below = float(alpha).as_integer_ratio()
+    rejected = takewhile(lambda tail: 2 * tail * below <= above << trials, _binomial_tails(trials))
+    return sum(1 for _ in rejected) - 1
+
+
+def _binomial_tails(trials: int) -> Iterator[int]:
+    """The number of ways to choose at most k of `trials`, for k = 0, 1, …"""
+    ways = total = 1
+    for k in range(trials + 1):
+        yield total
+        ways = ways * (trials - k) // (k + 1)
+        total += ways
 
 
 def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:

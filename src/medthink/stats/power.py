@@ -1,23 +1,102 @@
-"""What a paired comparison of two rates can see, before or after it is made."""
+"""What a paired comparison of two rates can see, before or after it is made: the exact power of its test."""
 
-from math import ceil
+from functools import lru_cache
+from math import ceil, sqrt
 from statistics import NormalDist
 
 import msgspec
 import numpy as np
 
+from medthink.stats.clusters import Floats, Ints
 from medthink.stats.estimate import Undefined, check_level
 from medthink.stats.intervals import normal_quantile
 
+_HALVINGS = 40
+_MOST_STEPS = 400
+
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """A paired comparison of `n` cases finds a true `difference` with `power`, given the discordance."""
+    """A paired comparison of `n` cases finds a true `difference` with `power`, given the discordance.
+
+    `threshold` is the z that its statistic must exceed among all runs compared; None: one pair, the exact McNemar
+    test at `alpha`.
+    """
 
     difference: float
     n: int
     discordance: float
     power: float
     alpha: float
+    threshold: float | None = None
+
+
+def paired_power(
+    *, n: int, difference: float, discordance: float, alpha: float = 0.05, threshold: float | None = None
+) -> float:
+    """The exact chance to find this difference of two rates in `n` cases.
+
+    Sums over the number of discordant cases (binomial n, ψ) and their split (binomial, share (ψ + δ)/2ψ). Found: by
+    the exact McNemar test at α, or, given a `threshold` from `rank_runs`, when |b − c|/√(b + c) exceeds it.
+    """
+    _check(discordance, 0.5, alpha)
+    if abs(difference) > discordance:
+        raise ValueError(f"difference {difference} exceeds the discordance {discordance}")
+    return _Splits(n, discordance, alpha, threshold).power(abs(difference))
+
+
+@lru_cache(maxsize=4096)
+def minimum_detectable_difference(
+    *,
+    n: int,
+    discordance: float,
+    largest: float | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    threshold: float | None = None,
+) -> Resolution | Undefined:
+    """The smallest difference of two rates that `n` paired cases find with the given power, by the exact power.
+
+    Undefined when even the `largest` difference that the discordance allows (all discordant cases on one side) would
+    be missed too often. With shares over samples in place of right and wrong, give the mean squared difference as
+    discordance and the mean absolute one as `largest`: cases then count by the typical size of their difference.
+    """
+    _check(discordance, power, alpha)
+    most = discordance if largest is None else largest
+    size, share = discordance / most, min(1.0, most**2 / discordance)
+    splits = _Splits(n, share, alpha, threshold) if n >= 1 else None
+    if splits is None or splits.power(share) < power:
+        return Undefined(reason="too few cases for any difference at this discordance", n=n)
+    low, high = 0.0, share
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if splits.power(middle) >= power else (middle, high)
+    return Resolution(
+        difference=high * size, n=n, discordance=discordance, power=power, alpha=alpha, threshold=threshold
+    )
+
+
+def needed_cases(
+    *, difference: float, discordance: float, power: float = 0.8, alpha: float = 0.05, threshold: float | None = None
+) -> Resolution:
+    """The number of cases from which on a difference of two rates is found with the given power, or more.
+
+    Power grows with n in a saw-tooth, as counts are whole: the n here is the first after the last that falls short.
+    The search starts from Connor's (1987) formula for the χ² test, which asks for a few per cent too few.
+    """
+    _check(discordance, power, alpha)
+    size = abs(difference)
+    if not 0 < size <= discordance:
+        raise ValueError(f"difference {difference} must be non-zero and at most the discordance {discordance}")
+    z = normal_quantile(1 - alpha) if threshold is None else threshold
+    spread = NormalDist().inv_cdf(power) * max(0.0, discordance - size**2) ** 0.5
+    guess = ceil((z * discordance**0.5 + spread) ** 2 / size**2)
+    # Whole counts cost about 2/δ cases, and the teeth are about √n wide.
+    reach = 100 + ceil(4 / size) + 6 * ceil(sqrt(guess))
+    step = max(1, 2 * reach // _MOST_STEPS)
+    n = guess + reach
+    while n > 1 and _Splits(n - step, discordance, alpha, threshold).power(size) >= power:
+        n -= step
+    return Resolution(difference=size, n=n, discordance=discordance, power=power, alpha=alpha, threshold=threshold)
 
 
 def _check(discordance: float, power: float, alpha: float) -> None:
@@ -27,64 +106,42 @@ def _check(discordance: float, power: float, alpha: float) -> None:
         raise ValueError(f"discordance must lie in (0, 1], not {discordance}")
 
 
-def needed_cases(*, difference: float, discordance: float, power: float = 0.8, alpha: float = 0.05) -> Resolution:
-    """Cases needed to find a difference of two rates by a two-sided paired test.
+class _Splits:
+    """The likely numbers of discordant cases among n, and which splits of each the test rejects."""
 
-    n = (z_{1−α/2} √ψ + z_{power} √(ψ − δ²))² / δ², with ψ the discordance (share of cases on which just one
-    of the two is right) and δ the difference of the rates, 0 < |δ| ≤ ψ (Connor 1987). It describes the χ²
-    form of McNemar's test; the exact form needs a few per cent more (`paired_power` gives its true power).
-    """
-    _check(discordance, power, alpha)
-    size = abs(difference)
-    if not 0 < size <= discordance:
-        raise ValueError(f"difference {difference} must be non-zero and at most the discordance {discordance}")
-    n = ceil(_cases(size, discordance, power, alpha))
-    return Resolution(difference=size, n=n, discordance=discordance, power=power, alpha=alpha)
+    def __init__(self, n: int, discordance: float, alpha: float, threshold: float | None) -> None:
+        from scipy.stats import binom
 
+        reach = 10 * sqrt(n * discordance * (1 - discordance)) + 10
+        first, last = max(0, int(n * discordance - reach)), min(n, ceil(n * discordance + reach))
+        counts = np.arange(first, last + 1)
+        limits = _exact_limits(counts, alpha) if threshold is None else _score_limits(counts, threshold)
+        able = limits >= 0
+        self._discordance = discordance
+        self._counts, self._limits = counts[able], limits[able]
+        self._chances: Floats = binom.pmf(counts[able], n, discordance)
 
-def _cases(size: float, discordance: float, power: float, alpha: float) -> float:
-    null = normal_quantile(1 - alpha) * discordance**0.5
-    alternative = NormalDist().inv_cdf(power) * max(0.0, discordance - size**2) ** 0.5
-    return float((null + alternative) ** 2 / size**2)
+    def power(self, difference: float) -> float:
+        """The chance that the split is rejected when the rates differ by so much."""
+        from scipy.special import bdtr, bdtrc
 
-
-def minimum_detectable_difference(
-    *, n: int, discordance: float, largest: float | None = None, power: float = 0.8, alpha: float = 0.05
-) -> Resolution | Undefined:
-    """The smallest difference of two rates that `n` paired cases find with the given power.
-
-    The inverse of `needed_cases` in δ. Undefined when even the `largest` difference that the discordance
-    allows (all discordant cases on one side) would be missed too often. With shares over samples in place of
-    right and wrong, give the mean squared difference as discordance and the mean absolute one as `largest`.
-    """
-    _check(discordance, power, alpha)
-    low, high = 0.0, discordance if largest is None else largest
-    if n < 1 or _cases(high, discordance, power, alpha) > n:
-        return Undefined(reason="too few cases for any difference at this discordance", n=n)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _cases(middle, discordance, power, alpha) <= n else (middle, high)
-    return Resolution(difference=high, n=n, discordance=discordance, power=power, alpha=alpha)
+        share = (self._discordance + difference) / (2 * self._discordance)
+        k, m = self._limits, self._counts
+        found = bdtr(k, m, share) + bdtrc(m - k - 1, m, share)
+        return float((self._chances * found).sum())
 
 
-def paired_power(*, n: int, difference: float, discordance: float, alpha: float = 0.05) -> float:
-    """The exact chance that the exact McNemar test at level α finds this difference in `n` cases.
-
-    Sums over the number of discordant cases (binomial n, ψ) and their split (binomial, share (ψ + δ)/2ψ).
-    """
-    from scipy.special import bdtr, bdtrc
+def _exact_limits(counts: Ints, alpha: float) -> Ints:
+    """The largest minority count k at which 2·P(X ≤ k) ≤ α; −1 where no split is significant."""
+    from scipy.special import bdtr
     from scipy.stats import binom
 
-    _check(discordance, 0.5, alpha)
-    if abs(difference) > discordance:
-        raise ValueError(f"difference {difference} exceeds the discordance {discordance}")
-    share = (discordance + difference) / (2 * discordance)
-    discordant = np.arange(n + 1)
-    # The largest minority count k at which 2·P(X ≤ k) ≤ α; −1 where no split is significant.
-    limit = binom.ppf(alpha / 2, discordant, 0.5).astype(np.int64)
-    limit -= 2 * bdtr(limit, discordant, 0.5) > alpha
-    found = np.zeros(n + 1)
-    able = limit >= 0
-    k, m = limit[able], discordant[able]
-    found[able] = bdtr(k, m, share) + bdtrc(m - k - 1, m, share)
-    return float((binom.pmf(discordant, n, discordance) * found).sum())
+    limits: Ints = binom.ppf(alpha / 2, counts, 0.5).astype(np.int64)
+    limits -= 2 * bdtr(limits, counts, 0.5) > alpha
+    return limits
+
+
+def _score_limits(counts: Ints, threshold: float) -> Ints:
+    """The largest minority count k at which (m − 2k)/√m exceeds the threshold; −1 where none does."""
+    limits: Ints = np.ceil((counts - threshold * np.sqrt(counts)) / 2 - 1e-9).astype(np.int64) - 1
+    return np.maximum(limits, -1)

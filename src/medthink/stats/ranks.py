@@ -1,45 +1,90 @@
-"""Ranks of many runs on the same cases, as ranges, with ties said to be ties."""
+"""All runs against all others on the same cases: verdicts, p-values, intervals, rank ranges and tiers, from one test.
+
+Everything here follows from one threshold: two runs are *separated* when their statistic exceeds it. So a verdict, its
+interval, a rank range, a letter and a tier cannot contradict each other.
+"""
 
 from collections.abc import Sequence
-from statistics import NormalDist
+from math import sqrt
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.bootstrap import replicate_interval, resample_totals
-from medthink.stats.clusters import Floats, Ints, as_floats
-from medthink.stats.estimate import Measured, check_level
-from medthink.stats.student import student_quantile
+from medthink.stats.clusters import Floats, as_floats
+from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
+from medthink.stats.flips import FLIPS, TOLERANCE, adjusted_p, critical_value, flip_maxima, pair_statistics
+from medthink.stats.intervals import mean_interval, normal_quantile, rate_interval
+from medthink.stats.letters import letter_display, tiers_of
+from medthink.stats.paired import mcnemar_limit, mcnemar_p
+from medthink.stats.tango import tango_ends
 
 Bools = npt.NDArray[np.bool_]
+FEW_CASES = 150
+"""Below so many cases the simultaneous intervals are approximate; the verdicts are not affected."""
 
 
 class RankedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run's place among the others.
 
-    `rank` is 1 + the number of runs significantly better; `rank`…`worst` is the range that holds the
-    true rank at the level asked; `spread_low`…`spread_high` is where the resampled ranks fall; runs of one
-    `group` cannot be told from the best of the group.
+    `rank`…`worst` holds the true rank: 1 + the runs shown to be better … all runs − those shown to be worse. A
+    *leader* is a run that none is shown to be better than. Two runs share a letter exactly when they are not
+    separated (no letters where they would be too many). Every run of a higher `tier` (1 is the highest) is separated
+    from every run of a lower one; within a tier nothing is claimed.
     """
 
     run: int
     mean: Measured
     rank: int
     worst: int
-    spread_low: int
-    spread_high: int
-    group: int
+    is_leader: bool
+    letters: tuple[str, ...]
+    tier: int
+
+
+class RankedPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Run `a` against run `b` (rows of the scores): difference a − b, and whether the two are separated.
+
+    `statistic` is |Σd|/√Σd², McNemar's z for right and wrong; `p_value` is adjusted for all pairs; `won` and `lost`
+    count the cases on which a is above b and below it. `discordance` is the mean of d².
+    """
+
+    a: int
+    b: int
+    won: int
+    lost: int
+    discordance: float
+    statistic: float
+    p_value: float
+    is_different: bool
+    difference: Measured
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs, best mean first (`run` is the row they came from), and how they were compared."""
+    """The runs, best mean first (`run` is the row they came from), all pairs of them, and the one threshold.
+
+    A `p_value` equal to `p_floor` means "this or less"; two runs of right and wrong answers get an exact test, and a
+    floor of 0.
+    """
 
     runs: tuple[RankedRun, ...]
+    pairs: tuple[RankedPair, ...]
     cases: int
     level: float
-    resamples: int
+    threshold: float
+    flips: int
+    p_floor: float
     method: str
+
+
+class _Test(NamedTuple):
+    """Signed statistics and adjusted p-values (runs × runs), with the threshold they were held against."""
+
+    statistics: Floats
+    p_values: Floats
+    threshold: float
+    flips: int
 
 
 def rank_runs(
@@ -48,45 +93,39 @@ def rank_runs(
     cases: Sequence[str | int],
     rng: np.random.Generator,
     level: float = 0.95,
-    resamples: int = 10_000,
+    flips: int = FLIPS,
 ) -> Ranking:
-    """Rank runs (runs × cases, or runs × cases × samples, higher is better) by a paired bootstrap over cases.
+    """Compare all runs (runs × cases, or runs × cases × samples, higher is better) in one family.
 
-    All runs see the same drawn cases. For each run, its studentised differences from all others are
-    compared with the bootstrap quantile of their largest deviation (max-t), so the statement "these are
-    better, those are worse" holds at `level` for all its comparisons together. The range 1 + (number
-    better) … R − (number worse) then holds the true rank with at least that probability, ties included
-    (Mogstad, Romano, Shaikh and Wilhelm 2024). Rival: percentiles of the resampled ranks (`spread`), what
-    most boards print; they describe the jitter of the table, but miss the true rank when runs are close.
+    For each pair t = |Σd|/√Σd² over the cases' differences d (McNemar's z for right and wrong). Random signs, the
+    same for all runs, give the distribution of the largest t when runs are exchangeable; its quantile c is the one
+    threshold (single-step max-t of Westfall and Young 1993, by sign flips). At `level`, no two equal runs are called
+    different, the range 1 + (better) … R − (worse) holds every run's true rank (Mogstad, Romano, Shaikh and Wilhelm
+    2024), and the leaders include every truly best run. If A is separated from B and B from C, A is from C
+    (Minkowski's inequality), so tiers never interleave. Two runs of right and wrong answers get the exact McNemar test.
 
-    For few cases the quantile is widened as Student's is, and two runs are told apart only if they differ on
-    so many cases that an exact test could tell them apart too (six at 95 %).
+    Intervals belong to the verdicts: Tango's with z = c for right and wrong, the inverted t otherwise; they exclude 0
+    exactly when the runs are separated. Rivals: bootstrap max-t, which fails at about 90 cases with many runs; Holm
+    over exact tests, valid but without intervals or consistency; percentiles of resampled ranks, no confidence set.
 
-    Samples are averaged per case first. The result does not depend on the order of cases.
+    Samples are averaged per case first. Neither the order of cases nor that of runs changes the result.
     """
     check_level(level)
     means = _case_matrix(scores, cases)
-    replicates = resample_totals(means.T, resamples=resamples, rng=rng) / means.shape[1]
-    better, worse = _tell_apart(means, replicates, level)
-    ranks = _ranks(replicates)
-    spread_low = np.quantile(ranks, (1 - level) / 2, axis=0, method="lower")
-    spread_high = np.quantile(ranks, (1 + level) / 2, axis=0, method="higher")
-    order = np.lexsort([np.arange(len(means)), -means.mean(axis=1)])
-    groups = _groups(order, worse)
-    runs = tuple(
-        RankedRun(
-            run=int(i),
-            mean=_run_mean(means[i], replicates[:, i], level),
-            rank=1 + int(better[:, i].sum()),
-            worst=len(means) - int(worse[:, i].sum()),
-            spread_low=int(spread_low[i]),
-            spread_high=int(spread_high[i]),
-            group=groups[int(i)],
-        )
-        for i in order
+    is_binary = bool(np.isin(means, (0.0, 1.0)).all())
+    is_exact = is_binary and len(means) == 2
+    test = _exact_test(means, level) if is_exact else _flip_test(means, level, rng=rng, flips=flips)
+    separated = test.statistics > test.threshold + TOLERANCE
+    return Ranking(
+        runs=_ranked_runs(means, separated, level=level, is_binary=is_binary),
+        pairs=_ranked_pairs(means, test, separated, level=level, is_binary=is_binary),
+        cases=means.shape[1],
+        level=level,
+        threshold=test.threshold,
+        flips=test.flips,
+        p_floor=0.0 if is_exact else 1 / (1 + test.flips),
+        method="exact McNemar test" if is_exact else "sign flips, largest statistic over all pairs",
     )
-    method = "paired bootstrap over cases, max-t over each run's comparisons"
-    return Ranking(runs=runs, cases=means.shape[1], level=level, resamples=resamples, method=method)
 
 
 def _case_matrix(scores: npt.ArrayLike, cases: Sequence[str | int]) -> Floats:
@@ -101,68 +140,103 @@ def _case_matrix(scores: npt.ArrayLike, cases: Sequence[str | int]) -> Floats:
     return np.ascontiguousarray(table[:, np.argsort(labels)])
 
 
-def _run_mean(means: Floats, replicates: Floats, level: float) -> Measured:
-    value, n = float(means.mean()), len(means)
-    return replicate_interval(value, replicates, n=n, groups=n, level=level, method="percentile bootstrap")
+def _flip_test(means: Floats, level: float, *, rng: np.random.Generator, flips: int) -> _Test:
+    everything = [np.arange(means.shape[1])]
+    maxima = flip_maxima(means, everything, rng=rng, flips=flips)
+    statistics = pair_statistics(means)
+    return _Test(statistics, adjusted_p(statistics, maxima), critical_value(maxima, level), flips)
 
 
-def _standard_errors(means: Floats) -> Floats:
-    """Standard errors of all paired differences of means (runs × runs)."""
-    covariance = np.atleast_2d(np.cov(means))
-    variances = np.diag(covariance)
-    squares = variances[:, None] + variances[None, :] - 2 * covariance
-    # Two equal runs differ by rounding only; a true variance is never this small beside its parts.
-    squares[squares < 1e-12 * (variances[:, None] + variances[None, :])] = 0
-    errors: Floats = np.sqrt(squares / means.shape[1])
-    return errors
+def _exact_test(means: Floats, level: float) -> _Test:
+    """The exact McNemar test of two runs, with the threshold on z that rejects just when it does."""
+    only_a, only_b = int((means[0] > means[1]).sum()), int((means[1] > means[0]).sum())
+    p = mcnemar_p(only_a, only_b)
+    return _Test(pair_statistics(means), np.array([[1.0, p], [p, 1.0]]), exact_threshold(only_a + only_b, 1 - level), 0)
 
 
-def _tell_apart(means: Floats, replicates: Floats, level: float) -> tuple[Bools, Bools]:
-    """Whether run j is significantly better, and significantly worse, than run i: both at [j, i].
+def exact_threshold(discordant: int, alpha: float) -> float:
+    """The z that a split of so many discordant cases must exceed for the exact McNemar test to reject it.
 
-    Each column is one family with its own critical value, so [j, i] and [i, j] may differ at the margin.
+    Between the last split that is accepted and the first that is rejected; not below the normal quantile.
     """
-    errors, centre = _standard_errors(means), means.mean(axis=1)
-    deviations = (replicates - centre).T
-    better, worse = np.zeros((2, len(means), len(means)), dtype=bool)
-    for i in range(len(means)):
-        scale = np.where(errors[i] > 0, errors[i], np.inf)[:, None]
-        largest = np.abs((deviations - deviations[i]) / scale).max(axis=0)
-        # Where two runs differ by the same amount on every case there is no spread: any gap is beyond it.
-        margin = np.maximum(_widened(float(np.quantile(largest, level)), means.shape[1]) * errors[i], 1e-9)
-        # With every difference on one side, k cases give an exact sign test a p-value of 2^(1 − k) and no less.
-        enough = 0.5 ** ((means != means[i]).sum(axis=1) - 1) <= 1 - level
-        better[:, i] = enough & (centre - centre[i] > margin)
-        worse[:, i] = enough & (centre[i] - centre > margin)
-    return better, worse
+    accepted = mcnemar_limit(discordant, alpha) + 1
+    last = (discordant - 2 * accepted) / sqrt(discordant) if discordant else 0.0
+    return max(normal_quantile(1 - alpha), last)
 
 
-def _widened(quantile: float, cases: int) -> float:
-    """The bootstrap's quantile of studentised deviations as Student's distribution has it for so few cases."""
-    # A tail too small to leave its mark on 1 − 2·tail would be no tail at all.
-    tail = max(1e-12, NormalDist().cdf(-quantile * (cases / (cases - 1)) ** 0.5))
-    return student_quantile(1 - 2 * tail, cases - 1) if tail < 0.5 else quantile
+def _ranked_runs(means: Floats, separated: Bools, *, level: float, is_binary: bool) -> tuple[RankedRun, ...]:
+    """`separated[a, b]`: a is shown to be better than b."""
+    order = [int(i) for i in np.lexsort([np.arange(len(means)), -means.mean(axis=1)])]
+    apart = separated | separated.T
+    letters, tiers = letter_display(apart, order), tiers_of(apart, order)
+    return tuple(
+        RankedRun(
+            run=i,
+            mean=rate_interval(means[i], level=level) if is_binary else mean_interval(means[i], level=level),
+            rank=1 + int(separated[:, i].sum()),
+            worst=len(means) - int(separated[i].sum()),
+            is_leader=not separated[:, i].any(),
+            letters=letters[i],
+            tier=tiers[i],
+        )
+        for i in order
+    )
 
 
-def _groups(order: Ints, worse: Bools) -> dict[int, int]:
-    """Group number of each run: a group runs from its best down to the first that is significantly worse."""
-    groups: dict[int, int] = {}
-    leader, number = int(order[0]), 1
-    for run in order.tolist():
-        if worse[run, leader]:
-            leader, number = run, number + 1
-        groups[run] = number
-    return groups
+def _ranked_pairs(
+    means: Floats, test: _Test, separated: Bools, *, level: float, is_binary: bool
+) -> tuple[RankedPair, ...]:
+    first, second = np.triu_indices(len(means), k=1)
+    gaps = means[first] - means[second]
+    won, lost = (gaps > 0).sum(axis=1), (gaps < 0).sum(axis=1)
+    # A statistic that equals the threshold does not exceed it: its interval reaches 0.
+    n, threshold = means.shape[1], test.threshold + TOLERANCE
+    differences: list[Measured]
+    if is_binary:
+        ends = tango_ends(won, lost, n, threshold)
+        differences = [
+            _interval(value, low, high, n=n, level=level, method="Tango score interval")
+            for value, low, high in zip(gaps.mean(axis=1).tolist(), *(end.tolist() for end in ends), strict=True)
+        ]
+    else:
+        span = float(means.max() - means.min())
+        differences = [_inverted_t(row, threshold, span=span, level=level) for row in gaps]
+    return tuple(
+        RankedPair(
+            a=int(a),
+            b=int(b),
+            won=int(won[k]),
+            lost=int(lost[k]),
+            discordance=float((gaps[k] ** 2).mean()),
+            statistic=abs(float(test.statistics[a, b])),
+            p_value=float(test.p_values[a, b]),
+            is_different=bool(separated[a, b] or separated[b, a]),
+            difference=differences[k],
+        )
+        for k, (a, b) in enumerate(zip(first, second, strict=True))
+    )
 
 
-def _ranks(replicates: Floats) -> Ints:
-    """Rank in each resample: 1 + the number of runs with a greater mean, equal up to rounding being equal."""
-    rounded = np.round(replicates, 12)
-    order = np.argsort(-rounded, axis=1)
-    ordered = np.take_along_axis(rounded, order, axis=1)
-    first = np.ones_like(ordered, dtype=bool)
-    first[:, 1:] = ordered[:, 1:] < ordered[:, :-1]
-    places = np.where(first, np.arange(1, ordered.shape[1] + 1), 0)
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.maximum.accumulate(places, axis=1), axis=1)
-    return ranks
+def _inverted_t(gaps: Floats, threshold: float, *, span: float, level: float) -> Measured:
+    """The differences δ with |Σ(d − δ)|/√Σ(d − δ)² ≤ threshold: d̄ ± c·√((G − 1)/(G − c²))·se."""
+    n, value = len(gaps), float(gaps.mean())
+    if n <= threshold**2:
+        return Undefined(reason="too few cases for this many comparisons", n=n, value=value)
+    if np.ptp(gaps) == 0:
+        return Undefined(reason="the two runs differ by the same amount on every case", n=n, value=value)
+    half = threshold * sqrt((n - 1) / (n - threshold**2)) * float(gaps.std(ddof=1)) / sqrt(n)
+    low, high = max(-span, value - half), min(span, value + half)
+    return _interval(value, low, high, n=n, level=level, method="inverted paired t")
+
+
+def _interval(value: float, low: float, high: float, *, n: int, level: float, method: str) -> Estimate:
+    about = ", approximate for so few cases" if n < FEW_CASES else ""
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=n,
+        clusters=n,
+        method=f"{method}, together with all other pairs{about}",
+    )

@@ -25,15 +25,13 @@ def test_the_summary_says_what_was_run_what_came_out_and_what_it_took(blind):
 
 
 def test_ties_are_said(blind):
-    groups = {place.group for _, place in blind.ranked()}
     sentence = summarise_group(blind)[2]
-    assert ("one tie group" in sentence) == (len(groups) == 1)
+    assert ("do not tell the 7 runs apart" in sentence) == (not any(pair.is_different for pair in blind.ranking.pairs))
 
 
 def test_a_leader_stands_alone_only_when_its_rank_is_certain(blind):
-    # The second is told from the first and opens a tie group; the third, who varies more, is not told from the first.
     def ranked(worst: int) -> str:
-        places = [replace(place, group=min(k + 1, 2)) for k, place in enumerate(blind.ranking.runs)]
+        places = [replace(place, is_leader=k == 0) for k, place in enumerate(blind.ranking.runs)]
         runs = (replace(places[0], worst=worst), *places[1:])
         return summarise_group(blind._replace(ranking=replace(blind.ranking, runs=runs)))[2]
 
@@ -42,12 +40,12 @@ def test_a_leader_stands_alone_only_when_its_rank_is_certain(blind):
     assert "Its rank lies within 1–2 of 7" in ranked(2)
 
 
-def test_only_those_of_the_leader_s_tie_group_cannot_be_told_from_it(blind):
-    places = [replace(place, group=1 if k < 2 else 2) for k, place in enumerate(blind.ranking.runs)]
+def test_only_leaders_share_the_lead(blind):
+    places = [replace(place, is_leader=k < 2) for k, place in enumerate(blind.ranking.runs)]
     second = blind.lettered[places[1].run].label
     runs = (replace(places[0], worst=2), *places[1:])
     told = summarise_group(blind._replace(ranking=replace(blind.ranking, runs=runs)))[2]
-    assert f"It cannot be told from {second}; its rank" in told and "2 tie groups" in told
+    assert f"It shares the lead with {second}: no run is shown" in told
 
 
 def test_what_the_cases_could_show_is_that_of_the_middle_run(blind):
@@ -64,7 +62,7 @@ def test_what_the_cases_could_show_is_that_of_the_middle_run(blind):
     made = blind._replace(entries=tuple(entries), ranking=replace(blind.ranking, runs=runs))
     (sentence,) = [one for one in summarise_group(made) if one.startswith("With ")]
     assert "disagree on 20 % of them" in sentence
-    assert f"{resolve(leader, others[1]).difference * 100:.1f} points" in sentence
+    assert f"{resolve(leader, others[1], threshold=blind.ranking.threshold).difference * 100:.1f} points" in sentence
 
 
 def test_a_single_run_is_not_compared(groups):

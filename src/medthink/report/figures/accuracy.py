@@ -22,19 +22,19 @@ def chance(group: Group) -> float:
 
 
 def accuracy_drawing(group: Group) -> Drawing | None:
-    """A mark and an interval a run, best at the top, tie groups by colour and shape; one run alone needs no figure."""
+    """A mark and an interval a run, best at the top, tiers by colour and shape; one run alone needs no figure."""
     entries = group.lettered
     if len(entries) < 2:
         return None
     places = {entry.label: place for entry, place in group.ranked()}
-    ties = [places[entry.label].group if entry.label in places else 1 for entry in entries]
+    tiers = [places[entry.label].tier if entry.label in places else 1 for entry in entries]
 
     line = chance(group)
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
-        for row, (entry, tie) in enumerate(zip(entries, ties, strict=True)):
-            colour, mark = COLOURS[(tie - 1) % len(COLOURS)], MARKS[(tie - 1) % len(MARKS)]
+        for row, (entry, tier) in enumerate(zip(entries, tiers, strict=True)):
+            colour, mark = COLOURS[(tier - 1) % len(COLOURS)], MARKS[(tier - 1) % len(MARKS)]
             ends, value = ends_of(entry.accuracy), value_of(entry.accuracy)
             if ends:
                 axes.plot(ends, (row, row), color=colour, linewidth=2.2, solid_capstyle="round")
@@ -59,7 +59,9 @@ def accuracy_drawing(group: Group) -> Drawing | None:
     )
     message = f"Accuracy over all {group.n_cases:,} cases with 95 % intervals."
     if group.ranking:
-        message += " Runs of one colour and shape cannot be told from the best of them."
+        message += (
+            " Every run of one colour is shown to be better than all of the next; within a colour nothing is claimed."
+        )
     table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
     return Drawing("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)
 

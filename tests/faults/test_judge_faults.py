@@ -16,12 +16,13 @@ from judge_server import JudgeServer, judge_step, judge_well, step_verdict
 from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
-from medthink.judge.judged import load_cases, load_judged, score_judged
+from medthink.judge.judged import load_judged, score_judged
 from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.models.limits import Pace
 from medthink.models.retries import Backoff
 from medthink.models.transport import Transport
+from medthink.runs.run import Run
 from processes import finish, medthink
 
 KILLS = int(os.environ.get("MEDTHINK_KILLS", "5"))
@@ -108,7 +109,7 @@ def test_a_bad_reply_is_asked_for_again_and_ends_unjudged_and_never_as_a_verdict
         assert len(server.bodies) == 3
     (row,) = read_judgements(run)
     assert (row.state, row.why, row.verdicts, row.tries) == ("unjudged", why, (), 3)
-    (scores,) = score_judged(load_judged(run, load_cases(run)), {})["steps"]
+    (scores,) = score_judged(load_judged(run, Run.open(run).cases()), {})["steps"]
     assert scores.steps == 0
     assert scores.errors.n == 0
     assert not scores.coverage.is_complete

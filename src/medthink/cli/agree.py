@@ -36,12 +36,12 @@ def agree(
     """
     from msgspec import to_builtins
 
-    from medthink.judge.judged import load_cases
+    from medthink.cases.slices import slice_cases
     from medthink.readers.agreement import measure_agreement, write_agreement
-    from medthink.scoring.slices import slice_values
+    from medthink.runs.run import Run
 
-    cases = load_cases(run, data)
-    sliced = {case.id: slice_values(case) for case in cases.values()}
+    cases = Run.open(run).cases(data)
+    sliced = slice_cases(cases.values())
     result, problems = measure_agreement(run, tables, cases, slices=sliced, key=key)
     write_agreement(run, result)
     if as_json:

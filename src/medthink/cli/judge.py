@@ -85,13 +85,13 @@ def judge(as_json: bool, **flags: Any) -> None:
 
 
 def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:
+    from medthink.cases.slices import slice_cases
     from medthink.cli.judge_views import show_outdated, show_scores
-    from medthink.judge.judged import load_cases, load_judged, score_judged
-    from medthink.scoring.slices import slice_values
+    from medthink.judge.judged import load_judged, score_judged
 
     path = session.run.path
-    cases = load_cases(path, order.benchmark)
-    sliced = {case.id: slice_values(case) for case in cases.values()}
+    cases = session.run.cases(order.benchmark)
+    sliced = slice_cases(cases.values())
     judged = load_judged(path, cases)
     scores = score_judged(judged, sliced)
     if as_json:

@@ -14,7 +14,8 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
 from medthink.judge.verdicts import UnitVerdict, Unjudged, UnjudgedKind
 from medthink.models.request import ImagePart, Reply, Request, TextPart
-from medthink.runs.asking import Desk, Spent, encode_image
+from medthink.runs.asking import Desk, encode_image
+from medthink.runs.prediction import Spent
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 

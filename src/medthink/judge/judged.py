@@ -6,17 +6,15 @@ from typing import Any
 
 import msgspec
 
-from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.cases.slices import Slices
 from medthink.core.errors import DataError, UsageError
 from medthink.judge.judgement import Judgement
 from medthink.judge.judgements import JUDGEMENTS_FILE, read_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.panel import Division, divide, seat_panel
 from medthink.judge.scores import SeatScores, by_seat
-from medthink.judge.slicing import Slices
 from medthink.judge.units import UnitKey, UnitSet, read_units
-from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
 from medthink.stats import Measured, mean_interval
@@ -48,26 +46,6 @@ class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
         """The scores as plain values, under the plural of each kind."""
         kinds = {KINDS[what].plural: msgspec.to_builtins(found, str_keys=True) for what, found in self.kinds.items()}
         return kinds | {"disagreement": msgspec.to_builtins(self.disagreement)}
-
-
-def open_benchmark(manifest: Manifest, data: Path | None, *, with_images: bool) -> Benchmark:
-    """The split that a run is about, from where it was or from `data`; other texts or images than then are refused."""
-    benchmark = Benchmark.open(data or manifest.benchmark)[manifest.selection.split]
-    if with_images:
-        is_same = benchmark.fingerprint() == manifest.fingerprint
-    else:
-        is_same = benchmark.text_fingerprint() == manifest.text_fingerprint
-    if not is_same:
-        raise UsageError(
-            f"{benchmark.path} is not the benchmark of the run: another fingerprint",
-            remedy="name the right one with --data",
-        )
-    return benchmark
-
-
-def load_cases(run: Path, data: Path | None = None) -> dict[int, Case]:
-    """The cases that a run is about, by number; `data` is where the benchmark is, if it has moved."""
-    return {case.id: case for case in open_benchmark(Run.open(run).manifest, data, with_images=False)}
 
 
 def cut_units(run: Path) -> dict[UnitKey, UnitSet]:

@@ -11,7 +11,6 @@ from medthink.core.errors import UsageError
 from medthink.judge.asking import Hearing, read_verdicts
 from medthink.judge.cutting import Cutter
 from medthink.judge.evidence import DEFAULT_SIGHT, Sight, gather_evidence
-from medthink.judge.judged import open_benchmark
 from medthink.judge.judgement import RULES, Judgement, Setting
 from medthink.judge.judgements import read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
@@ -102,7 +101,7 @@ class _Worker:
         self._listener = listener
         self._run = Run(order.run)
         _refuse_swapped(self._run.manifest)
-        self._benchmark = open_benchmark(self._run.manifest, order.benchmark, with_images=True)
+        self._benchmark = self._run.split(order.benchmark)
         self._showing = Showing(self._run.manifest.condition, self._benchmark)
         self._made: list[Judgement] = []
         refuse_self(order, self._run.manifest)

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from medthink.cases.case import Case
+from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_json, write_json
@@ -20,7 +21,6 @@ from medthink.judge.ballots import majority
 from medthink.judge.judged import cut_units, load_judged
 from medthink.judge.judgement import Judgement, digest_judgements
 from medthink.judge.kinds.kind import Aspect, Label
-from medthink.judge.slicing import Slices, group_by_slice
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.importing import import_tables
 from medthink.readers.lists import ReadingKey, read_key
@@ -190,7 +190,8 @@ def _compare_pair(a: Rater, b: Rater, cases: Mapping[str, int], slices: Slices) 
             continue
         yield _compare(a, b, aspect, shared, cases=cases, kind=kind, place=("", ""))
         if aspect.is_main:
-            for place, members in group_by_slice(((cases[unit], unit) for unit in shared), slices).items():
+            groups = group_by_slice(((cases[unit], unit) for unit in shared), slices)
+            for place, members in sort_slices(groups).items():
                 yield _compare(a, b, aspect, members, cases=cases, kind=kind, place=place)
 
 

@@ -20,7 +20,7 @@ from medthink.core.errors import DataError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import read_json, write_json
 from medthink.judge.evidence import DEFAULT_SIGHT, Evidence, gather_evidence
-from medthink.judge.judged import cut_units, open_benchmark
+from medthink.judge.judged import cut_units
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
 from medthink.judge.sentences import split_sentences
@@ -250,8 +250,8 @@ def _is_name(name: str) -> bool:
 
 def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
     """Every prediction of a run whose units can be read, with its case as the model was shown it."""
-    manifest = Run.open(run).manifest
-    benchmark = open_benchmark(manifest, data, with_images=True)
+    opened = Run.open(run)
+    manifest, benchmark = opened.manifest, opened.split(data)
     showing = Showing(manifest.condition, benchmark)
     found = []
     for units in cut_units(run).values():

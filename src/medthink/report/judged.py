@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from medthink.cases.slices import slice_cases
 from medthink.core.markup import Markup, fold, tag
 from medthink.judge.judged import JudgedScores, load_judged, score_judged
 from medthink.judge.judgement import name_seats
@@ -18,7 +19,6 @@ from medthink.report.judged_tables import coverage_table, kind_tables, slices_ta
 from medthink.report.seated import Seated, share
 from medthink.report.tables import Table, table_markup
 from medthink.scoring.scores import number, percent
-from medthink.scoring.slices import slice_values
 
 _WIRING = "A seat marked “wiring check” is the embedded judge: it shows that the path works and judges nobody."
 _AGREEMENT = (
@@ -66,7 +66,7 @@ def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
 
 
 def _open(entry: Entry) -> Judged:
-    slices = {number: slice_values(case) for number, case in entry.material.cases.items()}
+    slices = slice_cases(entry.material.cases.values())
     run = load_judged(entry.path, entry.material.cases)
     agreements = read_agreement(entry.path)
     if agreements is not None and agreements.is_outdated(run.judgements):

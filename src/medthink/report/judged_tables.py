@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from medthink.cases.slices import SMALL
 from medthink.core.percent import as_percent
 from medthink.judge.coverage import COMPLETE_SHARE, Coverage
 from medthink.judge.kinds import KINDS
 from medthink.judge.scores import JudgedSlice, ScoreTable
 from medthink.report.seated import Seated, cell_text, share
 from medthink.report.tables import Table
-from medthink.scoring.slices import SMALL
 
 AGREEMENT = "Agreement with readers"
 _WHO = ("Run", "Judge", AGREEMENT)

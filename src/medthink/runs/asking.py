@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from medthink.cases.case import Image
 from medthink.cases.plain import plain_jpeg_size
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.jsonio import canonical_json
 from medthink.models.errors import ErrorKind, ModelError
-from medthink.models.request import Attempt, ImagePart, MediaType, Reply, Request, TextPart, Usage
+from medthink.models.request import Attempt, ImagePart, MediaType, Reply, Request, TextPart
 from medthink.runs.answerers import Answerer, Kinded
 from medthink.runs.budget import Budget
 from medthink.runs.ledger import Call, Ledger
+from medthink.runs.prediction import Spent
 from medthink.runs.progress import Tracker
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
@@ -20,15 +21,6 @@ from medthink.workflow.condition import Condition
 # What is wrong with the whole run, not with this call: going on would only repeat it.
 _STOPS_THE_RUN: frozenset[ErrorKind] = frozenset({"auth", "quota"})
 _STATES: dict[str, Unfinished] = {"truncated": "truncated", "refused": "refused", "filtered": "refused"}
-
-
-class Spent(NamedTuple):
-    """What one call of a case used."""
-
-    call_id: int
-    usage: Usage | None
-    cost_usd: float | None
-    latency_s: float
 
 
 Asked = TypeVar("Asked", bound=Kinded)

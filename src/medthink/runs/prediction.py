@@ -1,14 +1,23 @@
 """What comes out of a run for a case: one line of `predictions.jsonl`."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from medthink.cases.case import Case
 from medthink.models.request import Usage
-from medthink.runs.asking import Spent
 from medthink.workflow.outcome import Answered, Choice, Discussed, Mode, Outcome, Sections, State, Text, Thought
 from medthink.workflow.view import Shown
+
+
+class Spent(NamedTuple):
+    """What one call of a case used."""
+
+    call_id: int
+    usage: Usage | None
+    cost_usd: float | None
+    latency_s: float
 
 
 class TwiSteps(msgspec.Struct, frozen=True):

@@ -14,9 +14,10 @@ from medthink.cases.case import Case
 from medthink.models.request import Reply, Request, Schema, Usage
 from medthink.models.tokens import estimate_text_tokens
 from medthink.runs.answerers import Answerer, open_answerer
-from medthink.runs.asking import CaseAsk, Spent, all_replies, call_for
+from medthink.runs.asking import CaseAsk, all_replies, call_for
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Progress
+from medthink.runs.prediction import Spent
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.selection import count_cases, select_cases
 from medthink.runs.session import RunSpec, find_earlier, make_folder, plan_manifest, summarise

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import msgspec
 
-from medthink.core.errors import DataError
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import read_jsonl
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
+from medthink.runs.selection import ReadSelected, read_selected
 
 
 class Run:
@@ -39,6 +42,35 @@ class Run:
                 raise DataError(
                     f"not a prediction: {error}", file=path, row=line.number, remedy="run the same command again"
                 ) from None
+
+    def cases(self, data: Path | None = None, *, read: ReadSelected = read_selected) -> dict[int, Case]:
+        """The run's cases by number, from where it was made or from `data`; a benchmark with other texts is refused."""
+        place = self._find_benchmark(data)
+        found = read(place, self.manifest.selection)
+        self._refuse_other_benchmark(place, is_same=found.text_fingerprint == self.manifest.text_fingerprint)
+        return found.cases
+
+    def split(self, data: Path | None = None) -> Benchmark:
+        """The whole split that the run is about, for those who show images: other texts or images are refused."""
+        place = self._find_benchmark(data)
+        split = Benchmark.open(place)[self.manifest.selection.split]
+        self._refuse_other_benchmark(place, is_same=split.fingerprint() == self.manifest.fingerprint)
+        return split
+
+    def _find_benchmark(self, data: Path | None) -> Path:
+        place = data or Path(self.manifest.benchmark)
+        if not place.exists():
+            raise UsageError(
+                f"{self.path}: its benchmark is not at {place} any more", remedy="say where it is with --data"
+            )
+        return place
+
+    def _refuse_other_benchmark(self, place: Path, *, is_same: bool) -> None:
+        if not is_same:
+            raise UsageError(
+                f"{place} is not the benchmark that {self.path} was made on: its fingerprint differs",
+                remedy="give the right one with --data",
+            )
 
     def __repr__(self) -> str:
         return (

@@ -1,6 +1,8 @@
 """Which cases of a benchmark a run is about."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -66,3 +68,20 @@ def count_cases(benchmark: Benchmark, selection: Selection) -> int:
             remedy="check --cases and --split",
         )
     return sum(1 for case_id in found if selection.shard is None or selection.shard.holds(case_id))
+
+
+class SelectedCases(NamedTuple):
+    """The cases of a selection by number, and the fingerprint of the texts of their whole split."""
+
+    text_fingerprint: str
+    cases: dict[int, Case]
+
+
+ReadSelected = Callable[[Path, Selection], SelectedCases]
+
+
+def read_selected(benchmark: Path, selection: Selection) -> SelectedCases:
+    """Read the cases that a selection names."""
+    opened = Benchmark.open(benchmark)
+    cases = {case.id: case for case in select_cases(opened, selection)}
+    return SelectedCases(opened[selection.split].text_fingerprint(), cases)

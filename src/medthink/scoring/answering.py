@@ -6,11 +6,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from medthink.cases.case import Case
+from medthink.cases.slices import SMALL, group_by_slice, slice_cases, sort_slices
 from medthink.metrics.answers import GradedAnswer, count_answers, summarise_repeats
 from medthink.runs.prediction import Prediction
 from medthink.scoring.material import Material
 from medthink.scoring.scores import AnswerScores, CaseScore, SliceScore
-from medthink.scoring.slices import SMALL, group_by_slice, slice_order
 from medthink.stats.clusters import Floats
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import rate_interval, wilson
@@ -63,13 +63,10 @@ def score_cases(material: Material) -> tuple[CaseScore, ...]:
 
 def score_slices(cases: dict[int, Case], scored: tuple[CaseScore, ...]) -> tuple[SliceScore, ...]:
     """Accuracy in every slice, the samples of a case being one cluster as in the headline."""
-    members = group_by_slice((cases[one.case], one) for one in scored)
-    order = list(dict.fromkeys(by for by, _ in members))
+    members = group_by_slice(((one.case, one) for one in scored), slice_cases(cases.values()))
     return tuple(
         SliceScore(by=by, value=value, n=len(part), accuracy=_rate(part), is_small=len(part) < SMALL)
-        for (by, value), part in sorted(
-            members.items(), key=lambda item: (order.index(item[0][0]), slice_order(item[0][1]))
-        )
+        for (by, value), part in sort_slices(members).items()
     )
 
 

@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 
 from medthink.cases.case import Case
+from medthink.cases.slices import SMALL, group_by_slice, slice_cases
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.scoring.scores import Scores
-from medthink.scoring.slices import SMALL, group_by_slice
 from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.multiple import holm
 from medthink.stats.paired import PairedComparison, compare_pair, paired_difference, sign_flip_test
@@ -150,7 +150,7 @@ def _compare_slices(
     ids: list[int], differences: Rights, cases: dict[int, Case], rng: np.random.Generator
 ) -> tuple[SliceDifference, ...]:
     """Every slice that is large enough, its p-value corrected over all of them."""
-    members = group_by_slice((cases[case_id], row) for row, case_id in enumerate(ids))
+    members = group_by_slice(((case_id, row) for row, case_id in enumerate(ids)), slice_cases(cases.values()))
     large = {key: rows for key, rows in members.items() if len(rows) >= SMALL}
     found = []
     for (by, value), rows in large.items():

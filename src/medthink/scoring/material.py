@@ -1,17 +1,16 @@
 """What is scored: predictions, from a run or a submission, beside the cases they are about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
-from medthink.runs.selection import Selection, select_cases
+from medthink.runs.selection import ReadSelected, SelectedCases, Selection, read_selected
 from medthink.scoring.submission import read_submission, refuse_problems
 
 
@@ -41,18 +40,18 @@ def load_run(path: Path, data: Path | None = None) -> Material:
 
 
 def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[Material]:
-    """The same of several runs; the cases that some of them share are read once."""
-    read = cache(_read_selection)
+    """Several runs with their references; cases that runs share are read once."""
+    read = cache(read_selected)
     return [_load(Run.open(path), data, read) for path in paths]
 
 
 def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[Material]:
     """Runs and submission files alike, in the order given; a file is about the `split` of `data`."""
-    read = cache(_read_selection)
+    read = cache(read_selected)
     return [_load_either(path, data, split, read) for path in paths]
 
 
-def _load_either(path: Path, data: Path | None, split: str, read: "_Reader") -> Material:
+def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) -> Material:
     if path.is_dir():
         return _load(Run.open(path), data, read)
     if not path.exists():
@@ -64,43 +63,18 @@ def _load_either(path: Path, data: Path | None, split: str, read: "_Reader") -> 
     return _load_submission(path, read(data, Selection(split=split)))
 
 
-def _load(run: Run, data: Path | None, read: "_Reader") -> Material:
-    manifest = run.manifest
-    place = data or Path(manifest.benchmark)
-    if not place.exists():
-        raise UsageError(f"{run.path}: its benchmark is not at {place} any more", remedy="say where it is with --data")
-    found = read(place, manifest.selection)
-    if found.text_fingerprint != manifest.text_fingerprint:
-        raise UsageError(
-            f"{place} is not the benchmark that {run.path} was made on", remedy="give the right one by --data"
-        )
-    predictions = list(run.predictions())
-    _refuse_gaps(run.path, found.cases, predictions, manifest.condition.samples)
-    return Material(str(run.path), manifest, found.text_fingerprint, found.cases, predictions)
-
-
-class _Selected(NamedTuple):
-    """The cases of a selection, and the fingerprint of their whole split."""
-
-    text_fingerprint: str
-    cases: dict[int, Case]
-
-
-_Reader = Callable[[Path, Selection], _Selected]
-
-
-def _read_selection(place: Path, selection: Selection) -> _Selected:
-    benchmark = Benchmark.open(place)
-    cases = {case.id: case for case in select_cases(benchmark, selection)}
-    return _Selected(benchmark[selection.split].text_fingerprint(), cases)
+def _load(run: Run, data: Path | None, read: ReadSelected) -> Material:
+    cases, predictions = run.cases(data, read=read), list(run.predictions())
+    _refuse_gaps(run.path, cases, predictions, run.manifest.condition.samples)
+    return Material(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
 
 
 def load_submission(path: Path, data: Path, split: str) -> Material:
     """Predictions made elsewhere, in the card's submission format; whatever gold they carry is ignored."""
-    return _load_submission(path, _read_selection(data, Selection(split=split)))
+    return _load_submission(path, read_selected(data, Selection(split=split)))
 
 
-def _load_submission(path: Path, selected: _Selected) -> Material:
+def _load_submission(path: Path, selected: SelectedCases) -> Material:
     submission = read_submission(path, selected.cases)
     refuse_problems(path, submission.problems)
     return Material(str(path), None, selected.text_fingerprint, selected.cases, list(submission.predictions))

@@ -13,11 +13,12 @@ from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from ledger_rows import read_rows
 from medthink.core.errors import DataError, Declined, LedgerError, UsageError
 from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS
-from medthink.judge.judged import divisions, load_cases, load_judged, score_judged
+from medthink.judge.judged import divisions, load_judged, score_judged
 from medthink.judge.judgements import read_judgements, write_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import Source, read_units, split_source
 from medthink.runs.lock import hold
+from medthink.runs.run import Run
 from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
@@ -64,7 +65,7 @@ def test_a_session_stopped_by_its_budget_is_continued_where_it_stopped(tmp_path)
     with JudgeServer(judge_well) as server:
         stopped = judge_run(order(run, server, max_calls=2))
         assert stopped.stopped_by is not None
-        scores = score_judged(load_judged(run, load_cases(run)), {})
+        scores = score_judged(load_judged(run, Run.open(run).cases()), {})
         assert (scores["steps"][0].coverage.judged, scores["steps"][0].coverage.missing) == (2, 3)
         assert not scores["steps"][0].coverage.is_complete
         assert judge_run(order(run, server, max_calls=2)).calls_made == 0
@@ -102,7 +103,7 @@ def test_several_judges_sit_side_by_side_and_later_ones_join(tmp_path):
     rows = read_judgements(run)
     assert {row.judge for row in rows} == {"server/one", "server/two", "server/three", "baseline/rules"}
     assert len(rows) == 3 * (1 + 1 + 2 + 1)
-    labels = [scores.label for scores in score_judged(load_judged(run, load_cases(run)), {})["steps"]]
+    labels = [scores.label for scores in score_judged(load_judged(run, Run.open(run).cases()), {})["steps"]]
     assert any(label.startswith("panel") for label in labels)
     assert any("wiring check" in label for label in labels)
 
@@ -117,7 +118,7 @@ def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):
         judge_run(order(run, strict, judges=("server/one",)))
         judge_run(order(run, mild, judges=("server/two",), repeats=2))
     judge_run(order(run, judges=("baseline/rules",)))
-    judged = load_judged(run, load_cases(run))
+    judged = load_judged(run, Run.open(run).cases())
     for units in divisions(judged).values():
         assert [one.disagreement for one in units] == [0.0, 1.0, 0.0]
     scores = score_judged(judged, {})
@@ -235,7 +236,7 @@ def test_a_cut_that_is_not_the_rationale_falls_back_to_sentences_and_says_so(tmp
     (units,) = read_units(run).values()
     assert units.is_fallback and "not an exact copy" in units.detail
     assert len(units.units) == 3
-    assert score_judged(load_judged(run, load_cases(run)), {})["steps"][0].coverage.fallback_splits == 1
+    assert score_judged(load_judged(run, Run.open(run).cases()), {})["steps"][0].coverage.fallback_splits == 1
 
 
 def test_more_than_fifteen_steps_are_a_state_and_not_a_cut(tmp_path):
@@ -255,7 +256,7 @@ def test_an_answer_without_words_is_nothing_to_judge_and_not_sound(tmp_path):
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
     assert [row.state for row in read_judgements(run)] == ["absent", "absent", "ok"]
-    judged = load_judged(run, load_cases(run))
+    judged = load_judged(run, Run.open(run).cases())
     rights = dict.fromkeys(judged.rights, True)
     (scores,) = score_judged(msgspec.structs.replace(judged, rights=rights), {})["steps"]
     assert scores.coverage.absent == 2
@@ -267,7 +268,7 @@ def test_an_answer_that_is_not_there_is_neither_right_nor_wrong(tmp_path):
     run = make_run(tmp_path, cases=2)
     judge_run(order(run, judges=("baseline/rules",)))
     rewrite(run, [{"prediction": "A"}, {"prediction": None}])
-    assert load_judged(run, load_cases(run)).rights == {(100, 0): True, (101, 0): None}
+    assert load_judged(run, Run.open(run).cases()).rights == {(100, 0): True, (101, 0): None}
 
 
 def test_discussions_are_judged_by_sentence_section_and_dimension(tmp_path):
@@ -275,7 +276,7 @@ def test_discussions_are_judged_by_sentence_section_and_dimension(tmp_path):
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
     (scores,) = score_judged(
-        load_judged(run, load_cases(run)), {100: {"modality": ("CT",)}, 101: {"modality": ("CT",)}}
+        load_judged(run, Run.open(run).cases()), {100: {"modality": ("CT",)}, 101: {"modality": ("CT",)}}
     )["discussion"]
     assert scores.sentences == 24
     assert scores.labels["correct"].value == 0.5
@@ -289,7 +290,7 @@ def test_missing_sections_are_counted_and_not_scored(tmp_path):
     run = make_discussions(tmp_path, sections={"background": "It is so.", "outcome": "  "})
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
-    (scores,) = score_judged(load_judged(run, load_cases(run)), {})["discussion"]
+    (scores,) = score_judged(load_judged(run, Run.open(run).cases()), {})["discussion"]
     assert scores.sentences == 2
     assert scores.missing_sections["outcome"] == 2
     assert scores.missing_sections["background"] == 0
@@ -305,7 +306,7 @@ def test_findings_and_summary_are_judged_by_statement(tmp_path):
     rewrite(run, [{"prediction_twi": twi}] * 2)
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server, what=("findings",)))
-    (scores,) = score_judged(load_judged(run, load_cases(run)), {})["findings"]
+    (scores,) = score_judged(load_judged(run, Run.open(run).cases()), {})["findings"]
     assert scores.statements == 6
     assert scores.images["supported"].n == 4
     assert scores.summary["supported"].n == 2
@@ -318,7 +319,7 @@ def test_units_of_one_kind_stay_when_another_is_judged(tmp_path):
     for what in ("steps", "findings"):
         judge_run(order(run, judges=("baseline/rules",), what=(what,)))
     assert {key[2] for key in read_units(run)} == {"steps", "findings"}
-    scores = score_judged(load_judged(run, load_cases(run)), {})
+    scores = score_judged(load_judged(run, Run.open(run).cases()), {})
     assert scores["steps"][0].coverage.is_complete and scores["findings"][0].coverage.is_complete
 
 
@@ -334,7 +335,7 @@ def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_p
     with pytest.raises(UsageError, match="images of other cases"):
         judge_run(order(swapped, judges=("baseline/rules",)))
     (tmp_path / "bench/images/case00100/i100x1.jpg").write_bytes(b"another image")
-    with pytest.raises(UsageError, match="another fingerprint"):
+    with pytest.raises(UsageError, match="its fingerprint differs"):
         judge_run(order(run, judges=("baseline/rules",)))
 
 
@@ -344,12 +345,12 @@ def test_judgements_of_a_run_that_changed_since_are_refused(tmp_path):
     rows = read_judgements(run)
     write_judgements(run, [msgspec.structs.replace(row, verdicts=row.verdicts[::-1]) for row in rows])
     with pytest.raises(DataError, match="not those of the run's units"):
-        load_judged(run, load_cases(run))
+        load_judged(run, Run.open(run).cases())
     write_judgements(run, rows)
-    assert load_judged(run, load_cases(run)).judgements == tuple(rows)
+    assert load_judged(run, Run.open(run).cases()).judgements == tuple(rows)
     (run / "units.jsonl").unlink()
     with pytest.raises(DataError, match="not those of the run's units"):
-        load_judged(run, load_cases(run))
+        load_judged(run, Run.open(run).cases())
 
 
 def test_a_rerun_rationale_is_cut_and_judged_anew(tmp_path):
@@ -359,7 +360,7 @@ def test_a_rerun_rationale_is_cut_and_judged_anew(tmp_path):
         rewrite(run, [{"prediction_rationale": "Something else. And more."}])
         judge_run(order(run, server))
         assert len(server.bodies) == 2
-    assert [len(row.verdicts) for row in load_judged(run, load_cases(run)).judgements] == [2]
+    assert [len(row.verdicts) for row in load_judged(run, Run.open(run).cases()).judgements] == [2]
 
 
 def test_another_run_s_judge_ledger_replays(tmp_path):

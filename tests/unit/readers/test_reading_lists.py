@@ -13,7 +13,6 @@ from judged_run import RATIONALE, make_discussions, make_run, rewrite
 from medthink.core.cells import guard, unguard
 from medthink.core.errors import DataError, UsageError
 from medthink.judge.cells import read_factual, read_types
-from medthink.judge.judged import load_cases
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
 from medthink.judge.session import JudgeOrder, judge_run
@@ -23,6 +22,7 @@ from medthink.readers.importing import import_tables
 from medthink.readers.lists import COLUMNS, ReadingPlan, assign, read_key, sheets_of_run, write_lists
 from medthink.readers.readings import catalogue, parse_case
 from medthink.readers.tables import read_table, write_table
+from medthink.runs.run import Run
 from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
@@ -405,7 +405,7 @@ def test_a_reader_who_calls_every_check_true_is_found_out(run, tmp_path):
     write_table(tmp_path / "a/anna.csv", COLUMNS, rows)
     truths = [code.planted for code in key.codes.values() if code.reader == "anna" and code.planted is not None]
     result, _ = measure_agreement(
-        run, [tmp_path / "a/anna.csv"], load_cases(run), slices={}, key=tmp_path / "a/key.json"
+        run, [tmp_path / "a/anna.csv"], Run.open(run).cases(), slices={}, key=tmp_path / "a/key.json"
     )
     (check,) = result.checks
     assert (check.right.n, check.right.value) == (len(truths), pytest.approx(sum(truths) / len(truths)))
@@ -417,7 +417,7 @@ def test_another_benchmark_is_refused_for_reading_and_comparing(run, tmp_path):
     other = write_benchmark(tmp_path / "other/bench", cases=4, images=1)
     rows = (other / "test.jsonl").read_text()
     (other / "test.jsonl").write_text(rows.replace("WITHHELD findings 100", "OTHER findings 100"))
-    for open_it in (sheets_of_run, load_cases):
+    for open_it in (sheets_of_run, lambda path: Run.open(path).cases()):
         with pytest.raises(UsageError, match="not the benchmark of the run"):
             open_it(run, other)
 
@@ -479,7 +479,7 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
         fill(folder, reader, key, form)
     tables = [folder / f"{reader}.{form}" for reader in ("anna", "ben")]
     slices = {case: {"modality": ("CT",)} for case in range(100, 104)}
-    result, problems = measure_agreement(run, tables, load_cases(run), slices=slices, key=folder / "key.json")
+    result, problems = measure_agreement(run, tables, Run.open(run).cases(), slices=slices, key=folder / "key.json")
     assert problems == ()
     assert {pair.kind for pair in result.pairs} == {
         "reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself",
@@ -519,7 +519,7 @@ def test_a_majority_is_of_two_readers_or_more_and_types_are_compared_where_both_
         ("ben", first, "no", "reasoning"),
         ("ben", second, "no", "reasoning"),
     )
-    result, problems = measure_agreement(run, [table], load_cases(run), slices={})
+    result, problems = measure_agreement(run, [table], Run.open(run).cases(), slices={})
     assert problems == ()
     counts = {name: count for name, count in result.raters.items() if "baseline" not in name}
     assert counts == {"anna": 3, "ben": 2, "readers together": 2}
@@ -536,7 +536,7 @@ def test_discussions_are_read_and_compared_by_sentence_and_score(tmp_path):
     for reader in ("anna", "ben"):
         fill(folder, reader, key, "csv")
     result, problems = measure_agreement(
-        run, [folder / "anna.csv", folder / "ben.csv"], load_cases(run), slices={}, key=folder / "key.json"
+        run, [folder / "anna.csv", folder / "ben.csv"], Run.open(run).cases(), slices={}, key=folder / "key.json"
     )
     assert problems == ()
     by_aspect = {pair.aspect: pair for pair in result.validity("server/a · without images")}
@@ -554,7 +554,9 @@ def test_blinded_rows_of_another_run_are_counted_apart(run, tmp_path):
     folder = tmp_path / "reading"
     key = write_lists(folder, [*sheets_of_run(run), *sheets_of_run(other)], ReadingPlan(readers=("anna", "ben")))
     fill(folder, "anna", key, "csv")
-    _, problems = measure_agreement(run, [folder / "anna.csv"], load_cases(run), slices={}, key=folder / "key.json")
+    _, problems = measure_agreement(
+        run, [folder / "anna.csv"], Run.open(run).cases(), slices={}, key=folder / "key.json"
+    )
     assert {problem.kind for problem in problems} == {"other_run"}
 
 

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import shutil
 import sqlite3
 from types import SimpleNamespace
 
@@ -57,6 +58,21 @@ def test_a_run_labelled_by_an_earlier_release_is_continued_under_its_old_digest(
     after = carry_out(run_spec(benchmark, out)).run
     assert after.manifest.progress.is_complete and after.manifest.digest() == before
     assert "unaided" in repr(after) and "blind" not in repr(after)
+
+
+def test_a_run_opens_its_own_cases_and_refuses_another_benchmark(benchmark, tmp_path):
+    selection = Selection(split="test", cases=(100, 103))
+    made = carry_out(run_spec(benchmark, tmp_path / "run", selection=selection)).run
+    assert list(made.cases()) == [100, 103] and len(made.split()) == 12
+    moved = shutil.copytree(benchmark, tmp_path / "moved")
+    assert list(made.cases(moved)) == [100, 103]
+    rows = (moved / "test.jsonl").read_text().splitlines()
+    (moved / "test.jsonl").write_text("\n".join(rows[:-1]) + "\n")
+    for open_it in (made.cases, made.split):
+        with pytest.raises(UsageError, match=r"is not the benchmark that .* was made on"):
+            open_it(moved)
+        with pytest.raises(UsageError, match=r"not at .* any more"):
+            open_it(tmp_path / "gone")
 
 
 def test_manifest_and_predictions_say_what_was_asked_and_answered(benchmark, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
+from medthink.cases.slices import SLICINGS, SMALL, sort_slices
 from medthink.cli.door import enter
 from medthink.core.errors import DataError, UsageError
 from medthink.metrics.registry import METRICS
@@ -18,7 +19,6 @@ from medthink.scoring.pairs import TextPair, discussion_pairs, finding_pairs, se
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
 from medthink.scoring.scores import number, percent, points, to_plain
-from medthink.scoring.slices import SMALL, slice_order, slice_values
 from medthink.scoring.texts import case_means, score_texts, text_columns
 from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Estimate, Undefined
@@ -115,12 +115,12 @@ def test_slices_cover_all_cases_and_mark_small_ones(bench):
     by_longitudinal = [one for one in slices if one.by == "longitudinal"]
     assert sum(one.n for one in by_longitudinal) == 40
     assert {one.is_small for one in slices if one.n < 30} <= {True}
-    assert {one.by for one in slices} == set(slice_values(next(iter(made.cases.values()))))
+    assert {one.by for one in slices} == set(SLICINGS)
 
 
 def test_slices_stand_in_the_order_of_their_numbers():
-    bins = ["17–49", "1–4", "none", "9–16", "5–8"]
-    assert sorted(bins, key=slice_order) == ["none", "1–4", "5–8", "9–16", "17–49"]
+    groups = {("images per case", value): [0] for value in ("17–49", "1–4", "none", "9–16", "5–8")}
+    assert [value for _, value in sort_slices(groups)] == ["none", "1–4", "5–8", "9–16", "17–49"]
 
 
 def test_a_run_scores_to_the_same_bytes_whatever_the_order_of_its_lines(make_run, twi):

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import msgspec
 
+from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.judge.coverage import Units, measure_coverage
 from medthink.judge.evidence import Evidence
 from medthink.judge.forms import Fault
@@ -13,7 +14,6 @@ from medthink.judge.judgement import Judgement
 from medthink.judge.rubric import Rubric
 from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, SeatScores
 from medthink.judge.sentences import split_sentences
-from medthink.judge.slicing import Slices, group_by_slice
 from medthink.judge.units import MAX_UNITS, Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
@@ -152,7 +152,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     def score_with_slices(self, rows: Sequence[Judgement], units: Units, rights: Rights, slices: Slices) -> Scored:
         """The scores of all cases, and those of every slice."""
         found = []
-        for (slicing, value), group in group_by_slice(((row.case, row) for row in rows), slices).items():
+        for (slicing, value), group in sort_slices(group_by_slice(((row.case, row) for row in rows), slices)).items():
             cases = {row.case for row in group}
             own = {key: one for key, one in units.items() if one.case in cases}
             scores = self.score(group, own, rights)

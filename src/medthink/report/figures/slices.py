@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from medthink.cases.slices import SMALL
 from medthink.core.markup import one_line
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.style import COLOURS, LINE, MARKS, Drawing, percent_axis
 from medthink.report.tables import Table
 from medthink.scoring.scores import SliceScore, percent
-from medthink.scoring.slices import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

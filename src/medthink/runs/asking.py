@@ -15,6 +15,7 @@ from medthink.runs.budget import Budget
 from medthink.runs.ledger import Call, Ledger
 from medthink.runs.prediction import Spent
 from medthink.runs.progress import Tracker
+from medthink.runs.siblings import SharedCall, Siblings
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 
@@ -36,7 +37,8 @@ class Caller(Protocol):
 class Desk(Generic[Asked]):
     """Where calls are made: answered from the ledger where they were made before, else asked and recorded.
 
-    `places` bounds the calls in flight; desks that share them are bounded together.
+    `places` bounds the calls in flight; desks that share them are bounded together. What a run of the same sweep has
+    asked already (`siblings`) is taken over from it.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Desk(Generic[Asked]):
         budget: Budget,
         places: asyncio.Semaphore | None = None,
         tracker: Tracker | None = None,
+        siblings: Siblings | None = None,
     ) -> None:
         self.answerer = answerer
         self.tracker = tracker or Tracker()
@@ -55,6 +58,7 @@ class Desk(Generic[Asked]):
         self._places = places or asyncio.Semaphore(answerer.concurrency)
         self._stopped_by: ModelError | None = None
         self._under_way: dict[str, asyncio.Event] = {}
+        self._siblings = siblings or Siblings()
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
@@ -67,10 +71,23 @@ class Desk(Generic[Asked]):
             return found.reply, _spent(found.id, found.reply, found.cost_usd)
         self._under_way[call.key] = done = asyncio.Event()
         try:
+            if (shared := self._siblings.find(call.key)) is not None:
+                return await self._take_over(call, shared)
             return await self._make(call, prompt, request)
         finally:
             del self._under_way[call.key]
             done.set()
+
+    async def _take_over(self, call: Call, shared: SharedCall) -> tuple[Reply, Spent]:
+        """Record a call that another run of the sweep made; it was paid for there."""
+        reply, cost = shared.finished.reply, shared.finished.cost_usd
+        intent = self._ledger.intend(call)
+        self._ledger.note_attempt(call.key, shared.attempt())
+        # Gathered in one turn of the loop, all of it is one transaction.
+        _, settled = await asyncio.gather(intent, self._ledger.settle(call.key, reply, cost_usd=cost))
+        self.tracker.counts.kept += 1
+        self.tracker.counts.count_tokens(reply.usage)
+        return reply, _spent(settled.id, reply, settled.cost_usd)
 
     async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, Spent]:
         """Intend, ask, record."""

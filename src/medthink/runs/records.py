@@ -30,6 +30,13 @@ class Totals(NamedTuple):
     cost_usd: float | None
 
 
+class Paid(NamedTuple):
+    """How many calls were made, each time they were, and what they cost; None when a price is not known."""
+
+    calls: int
+    cost_usd: float | None
+
+
 class Finished(NamedTuple):
     """A call that was made and answered earlier."""
 
@@ -136,6 +143,15 @@ class Records:
             "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls"
         ).fetchone()
         return Totals(calls, max(made, sum(calls.values())), sent, unseen, None if unpriced else cost)
+
+    def paid(self) -> Paid:
+        """The calls that were made for this run and what they cost, without those taken over from another."""
+        own = "key NOT IN (SELECT call_key FROM attempts WHERE outcome = 'shared')"
+        calls, cost, unpriced = self._reader.execute(
+            f"SELECT count(*), ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls WHERE {own}"
+        ).fetchone()
+        made = "SELECT count(*) FROM attempts WHERE number <= 1 AND outcome <> 'shared'"
+        return Paid(max(calls, self._reader.execute(made).fetchone()[0]), None if unpriced else cost)
 
     def retries(self) -> int:
         """How many attempts were not the first of their call."""

@@ -22,6 +22,7 @@ from medthink.runs.records import LEDGER, Records
 from medthink.runs.selection import count_cases, select_cases
 from medthink.runs.session import RunSpec, find_earlier, make_folder, plan_manifest, summarise
 from medthink.runs.showing import Showing
+from medthink.runs.siblings import Siblings
 from medthink.workflow.ask import Prompt
 from medthink.workflow.tasks import find_task
 
@@ -43,32 +44,52 @@ class Earlier(msgspec.Struct, frozen=True):
     progress: Progress
 
 
+class SweepRehearsal:
+    """What the rehearsals of a sweep's runs have in common: the calls that were shown, and those on record."""
+
+    def __init__(self, siblings: Siblings | None = None) -> None:
+        self.shown: set[str] = set()
+        self.siblings = siblings or Siblings()
+
+
 class RehearsalDesk:
     """Where no call is made: what is on record is answered as it was, and all else shown to a witness and made up."""
 
     def __init__(
-        self, model: str, witness: Witness, *, earlier: Earlier | None = None, filler: str = _TYPICAL_TEXT
+        self,
+        model: str,
+        witness: Witness,
+        *,
+        earlier: Earlier | None = None,
+        filler: str = _TYPICAL_TEXT,
+        sweep: SweepRehearsal | None = None,
     ) -> None:
         self._model = model
         self._witness = witness
         self._earlier = earlier
         self._filler = filler
-        self._shown: set[str] = set()
+        self._sweep = sweep or SweepRehearsal()
         self.cases: set[int] = set()
 
     async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Show the request where it would be sent, and make up a reply."""
         key = call_for(self._model, prompt, request, case_id).key
-        found = self._earlier and self._earlier.records.finished(key)
-        if found:
-            return found.reply, _NOTHING
-        if key not in self._shown:
-            # The same thing asked twice of a case is one call.
-            self._shown.add(key)
+        if (reply := self._find(key)) is not None:
+            return reply, _NOTHING
+        if key not in self._sweep.shown:
+            # The same thing asked twice of a case, or by two runs of a sweep, is one call.
+            self._sweep.shown.add(key)
             self.cases.add(case_id)
             self._witness(prompt, request)
         made_up = _fill(prompt.schema, len(prompt.question.images), self._filler)
         return Reply(text=msgspec.json.encode(made_up).decode(), json=made_up), _NOTHING
+
+    def _find(self, key: str) -> Reply | None:
+        """The reply on record, of this run or of one that shares its calls."""
+        if self._earlier is not None and (found := self._earlier.records.finished(key)) is not None:
+            return found.reply
+        shared = self._sweep.siblings.find(key)
+        return None if shared is None else shared.finished.reply
 
     def is_kept(self, case_id: int, sample: int) -> bool:
         """Whether the prediction is there already, and stays."""
@@ -100,9 +121,9 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     done: Progress | None
 
 
-def estimate(spec: RunSpec, *, transport: "Transport | None" = None) -> Rehearsal:
+def estimate(spec: RunSpec, *, transport: "Transport | None" = None, sweep: SweepRehearsal | None = None) -> Rehearsal:
     """Count what the run has still to send, and about what that will cost; it needs no key."""
-    return run_to_end(_estimate(spec, transport))
+    return run_to_end(_estimate(spec, transport, sweep))
 
 
 async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *, benchmark: Benchmark) -> None:
@@ -120,7 +141,7 @@ async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *,
             await task.run(shown.question, cues, ask, condition)
 
 
-async def _estimate(spec: RunSpec, transport: "Transport | None") -> Rehearsal:
+async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRehearsal | None) -> Rehearsal:
     benchmark = Benchmark.open(spec.benchmark)
     total = count_cases(benchmark, spec.selection) * spec.condition.samples
     answerer = open_answerer(
@@ -133,7 +154,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None") -> Rehearsal:
     )
     earlier = _open_earlier(spec, benchmark, total)
     tally = _Tally(answerer)
-    desk = RehearsalDesk(spec.model, tally.see, earlier=earlier)
+    desk = RehearsalDesk(spec.model, tally.see, earlier=earlier, sweep=sweep)
     try:
         await rehearse(select_cases(benchmark, spec.selection), spec, desk, benchmark=benchmark)
     finally:

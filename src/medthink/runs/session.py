@@ -1,7 +1,7 @@
 """One session of a run: open or continue it, do what is left, write what came out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from medthink.runs.records import LEDGER, Records
 from medthink.runs.run import Run
 from medthink.runs.selection import Selection, count_cases, select_cases
 from medthink.runs.showing import Showing
+from medthink.runs.siblings import Siblings
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import count_calls, default_condition, find_task, prompt_versions
@@ -71,12 +72,29 @@ class Session(msgspec.Struct, frozen=True):
     stopped_by: BudgetReached | None
 
 
+class Common(NamedTuple):
+    """What the runs of a sweep have in common: one budget, and the calls that others of them have answered."""
+
+    budget: Budget
+    siblings: Siblings
+
+
 def carry_out(spec: RunSpec, *, transport: "Transport | None" = None, listener: RunListener | None = None) -> Session:
     """Make or continue the run; works inside a notebook, where a loop is running already."""
+    return run_to_end(work_on(spec, transport=transport, listener=listener))
+
+
+async def work_on(
+    spec: RunSpec,
+    *,
+    transport: "Transport | None" = None,
+    listener: RunListener | None = None,
+    common: Common | None = None,
+) -> Session:
+    """The same on a loop that is running; `common` where the run is one of a sweep."""
     if spec.out is None:
         raise UsageError("where is the run to be kept?", remedy="give --out")
-    session = _Worker(spec, spec.out, transport, listener)
-    return run_to_end(session.work())
+    return await _Worker(spec, spec.out, transport, listener, common).work()
 
 
 def run(
@@ -111,10 +129,18 @@ def run(
 class _Worker:
     """The state of one session while it works."""
 
-    def __init__(self, spec: RunSpec, out: Path, transport: "Transport | None", listener: RunListener | None) -> None:
+    def __init__(
+        self,
+        spec: RunSpec,
+        out: Path,
+        transport: "Transport | None",
+        listener: RunListener | None,
+        common: Common | None,
+    ) -> None:
         self._spec = spec
         self._out = out
         self._transport = transport
+        self._common = common
         self._tracker = Tracker(listener, out)
         self._task = find_task(spec.task, spec.condition)
         self._benchmark = Benchmark.open(spec.benchmark)
@@ -154,13 +180,7 @@ class _Worker:
             totals = ledger.totals()
             tracker.counts.count_tokens(ledger.tokens())
             tracker.counts.cost_usd, tracker.counts.is_least_cost = totals.cost_usd, totals.unseen_replies > 0
-            budget = Budget(
-                max_usd=spec.max_usd,
-                max_calls=spec.max_calls,
-                spent_usd=totals.cost_usd,
-                calls=totals.calls_made,
-            )
-            desk = Desk(answerer, ledger, budget, tracker=tracker)
+            desk = self._open_desk(answerer, ledger)
             engine = Engine(
                 self._task,
                 spec.condition,
@@ -176,6 +196,18 @@ class _Worker:
         finally:
             ledger.close()
         return Session(Run(self._out), desk.made, stopped_by)
+
+    def _open_desk(self, answerer: Answerer[Prompt], ledger: Ledger) -> Desk[Prompt]:
+        if self._common is not None:
+            return Desk(answerer, ledger, self._common.budget, tracker=self._tracker, siblings=self._common.siblings)
+        paid = ledger.paid()
+        budget = Budget(
+            max_usd=self._spec.max_usd,
+            max_calls=self._spec.max_calls,
+            spent_usd=paid.cost_usd,
+            calls=paid.calls,
+        )
+        return Desk(answerer, ledger, budget, tracker=self._tracker)
 
     def _count_calls(self) -> int:
         """How many calls one sample of every case is expected to take."""

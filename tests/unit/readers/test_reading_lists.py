@@ -417,8 +417,8 @@ def test_another_benchmark_is_refused_for_reading_and_comparing(run, tmp_path):
     other = write_benchmark(tmp_path / "other/bench", cases=4, images=1)
     rows = (other / "test.jsonl").read_text()
     (other / "test.jsonl").write_text(rows.replace("WITHHELD findings 100", "OTHER findings 100"))
-    for open_it in (sheets_of_run, lambda path: Run.open(path).cases()):
-        with pytest.raises(UsageError, match="not the benchmark of the run"):
+    for open_it in (sheets_of_run, lambda path, data: Run.open(path).cases(data)):
+        with pytest.raises(UsageError, match="is not the benchmark that"):
             open_it(run, other)
 
 

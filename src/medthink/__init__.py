@@ -1,15 +1,16 @@
 """MedThink: multi-image diagnostic reasoning benchmarks, from the data to the leaderboard.
 
-Names resolve on first use, so that `import medthink` costs nothing.
+Names resolve on first use, so that `import medthink` costs nothing; `__init__.pyi` has them for type checkers.
 """
 
-from typing import TYPE_CHECKING
+from importlib import import_module
 
 __version__ = "0.1.0"
 
 _EXPORTS = {
     "Benchmark": "medthink.cases.benchmark",
     "Case": "medthink.cases.case",
+    "Comparison": "medthink.scoring.compare",
     "Condition": "medthink.workflow.condition",
     "DataError": "medthink.core.errors",
     "Image": "medthink.cases.case",
@@ -17,37 +18,28 @@ _EXPORTS = {
     "ModelError": "medthink.models.errors",
     "Question": "medthink.cases.case",
     "Reference": "medthink.cases.case",
-    "Run": "medthink.runs.run",
+    "Run": "medthink.door:OpenRun",
+    "Scores": "medthink.scoring.scores",
     "UsageError": "medthink.core.errors",
+    "check": "medthink.door",
+    "compare": "medthink.door",
     "default_condition": "medthink.workflow.tasks",
-    "run": "medthink.runs.session",
+    "run": "medthink.door",
+    "synth": "medthink.door",
 }
+# Rooms that can be called: the name of the room is the name of what it does.
+_ROOMS = {"report": "medthink.report.writing:write_report"}
 
-__all__ = ["__version__", *_EXPORTS]
+__all__ = ["__version__", *_EXPORTS, *_ROOMS]
 
-if TYPE_CHECKING:
-    # The same names once more, for whoever checks types; tests/meta/test_surface.py keeps the two lists equal.
-    from medthink.cases.benchmark import Benchmark as Benchmark
-    from medthink.cases.case import Case as Case
-    from medthink.cases.case import Image as Image
-    from medthink.cases.case import Question as Question
-    from medthink.cases.case import Reference as Reference
-    from medthink.core.errors import DataError as DataError
-    from medthink.core.errors import MedThinkError as MedThinkError
-    from medthink.core.errors import UsageError as UsageError
-    from medthink.models.errors import ModelError as ModelError
-    from medthink.runs.run import Run as Run
-    from medthink.runs.session import run as run
-    from medthink.workflow.condition import Condition as Condition
-    from medthink.workflow.tasks import default_condition as default_condition
-else:
 
-    def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        if name not in _EXPORTS:
-            raise AttributeError(f"module 'medthink' has no attribute {name!r}")
-        return getattr(import_module(_EXPORTS[name]), name)
+def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(f"medthink.{name}")
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'medthink' has no attribute {name!r}")
+    module, _, attribute = _EXPORTS[name].partition(":")
+    return getattr(import_module(module), attribute or name)
 
 
 def __dir__() -> list[str]:

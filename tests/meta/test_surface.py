@@ -33,6 +33,12 @@ def test_exports_are_these_and_resolve():
         "ModelError",
         "UsageError",
         "default_condition",
+        "Scores",
+        "Comparison",
+        "check",
+        "compare",
+        "report",
+        "synth",
     }
     for name in medthink.__all__:
         assert getattr(medthink, name) is not None

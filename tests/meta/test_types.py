@@ -19,6 +19,11 @@ for case in benchmark["test"]:
 condition: Condition = default_condition("twi")
 try:
     run: Run = medthink.run(benchmark, model="baseline/random", out="runs/random", condition=condition)
+    scores: medthink.Scores = run.score()
+    print(run.to_pandas())
+    comparison: medthink.Comparison = medthink.compare([run, "runs/other"])
+    page = medthink.report([run], "report.html", figure="overview.svg").read_text()
+    print(medthink.check(benchmark).errors, medthink.synth("phantoms", cases=30).splits, page.upper())
 except ModelError as error:
     kind: str = error.kind
 except medthink.MedThinkError as error:
@@ -32,6 +37,10 @@ medthink.Benchmark.open("bench").filter(colour="red")
 medthink.default_condition("twi").image_share.upper()
 answer: int = next(iter(medthink.Benchmark.open("bench"))).reference.answer
 medthink.nothing_of_the_kind
+medthink.compare("runs/one", 7)
+medthink.report(["runs/one"], "report.html", colour="red")
+medthink.Run.open("runs/one").score(data=7)
+medthink.synth(cases=3)
 """
 
 
@@ -56,13 +65,13 @@ def test_right_use_passes_and_every_wrong_line_is_found(tmp_path: Path) -> None:
 
 
 def test_what_is_exported_is_what_is_typed() -> None:
-    tree = ast.parse(Path(medthink.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(medthink.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     typed = {
-        name.asname: node.module
-        for branch in tree.body
-        if isinstance(branch, ast.If)
-        for node in branch.body
+        name.asname or name.name: f"{node.module}:{name.name}" if name.asname else node.module
+        for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for name in node.names
     }
-    assert typed == medthink._EXPORTS
+    assert typed == medthink._EXPORTS | medthink._ROOMS
+    (listed,) = (node.value for node in tree.body if isinstance(node, ast.Assign))
+    assert sorted(ast.literal_eval(listed)) == sorted(medthink.__all__)

@@ -148,6 +148,15 @@ class Benchmark:
         except ImportError:
             raise UsageError("pandas is not installed", remedy="pip install pandas, or use to_arrow()") from None
 
+    def __repr__(self) -> str:
+        part = ", filtered" if self._keep else ""
+        return f"Benchmark({str(self.path)!r}: {', '.join(self.splits)}{part})"
+
+    def _repr_html_(self) -> str:
+        from medthink.cases.card import benchmark_card
+
+        return benchmark_card(self)
+
     def _case_or_error(self, table: CaseTable, row: SourceRow) -> Case | DataError:
         place = Place(str(table.path), row.number)
         try:

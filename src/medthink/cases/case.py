@@ -80,7 +80,17 @@ class Question(msgspec.Struct, frozen=True, gc=False):
     options: dict[str, str]
 
 
-class ImageReference(msgspec.Struct, frozen=True, gc=False):
+class Withheld(msgspec.Struct, frozen=True, gc=False):
+    """What must not show itself by accident, in a log, a traceback or a notebook: ask for its fields by name."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(withheld: {', '.join(self.__struct_fields__)})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return []
+
+
+class ImageReference(Withheld, frozen=True, gc=False):
     """What is known of one image and withheld: its caption (the step 1 reference) and its labels."""
 
     caption: str
@@ -88,7 +98,7 @@ class ImageReference(msgspec.Struct, frozen=True, gc=False):
     sub_modality: str
 
 
-class Reference(msgspec.Struct, frozen=True, gc=False):
+class Reference(Withheld, frozen=True, gc=False):
     """What a model may not see; `images` runs parallel to the question's."""
 
     images: tuple[ImageReference, ...]
@@ -122,3 +132,14 @@ class Case(msgspec.Struct, frozen=True, gc=False):
     def modalities(self) -> tuple[str, ...]:
         """The distinct level-1 modalities, in order of first appearance."""
         return tuple(dict.fromkeys(image.modality for image in self.reference.images))
+
+    def __repr__(self) -> str:
+        return f"Case({self.id}, {self.split!r}: {len(self.question.images)} images)"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("id", self.id), ("split", self.split), ("images", len(self.question.images))]
+
+    def _repr_html_(self) -> str:
+        from medthink.cases.card import case_card
+
+        return case_card(self)

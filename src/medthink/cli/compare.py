@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import to_builtins
-from msgspec.structs import replace
 
-from medthink.cli.show import console, print_json, short_names, table
+from medthink.cli.show import console, print_json, table
 from medthink.core.percent import as_percent
 
 if TYPE_CHECKING:
     from medthink.scoring.compare import Comparison, PairOfRuns
-    from medthink.stats.ranks import RankedRun
+    from medthink.scoring.tables import Grid
 
 _SHOWN_CASES = 12
 
@@ -33,47 +32,26 @@ def compare(runs: tuple[Path, ...], data: Path | None, split: str, as_json: bool
     Example: medthink compare runs/all-images runs/no-images
     Example: medthink compare runs/ours theirs.jsonl --data bench/
     """
-    from medthink.scoring.compare import compare_runs
-    from medthink.scoring.material import load_all
-    from medthink.scoring.score import kept_scores
+    from medthink.scoring.compare import compare_paths
+    from medthink.scoring.tables import pairs_grid, ranking_grid, with_short_names
 
-    materials = load_all(runs, data, split=split)
-    scored = [kept_scores(path, material) for path, material in zip(runs, materials, strict=True)]
-    comparison = compare_runs(scored, materials[0].cases)
+    comparison = compare_paths(runs, data, split=split)
     if as_json:
         print_json(to_builtins(comparison))
         return
-    names = short_names(comparison.runs)
-    pairs = tuple(replace(pair, a=names[pair.a], b=names[pair.b]) for pair in comparison.pairs)
-    comparison = replace(comparison, runs=tuple(names.values()), pairs=pairs)
+    comparison = with_short_names(comparison)
     _show_differing(comparison)
-    _show_pairs(comparison)
+    _draw(pairs_grid(comparison))
+    console().print()
     for pair in comparison.pairs:
         _show_pair(pair)
-    _show_ranking(comparison)
+    if comparison.ranking is not None:
+        _draw(ranking_grid(comparison))
 
 
 def _show_differing(comparison: "Comparison") -> None:
     rows = [(field, *values) for field, values in comparison.differing.items()]
     console().print(table(f"Cases: {comparison.n_cases}; the runs differ in", ("field", *comparison.runs), rows))
-    console().print()
-
-
-def _show_pairs(comparison: "Comparison") -> None:
-    from medthink.scoring.scores import points
-
-    rows = [
-        (
-            f"{pair.a} − {pair.b}",
-            points(pair.comparison.difference),
-            f"{len(pair.won)} : {len(pair.lost)}",
-            f"{pair.p_holm:.3g}",
-            "yes" if pair.is_different else "not shown",
-        )
-        for pair in comparison.pairs
-    ]
-    columns = ("pair", "difference (95 %)", "won : lost", "p (Holm)", "different?")
-    console().print(table("Accuracy, paired by case", columns, rows))
     console().print()
 
 
@@ -102,19 +80,8 @@ def _show_pair(pair: "PairOfRuns") -> None:
     out.print()
 
 
-def _show_ranking(comparison: "Comparison") -> None:
-    from medthink.scoring.scores import percent
-
-    if comparison.ranking is None:
-        return
-    rows = [
-        (_rank_range(one), comparison.runs[one.run], percent(one.mean), one.tier) for one in comparison.ranking.runs
-    ]
-    console().print(table("Ranks (95 % range)", ("rank", "run", "accuracy (95 %)", "tier"), rows))
-
-
-def _rank_range(one: "RankedRun") -> str:
-    return str(one.rank) if one.rank == one.worst else f"{one.rank}–{one.worst}"
+def _draw(grid: "Grid") -> None:
+    console().print(table(grid.title, grid.columns, grid.rows, right=grid.right))
 
 
 def _case_list(cases: tuple[int, ...]) -> str:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.show import console, print_json, progress, say, short_names, table
+from medthink.cli.show import console, print_json, progress, say, table
 from medthink.core.errors import UsageError
+from medthink.core.files import short_names
 from medthink.core.percent import as_percent
 
 if TYPE_CHECKING:

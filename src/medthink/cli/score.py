@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from medthink.cli.show import console, plain, print_json, short_names, table
-from medthink.core.percent import as_percent
+from medthink.cli.show import console, plain, print_json, table
+from medthink.core.files import short_names
 
 if TYPE_CHECKING:
     from medthink.scoring.radcliq import RadCliQOptions
-    from medthink.scoring.scores import MetricScore, Scores, TextScores
+    from medthink.scoring.scores import Scores
+    from medthink.scoring.tables import Grid
 
 
 @click.command()
@@ -77,98 +78,34 @@ def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions |
 
 
 def _show_headlines(scored: "list[Scores]") -> None:
-    from medthink.scoring.scores import percent
+    from medthink.scoring.tables import headline_grid, repeats_line
 
-    rows = []
+    _draw(headline_grid(scored))
     for one in scored:
-        answers, usage = one.answers, one.usage
-        states = answers.states if answers else {}
-        rows.append(
-            (
-                one.origin.name,
-                answers.n_cases if answers else "–",
-                percent(answers.accuracy) if answers else "–",
-                percent(answers.accuracy_answered) if answers else "–",
-                ", ".join(f"{count} {state}" for state, count in states.items() if count) or "–",
-                "–" if usage is None else _money(usage.cost_usd.value),
-            )
-        )
-    columns = ("run", "n", "accuracy (95 %)", "of answered", "states", "cost")
-    console().print(table("Scores", columns, rows, right=(1,)))
-    for one in scored:
-        _show_repeats(one)
+        if line := repeats_line(one):
+            console().print(f"{one.origin.name}: {line}")
     console().print()
-
-
-def _show_repeats(one: "Scores") -> None:
-    """Several answers to a case: how far they agree, and what their majority says."""
-    from medthink.scoring.scores import percent
-
-    answers = one.answers
-    if answers is None or answers.repeats is None:
-        return
-    agreeing = "–" if answers.consistency is None else as_percent(answers.consistency)
-    console().print(
-        f"{one.origin.name}: {answers.n_predictions} answers to {answers.n_cases} cases; "
-        f"two answers to a case agree in {agreeing}; majority vote {percent(answers.majority)}"
-    )
 
 
 def _show_steps(scored: "list[Scores]") -> None:
     """Every metric of one run; of several, the few that say most, side by side."""
-    if len(scored) == 1:
-        for step in scored[0].steps:
-            _show_step(scored[0], step)
-        return
-    rows = [(one.origin.name, step.step, *_key_metrics(step)) for one in scored for step in one.steps]
-    if rows:
-        columns = ("run", "step", "texts", "ROUGE-L ↑", "finding F1 ↑", "conflicts ↓")
-        console().print(table("Written steps, mean over cases (95 %)", columns, rows))
+    from medthink.scoring.tables import step_grid, steps_grid
+
+    if len(scored) > 1 and steps_grid(scored).rows:
+        _draw(steps_grid(scored))
+        console().print()
+    for step in scored[0].steps if len(scored) == 1 else ():
+        _draw(step_grid(step), of=scored[0])
         console().print()
 
 
-def _key_metrics(step: "TextScores") -> tuple[str, ...]:
-    from medthink.scoring.scores import number
-
-    values = {metric.metric: metric.value for metric in step.metrics}
-    return (
-        ", ".join(f"{count} {state}" for state, count in step.states.items()) or "none",
-        *(number(values.get(name)) for name in ("rougeL", "finding_f1", "finding_conflicts")),
-    )
-
-
-def _show_step(one: "Scores", step: "TextScores") -> None:
-    from medthink.scoring.scores import number
-
-    states = ", ".join(f"{count} {state}" for state, count in step.states.items()) or "no images shown"
-    title = f"{one.origin.name}: {step.step} ({states})"
-    rows = [
-        (
-            metric.metric,
-            _arrow(metric),
-            number(metric.value) if metric.value else f"not computed: {metric.not_computed}",
-        )
-        for metric in step.metrics
-    ]
-    console().print(table(title, ("metric", "", "mean over cases (95 %)"), rows) if step.states.get("ok") else title)
-    console().print()
-
-
 def _show_slices(one: "Scores") -> None:
-    from medthink.scoring.scores import percent
+    from medthink.scoring.tables import slices_grid
 
-    rows = [
-        (part.by, part.value, part.n, percent(part.accuracy), "small" if part.is_small else "") for part in one.slices
-    ]
-    console().print(
-        table(f"{one.origin.name}: by slice", ("by", "slice", "n", "accuracy (95 %)", ""), rows, right=(2,))
-    )
+    _draw(slices_grid(one), of=one)
     console().print()
 
 
-def _arrow(metric: "MetricScore") -> str:
-    return {"higher": "↑", "lower": "↓", "neither": ""}[metric.direction]
-
-
-def _money(cost_usd: float | None) -> str:
-    return "unknown" if cost_usd is None else f"${cost_usd:,.2f}"
+def _draw(grid: "Grid", *, of: "Scores | None" = None) -> None:
+    title = grid.title if of is None else f"{of.origin.name}: {grid.title}"
+    console().print(table(title, grid.columns, grid.rows, right=grid.right) if grid.rows else title)

@@ -92,12 +92,6 @@ def plain(text: str) -> str:
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Each path by its last part, where that tells them apart; tables are narrow."""
-    last = {path: path.rstrip("/").rsplit("/", 1)[-1] for path in paths}
-    return last if len(set(last.values())) == len(last) else {path: path for path in paths}
-
-
 def progress() -> Progress:
     """A progress bar on standard error, so that output can be piped; none where nobody watches."""
     watched = console(stderr=True)

@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -101,3 +101,9 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Each path by its last part, where that tells them apart; tables are narrow."""
+    last = {path: path.rstrip("/").rsplit("/", 1)[-1] for path in paths}
+    return last if len(set(last.values())) == len(last) else {path: path for path in paths}

@@ -1,7 +1,7 @@
 """HTML built from values: whatever is not markup already is escaped on its way in."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 # Controls but tab and newline, what turns the direction of writing, and halves of characters: none can be shown.
@@ -49,6 +49,17 @@ def joined(children: Iterable[str]) -> Markup:
 def fold(summary: str, *children: str, class_: str | None = None) -> Markup:
     """Content behind a line that opens it."""
     return tag("details", tag("summary", summary), *children, class_=class_)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str = "") -> Markup:
+    """A table; whatever a cell holds is written as text. Without column names there is no head."""
+    head = [tag("thead", tag("tr", *(tag("th", name) for name in columns)))] if any(columns) else []
+    body = tag("tbody", *(tag("tr", *(tag("td", _cell(cell)) for cell in row)) for row in rows))
+    return tag("table", *([tag("caption", caption)] if caption else []), *head, body)
+
+
+def _cell(value: object) -> str:
+    return value if isinstance(value, str) else str(value)
 
 
 def paragraphs(text: str, longest: int = 4000) -> Markup:

@@ -6,11 +6,11 @@ from string import Template
 from msgspec import json, to_builtins
 
 from medthink import __version__
+from medthink.cases.card import thumbnail
 from medthink.core.jsonio import encode_json
 from medthink.core.markup import Markup, fold, joined, tag
 from medthink.report.assets import read_asset
 from medthink.report.words import count_of
-from medthink.report.wrong_cases import thumbnail
 from medthink.runs.prediction import Prediction
 from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, SentImage, Trace
 

@@ -1,13 +1,11 @@
 """The cases that runs got wrong: pictures, options, and the model's steps beside the reference."""
 
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from medthink.cases.case import Case, Image
-from medthink.cases.images import JPEG, prepare
-from medthink.core.errors import DataError
+from medthink.cases.card import thumbnail
+from medthink.cases.case import Case
 from medthink.core.markup import Markup, fold, joined, paragraphs, tag
 from medthink.report.entries import Entry, Group
 from medthink.report.words import count_of, name_some
@@ -15,7 +13,6 @@ from medthink.runs.prediction import Prediction
 
 MOST_CASES = 32
 _MOST_IMAGES = 24
-_SIDE, _QUALITY = 176, 72
 # Kinds of failure whose detail is the server's address, and nothing that a reader of the page needs.
 _ABOUT_A_PLACE = ("connection", "timeout")
 
@@ -41,16 +38,6 @@ def count_wrong(entries: Sequence[Entry]) -> Counter[int]:
     for entry in entries:
         wrong.update(one.case for one in entry.scores.cases if one.right < 1)
     return wrong
-
-
-def thumbnail(image: Image, name: str) -> Markup:
-    """The image made small, or the reason why it cannot be shown."""
-    try:
-        small = prepare(image.read(), accepts=frozenset({JPEG}), max_side=_SIDE, quality=_QUALITY, name=image.path)
-    except DataError as error:
-        return tag("span", error.problem, class_="absent", role="img", aria_label=name)
-    source = f"data:{small.media_type};base64,{b64encode(small.data).decode()}"
-    return tag("img", src=source, width=small.width, height=small.height, alt=name)
 
 
 def _case_markup(case: Case, group: Group, wrong: int) -> Markup:

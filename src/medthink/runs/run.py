@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -13,6 +14,9 @@ from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.selection import ReadSelected, read_selected
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 class Run:
     """A finished or unfinished run: what was asked, and what came out."""
@@ -22,7 +26,7 @@ class Run:
         self.manifest: Manifest = read_manifest(path)
 
     @classmethod
-    def open(cls, path: str | Path) -> "Run":
+    def open(cls, path: str | Path) -> Self:
         """Open a run's folder."""
         return cls(Path(path))
 
@@ -72,7 +76,27 @@ class Run:
                 remedy="give the right one with --data",
             )
 
+    def to_pandas(self) -> "pd.DataFrame":
+        """The predictions as a data frame, one row a case and sample."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise UsageError("pandas is not installed", remedy="pip install pandas, or use predictions()") from None
+        return pd.DataFrame.from_records([msgspec.to_builtins(one) for one in self.predictions()])
+
     def __repr__(self) -> str:
-        return (
-            f"Run({str(self.path)!r}: {self.manifest.model}, {self.manifest.task}, {self.manifest.condition.label()})"
-        )
+        manifest = self.manifest
+        return f"Run({str(self.path)!r}: {manifest.model}, {manifest.task}, {manifest.condition.label()})"
+
+    def _repr_html_(self) -> str:
+        from medthink.runs.card import run_card
+
+        return run_card(self)
+
+
+RunOrPath = Run | str | Path
+
+
+def path_of(run: RunOrPath) -> Path:
+    """The folder of a run that is named by its path or opened already."""
+    return run.path if isinstance(run, Run) else Path(run)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,6 +12,8 @@ from medthink.cases.case import Case
 from medthink.cases.slices import SMALL, group_by_slice, slice_cases
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
+from medthink.scoring.material import load_all
+from medthink.scoring.score import kept_scores
 from medthink.scoring.scores import Scores
 from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.multiple import holm
@@ -64,6 +68,25 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     differing: dict[str, tuple[str, ...]]
     pairs: tuple[PairOfRuns, ...]
     ranking: Ranking | None
+
+    def __repr__(self) -> str:
+        different = sum(pair.is_different for pair in self.pairs)
+        return f"Comparison({len(self.runs)} runs, {self.n_cases} cases: {different} of {len(self.pairs)} pairs differ)"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("runs", len(self.runs)), ("cases", self.n_cases), ("pairs", len(self.pairs))]
+
+    def _repr_html_(self) -> str:
+        from medthink.scoring.tables import comparison_card
+
+        return comparison_card(self)
+
+
+def compare_paths(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> Comparison:
+    """Compare runs or submission files where they lie; scores that are still true are not made again."""
+    materials = load_all(paths, data, split=split)
+    scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
+    return compare_runs(scored, materials[0].cases)
 
 
 def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison:

@@ -112,6 +112,19 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     cases: tuple[CaseScore, ...]
 
+    def __repr__(self) -> str:
+        # One line, and none of the answers that stand in `cases`.
+        said = f"accuracy {percent(self.answers.accuracy)}" if self.answers else "no letters to score"
+        return f"Scores({self.origin.name!r}: {said})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("name", self.origin.name), ("accuracy", percent(self.answers.accuracy) if self.answers else None)]
+
+    def _repr_html_(self) -> str:
+        from medthink.scoring.tables import scores_card
+
+        return scores_card(self)
+
 
 def to_plain(scores: Scores) -> Any:
     """Plain data for JSON, floats cut to ten digits: the last ones depend on the processor."""

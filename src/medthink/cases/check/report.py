@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -53,6 +53,17 @@ class CheckReport(msgspec.Struct, frozen=True):
     def counts(self) -> dict[str, int]:
         """How many problems of each code, in report order."""
         return dict(Counter(problem.code for problem in self.problems))
+
+    def __repr__(self) -> str:
+        return f"CheckReport({self.cases:,} cases: {len(self.errors):,} errors, {len(self.warnings):,} warnings)"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("cases", self.cases), ("errors", len(self.errors)), ("warnings", len(self.warnings))]
+
+    def _repr_html_(self) -> str:
+        from medthink.cases.card import check_card
+
+        return check_card(self)
 
 
 def place(finding: Finding, *, split: str = "", case: int | None = None) -> DataProblem:

@@ -1,0 +1,37 @@
+# What `__init__.py` resolves on first use; tests/meta/test_types.py keeps the two equal.
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case, Image, Question, Reference
+from medthink.core.errors import DataError, MedThinkError, UsageError
+from medthink.door import OpenRun as Run
+from medthink.door import check, compare, run, synth
+from medthink.models.errors import ModelError
+from medthink.report.writing import write_report as report
+from medthink.scoring.compare import Comparison
+from medthink.scoring.scores import Scores
+from medthink.workflow.condition import Condition
+from medthink.workflow.tasks import default_condition
+
+__all__ = [
+    "Benchmark",
+    "Case",
+    "Comparison",
+    "Condition",
+    "DataError",
+    "Image",
+    "MedThinkError",
+    "ModelError",
+    "Question",
+    "Reference",
+    "Run",
+    "Scores",
+    "UsageError",
+    "__version__",
+    "check",
+    "compare",
+    "default_condition",
+    "report",
+    "run",
+    "synth",
+]
+
+__version__: str

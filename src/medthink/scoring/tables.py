@@ -1,0 +1,158 @@
+"""The tables of scores, as plain cells: the terminal and the notebook show the same."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from medthink.core.files import short_names
+from medthink.core.markup import Markup, fold, joined, table, tag
+from medthink.core.percent import as_percent
+from medthink.scoring.compare import Comparison
+from medthink.scoring.scores import MetricScore, Scores, TextScores, number, percent, points
+from medthink.stats.ranks import RankedRun
+
+Row = tuple[object, ...]
+
+
+class Grid(NamedTuple):
+    """A table before it is drawn; the columns whose index is in `right` hold numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Row]
+    right: tuple[int, ...] = ()
+
+
+def headline_grid(scored: Sequence[Scores]) -> Grid:
+    """Accuracy, states and cost, one row a run."""
+    columns = ("run", "n", "accuracy (95 %)", "of answered", "states", "cost")
+    return Grid("Scores", columns, [_headline(one) for one in scored], (1,))
+
+
+def steps_grid(scored: Sequence[Scores]) -> Grid:
+    """The few metrics of the written steps that say most, for several runs side by side."""
+    columns = ("run", "step", "texts", "ROUGE-L ↑", "finding F1 ↑", "conflicts ↓")
+    rows = [(one.origin.name, step.step, *_key_metrics(step)) for one in scored for step in one.steps]
+    return Grid("Written steps, mean over cases (95 %)", columns, rows)
+
+
+def step_grid(step: TextScores) -> Grid:
+    """Every metric of one written step; no rows where no text could be scored."""
+    states = ", ".join(f"{count} {state}" for state, count in step.states.items()) or "no images shown"
+    rows = [(metric.metric, _arrow(metric), _mean(metric)) for metric in step.metrics] if step.states.get("ok") else []
+    return Grid(f"{step.step} ({states})", ("metric", "", "mean over cases (95 %)"), rows)
+
+
+def slices_grid(one: Scores) -> Grid:
+    """Accuracy by slice."""
+    rows = [
+        (part.by, part.value, part.n, percent(part.accuracy), "small" if part.is_small else "") for part in one.slices
+    ]
+    return Grid("by slice", ("by", "slice", "n", "accuracy (95 %)", ""), rows, (2,))
+
+
+def repeats_line(one: Scores) -> str:
+    """Several answers to a case: how far they agree, and what their majority says; "" where there is one."""
+    answers = one.answers
+    if answers is None or answers.repeats is None:
+        return ""
+    agreeing = "–" if answers.consistency is None else as_percent(answers.consistency)
+    return (
+        f"{answers.n_predictions} answers to {answers.n_cases} cases; "
+        f"two answers to a case agree in {agreeing}; majority vote {percent(answers.majority)}"
+    )
+
+
+def pairs_grid(comparison: Comparison) -> Grid:
+    """The difference of every pair of runs."""
+    rows = [
+        (
+            f"{pair.a} − {pair.b}",
+            points(pair.comparison.difference),
+            f"{len(pair.won)} : {len(pair.lost)}",
+            f"{pair.p_holm:.3g}",
+            "yes" if pair.is_different else "not shown",
+        )
+        for pair in comparison.pairs
+    ]
+    columns = ("pair", "difference (95 %)", "won : lost", "p (Holm)", "different?")
+    return Grid("Accuracy, paired by case", columns, rows)
+
+
+def ranking_grid(comparison: Comparison) -> Grid:
+    """The rank of every run as a range; no rows where there is no ranking."""
+    ranked = comparison.ranking.runs if comparison.ranking else ()
+    rows = [(_rank_range(one), comparison.runs[one.run], percent(one.mean), one.tier) for one in ranked]
+    return Grid("Ranks (95 % range)", ("rank", "run", "accuracy (95 %)", "tier"), rows)
+
+
+def with_short_names(comparison: Comparison) -> Comparison:
+    """The comparison with each run by the last part of its path, where that tells them apart."""
+    names = short_names(comparison.runs)
+    pairs = tuple(replace(pair, a=names[pair.a], b=names[pair.b]) for pair in comparison.pairs)
+    return replace(comparison, runs=tuple(names[run] for run in comparison.runs), pairs=pairs)
+
+
+def comparison_card(comparison: Comparison) -> Markup:
+    """The comparison as a notebook shows it."""
+    short = with_short_names(comparison)
+    grids = [grid for grid in (pairs_grid(short), ranking_grid(short)) if grid.rows]
+    return joined((tag("p", f"Cases: {short.n_cases:,}"), *map(draw, grids)))
+
+
+def scores_card(one: Scores) -> Markup:
+    """The scores as a notebook shows them."""
+    origin = one.origin
+    notes = [note for note in (repeats_line(one), *one.notes) if note]
+    return joined(
+        (
+            tag("p", tag("b", origin.model), f" · {origin.task} · {origin.condition_label}"),
+            draw(headline_grid([one])),
+            *(draw(step_grid(step)) for step in one.steps),
+            *(tag("p", note) for note in notes),
+            fold("Accuracy by slice", draw(slices_grid(one))) if one.slices else "",
+        )
+    )
+
+
+def draw(grid: Grid) -> Markup:
+    """The grid as an HTML table."""
+    return table(grid.columns, grid.rows, caption=grid.title)
+
+
+def _headline(one: Scores) -> Row:
+    answers, usage = one.answers, one.usage
+    states = answers.states if answers else {}
+    return (
+        one.origin.name,
+        answers.n_cases if answers else "–",
+        percent(answers.accuracy) if answers else "–",
+        percent(answers.accuracy_answered) if answers else "–",
+        ", ".join(f"{count} {state}" for state, count in states.items() if count) or "–",
+        "–" if usage is None else _money(usage.cost_usd.value),
+    )
+
+
+def _key_metrics(step: TextScores) -> tuple[str, ...]:
+    values = {metric.metric: metric.value for metric in step.metrics}
+    return (
+        ", ".join(f"{count} {state}" for state, count in step.states.items()) or "none",
+        *(number(values.get(name)) for name in ("rougeL", "finding_f1", "finding_conflicts")),
+    )
+
+
+def _mean(metric: MetricScore) -> str:
+    return number(metric.value) if metric.value else f"not computed: {metric.not_computed}"
+
+
+def _arrow(metric: MetricScore) -> str:
+    return {"higher": "↑", "lower": "↓", "neither": ""}[metric.direction]
+
+
+def _rank_range(one: RankedRun) -> str:
+    return str(one.rank) if one.rank == one.worst else f"{one.rank}–{one.worst}"
+
+
+def _money(cost_usd: float | None) -> str:
+    return "unknown" if cost_usd is None else f"${cost_usd:,.2f}"

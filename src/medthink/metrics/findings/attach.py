@@ -1,6 +1,7 @@
 """Which side, site and size belong to which finding of a clause: the nearest, by a cost of what lies between."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from medthink.metrics.findings.clauses import VERBS, Clause, Mention
 from medthink.metrics.findings.lexicon import word_set
@@ -8,6 +9,14 @@ from medthink.metrics.findings.lexicon import word_set
 _FREE = word_set("of the in a an at within on its")
 _PREPOSITIONS = word_set("in on at of within involving throughout over along near around to from into")
 _COORDINATORS = {",": 6, "and": 3, "or": 3, "nor": 3, "/": 3, "with": 4, "(": 2, ")": 2}
+# After these comes what a finding is compared with, not where it is.
+_COMPARISONS = word_set("than compared relative versus resembling unlike comparison respect contralateral")
+_COMPARABLE = (
+    "hyperintensity", "hypointensity", "isointensity", "hyperdensity", "hypodensity", "isodensity",
+    "hyperechogenicity", "hypoechogenicity", "isoechogenicity",
+)  # fmt: skip
+# Words that open a noun phrase of its own.
+_ARTICLES = word_set("a an the another several multiple few some two three small large")
 _VERB_COST = 2
 _CROSSED_FINDING = 3
 _NO_PREPOSITION = 2
@@ -36,7 +45,13 @@ def _cost(clause: Clause, finding: Mention, other: Mention) -> int | None:
     inside = [m for m in clause.mentions if start <= m.start and m.end <= end]
     if any(m.kind == "cue" and m.name.startswith(("negates_next", "resolves_next", "other")) for m in inside):
         return None
+    if comes_after and _is_compared(clause, finding, between, inside):
+        return None
     crossed = sum(m.kind in ("finding", "normal") for m in inside)
+    if other.kind == "side" and not comes_after and crossed and _is_another_phrase(clause, finding, between, inside):
+        return None
+    if comes_after and crossed and _opens_a_phrase(between):
+        return None
     if not crossed and any(word in _COORDINATORS for word in between) and not _joins_like(inside, finding, other):
         return None
     if crossed and comes_after and "with" in between:
@@ -46,6 +61,30 @@ def _cost(clause: Clause, finding: Mention, other: Mention) -> int | None:
         cost += _NO_PREPOSITION
     limit = _TOO_FAR_FOR_A_SIZE if "size" in (finding.kind, other.kind) else _TOO_FAR
     return cost if cost <= limit else None
+
+
+def _is_compared(clause: Clause, finding: Mention, between: Sequence[str], inside: Sequence[Mention]) -> bool:
+    """Whether what follows is only compared with: in "hyperintense to muscle" nothing is said to be in the muscle."""
+    if not _COMPARISONS.isdisjoint(between) or any(
+        m.name in _COMPARABLE and clause.words[m.end : m.end + 1] == ("to",) for m in inside
+    ):
+        return True
+    return finding.name in _COMPARABLE and between[:1] in (("to",), ("with",))
+
+
+def _is_another_phrase(clause: Clause, finding: Mention, between: Sequence[str], inside: Sequence[Mention]) -> bool:
+    """Whether a side belongs to an earlier phrase: "left effusion and atelectasis" shares it, "and a renal cyst" not."""
+    joints = [place for place, word in enumerate(between) if word in ("and", ",", "with", "or")]
+    if not joints:
+        return False
+    after = between[joints[-1] + 1 :]
+    has_place = clause.words[finding.end : finding.end + 1] in (("of",), ("in",), ("within",), ("along",))
+    return has_place or after[:1] in tuple((word,) for word in _ARTICLES) or any(m.kind == "site" for m in inside)
+
+
+def _opens_a_phrase(between: Sequence[str]) -> bool:
+    """Whether a phrase of its own begins in between: "an effusion and the presence of gas in the liver"."""
+    return any(one in ("and", ",") and two in ("a", "an", "the") for one, two in pairwise(between))
 
 
 def _joins_like(inside: Sequence[Mention], finding: Mention, other: Mention) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from medthink.metrics.findings.lexicon import Lexicon, fold_word, word_set
+from medthink.metrics.findings.patterns import named_finding, signal_finding
 from medthink.metrics.spelling import american_word, plain_letters
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
@@ -31,6 +32,8 @@ VERBS = word_set(
     "is are was were has have had shows show showed demonstrates demonstrate demonstrated reveals reveal revealed "
     "appears appear appeared there contains contain contained remains exhibits exhibited measures measured"
 )
+
+_TELLING = word_set("signal absent not")
 
 MarkKind = Literal["finding", "normal", "site", "side", "cue", "size"]
 
@@ -65,14 +68,21 @@ def read_clauses(text: str, lexicon: Lexicon) -> Iterator[Clause]:
     for sentence in _SENTENCE_END.split(plain_letters(text)):
         words, sizes = _read_words(sentence)
         folded = list(map(fold_word, words))
-        if lexicon.finding_starts.isdisjoint(folded):
+        if not _may_state(words, folded, lexicon):
             continue
         mentions = _find_mentions(words, folded, sizes, lexicon)
         bounds = [0, *_cuts(words, mentions), len(words)]
         for start, end in pairwise(bounds):
             clause = _clause(words, mentions, start, end)
-            if clause.of_kind("finding", "normal"):
+            if clause.of_kind("finding", "normal") or clause.cues("negates_previous", "negates_either"):
                 yield clause
+
+
+def _may_state(words: Sequence[str], folded: Sequence[str], lexicon: Lexicon) -> bool:
+    """Whether any word of a sentence begins a finding, or could be part of one."""
+    if not lexicon.finding_starts.isdisjoint(folded) or not _TELLING.isdisjoint(words):
+        return True
+    return any(map(named_finding, words))
 
 
 def _read_words(sentence: str) -> tuple[list[str], dict[int, float]]:
@@ -105,8 +115,10 @@ def _find_mentions(
     starts = [
         place
         for place, (word, fold) in enumerate(zip(words, folded, strict=True))
-        if fold in stemmed or word in exact or place in sizes
+        if fold in stemmed or word in exact or place in sizes or named_finding(word)
     ]
+    if "signal" in words:
+        starts = list(range(len(words)))
     free_from = 0
     for place in starts:
         if place < free_from:
@@ -132,12 +144,18 @@ def _read_size(words: Sequence[str], place: int, size_mm: float) -> Mention | No
 
 def _longest(words: Sequence[str], folded: Sequence[str], place: int, lexicon: Lexicon) -> Mention | None:
     """The longest phrase that starts here; among equals, cues and sides before findings and sites."""
+    signal = signal_finding(words, place)
+    if signal:
+        return Mention("finding", signal[0], place, signal[1])
     exact = lexicon.exact.longest(words, place)
     stemmed = lexicon.stemmed.longest(folded, place)
     entry = exact or stemmed
     if exact and stemmed and len(stemmed.words) > len(exact.words):
         entry = stemmed
-    return Mention(entry.kind, entry.name, place, place + len(entry.words)) if entry else None
+    if entry:
+        return Mention(entry.kind, entry.name, place, place + len(entry.words))
+    name = named_finding(words[place])
+    return Mention("finding", name, place, place + 1) if name else None
 
 
 def _cuts(words: Sequence[str], mentions: Sequence[Mention]) -> list[int]:

@@ -6,6 +6,7 @@ from typing import cast
 
 from medthink.metrics.findings.attach import nearest
 from medthink.metrics.findings.clauses import Clause, Mention, read_clauses
+from medthink.metrics.findings.language import is_english
 from medthink.metrics.findings.lexicon import Lexicon, read_lexicon, word_set
 from medthink.metrics.findings.scope import reach
 from medthink.metrics.findings.statement import Certainty, Change, Polarity, Side, Statement
@@ -23,6 +24,11 @@ _DOUBTS = tuple(f"doubts_{way}" for way in _WAYS)
 _UNLIKELY = tuple(f"unlikely_{way}" for way in _WAYS)
 _RESOLVES = tuple(f"resolves_{way}" for way in _WAYS)
 _CHANGES = ("stable", "increased", "decreased", "new")
+# Before these, or before a description, "increased" says how much there is and not that it has grown.
+_DEGREES = word_set("mild mildly moderate moderately marked markedly severe severely slight slightly minimal diffuse")
+_BARE = (("increased",), ("decreased",))
+_DENIES_NORMAL = ("not", "absent", "loss")
+_UNSEEN = ("negates_previous", "negates_either")
 _REMEMBERED = 16_384
 
 
@@ -38,7 +44,9 @@ def _extract_known(text: str) -> tuple[Statement, ...]:
 
 
 def _extract(text: str, lexicon: Lexicon) -> tuple[Statement, ...]:
-    stated = (s for clause in read_clauses(text, lexicon) for s in _read_clause(clause, lexicon))
+    if not is_english(text):
+        return ()
+    stated = (s for clause in read_clauses(text, lexicon) for s in (*_read_clause(clause, lexicon), *_unseen(clause)))
     return _merge(stated)
 
 
@@ -60,8 +68,22 @@ def _read_clause(clause: Clause, lexicon: Lexicon) -> Iterator[Statement]:
                 site=site,
                 side=cast(Side, side.name) if side else None,
                 size_mm=sizes.get(finding) if polarity == "present" else None,
-                change=_change(clause, finding),
+                change=_change(clause, finding, lexicon),
             )
+
+
+def _unseen(clause: Clause) -> Iterator[Statement]:
+    """Structures that are said to be missing: "the ACL was not visualised", "an absent modiolus"."""
+    if clause.of_kind("finding", "normal"):
+        return
+    for cue in clause.cues(*_UNSEEN):
+        start, end = reach(clause, cue)
+        sites = [site for site in clause.of_kind("site") if start <= site.start and site.end <= end]
+        if not sites and clause.words[cue.start] == "absent":
+            sites = [site for site in clause.of_kind("site") if site.start == cue.end]
+        for site in sites[-1:]:
+            side = nearest(clause, site, clause.of_kind("side"))
+            yield Statement(finding="not_seen", site=site.name, side=cast(Side, side.name) if side else None)
 
 
 def _cues_over(clause: Clause, finding: Mention, *names: str) -> list[Mention]:
@@ -89,7 +111,7 @@ def _polarity(clause: Clause, finding: Mention) -> tuple[Polarity, Certainty]:
     doubts = _cues_over(clause, finding, *_DOUBTS)
     unlikely = _cues_over(clause, finding, *_UNLIKELY)
     if finding.kind == "normal":
-        is_denied = any(cue.end == finding.start and clause.words[cue.start] == "not" for cue in denials)
+        is_denied = any(cue.end == finding.start and clause.words[cue.start] in _DENIES_NORMAL for cue in denials)
         return ("present" if is_denied else "absent"), ("uncertain" if doubts else "certain")
     if unlikely:
         return "absent", "uncertain"
@@ -99,11 +121,20 @@ def _polarity(clause: Clause, finding: Mention) -> tuple[Polarity, Certainty]:
     return "present", "uncertain" if doubts else "certain"
 
 
-def _change(clause: Clause, finding: Mention) -> Change | None:
+def _change(clause: Clause, finding: Mention, lexicon: Lexicon) -> Change | None:
     if _cues_over(clause, finding, *_RESOLVES):
         return "resolved"
-    cues = _cues_over(clause, finding, *_CHANGES)
+    cues = [cue for cue in _cues_over(clause, finding, *_CHANGES) if not _grades(clause, cue, finding, lexicon)]
     return cast(Change, cues[-1].name) if cues else None
+
+
+def _grades(clause: Clause, cue: Mention, finding: Mention, lexicon: Lexicon) -> bool:
+    """Whether a cue of change only says how much: "moderate increased uptake"."""
+    if clause.words[cue.start : cue.end] not in _BARE:
+        return False
+    if finding.name in lexicon.unsized or clause.words[max(cue.start - 1, 0)] in _DEGREES:
+        return True
+    return any(cue.end <= other.start < finding.start for other in clause.of_kind("finding"))
 
 
 def _sites(clause: Clause, finding: Mention, walls: Sequence[Mention]) -> list[str | None]:

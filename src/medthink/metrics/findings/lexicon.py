@@ -14,7 +14,20 @@ from medthink.metrics.porter import stem
 from medthink.metrics.spelling import normalise_spelling
 
 MentionKind = Literal["finding", "normal", "site", "side", "cue"]
-_KEPT_WHOLE = frozenset(("vascular", "vascularity", "vascularized", "vascularization", "abnormal", "based"))
+_KEPT_WHOLE = frozenset(
+    (
+        "vascular",
+        "vascularity",
+        "vascularized",
+        "vascularization",
+        "abnormal",
+        "based",
+        "pathology",
+        "pathologies",
+        "thinning",
+        "thinned",
+    )
+)
 _WORD = re.compile(r"[a-z]+|\d+|[,?]")
 
 

@@ -17,6 +17,11 @@ _COMPARABLE = (
 )  # fmt: skip
 # Words that open a noun phrase of its own.
 _ARTICLES = word_set("a an the another several multiple few some two three small large")
+# "MRI of the hand showed": the hand is what was examined, and a place nearer to the finding says more.
+_REPORTING = word_set("shows show showed demonstrates demonstrated reveals revealed")
+_REPORTING_COST = 5
+# These are about what follows them.
+_FORWARD = ("extension", "abutment")
 _VERB_COST = 2
 _CROSSED_FINDING = 3
 _NO_PREPOSITION = 2
@@ -45,6 +50,8 @@ def _cost(clause: Clause, finding: Mention, other: Mention) -> int | None:
     inside = [m for m in clause.mentions if start <= m.start and m.end <= end]
     if any(m.kind == "cue" and m.name.startswith(("negates_next", "resolves_next", "other")) for m in inside):
         return None
+    if not comes_after and finding.name in _FORWARD and other.kind in ("site", "side"):
+        return None
     if comes_after and _is_compared(clause, finding, between, inside):
         return None
     crossed = sum(m.kind in ("finding", "normal") for m in inside)
@@ -59,6 +66,8 @@ def _cost(clause: Clause, finding: Mention, other: Mention) -> int | None:
     cost = sum(_word_cost(word) for word in between) + _CROSSED_FINDING * crossed
     if comes_after and _PREPOSITIONS.isdisjoint(between) and VERBS.isdisjoint(between):
         cost += _NO_PREPOSITION
+    if not comes_after and other.kind == "site" and not _REPORTING.isdisjoint(between):
+        cost = min(cost + _REPORTING_COST, _TOO_FAR)
     limit = _TOO_FAR_FOR_A_SIZE if "size" in (finding.kind, other.kind) else _TOO_FAR
     return cost if cost <= limit else None
 
@@ -73,7 +82,7 @@ def _is_compared(clause: Clause, finding: Mention, between: Sequence[str], insid
 
 
 def _is_another_phrase(clause: Clause, finding: Mention, between: Sequence[str], inside: Sequence[Mention]) -> bool:
-    """Whether a side belongs to an earlier phrase: "left effusion and atelectasis" shares it, "and a renal cyst" not."""
+    """Whether a side is an earlier phrase's: "left effusion and atelectasis" shares it, "and a renal cyst" does not."""
     joints = [place for place, word in enumerate(between) if word in ("and", ",", "with", "or")]
     if not joints:
         return False

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from medthink.metrics.findings.lexicon import Lexicon, fold_word, word_set
-from medthink.metrics.findings.patterns import named_finding, signal_finding
+from medthink.metrics.findings.patterns import named_finding, pattern_finding
 from medthink.metrics.spelling import american_word, plain_letters
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
@@ -33,7 +33,8 @@ VERBS = word_set(
     "appears appear appeared there contains contain contained remains exhibits exhibited measures measured"
 )
 
-_TELLING = word_set("signal absent not")
+_PATTERN_WORDS = word_set("signal sign iso")
+_TELLING = _PATTERN_WORDS | word_set("absent not")
 
 MarkKind = Literal["finding", "normal", "site", "side", "cue", "size"]
 
@@ -117,7 +118,7 @@ def _find_mentions(
         for place, (word, fold) in enumerate(zip(words, folded, strict=True))
         if fold in stemmed or word in exact or place in sizes or named_finding(word)
     ]
-    if "signal" in words:
+    if not _PATTERN_WORDS.isdisjoint(words):
         starts = list(range(len(words)))
     free_from = 0
     for place in starts:
@@ -144,12 +145,12 @@ def _read_size(words: Sequence[str], place: int, size_mm: float) -> Mention | No
 
 def _longest(words: Sequence[str], folded: Sequence[str], place: int, lexicon: Lexicon) -> Mention | None:
     """The longest phrase that starts here; among equals, cues and sides before findings and sites."""
-    signal = signal_finding(words, place)
-    if signal:
-        return Mention("finding", signal[0], place, signal[1])
     exact = lexicon.exact.longest(words, place)
     stemmed = lexicon.stemmed.longest(folded, place)
     entry = exact or stemmed
+    pattern = pattern_finding(words, place)
+    if pattern and pattern[1] - place > (len(stemmed.words) if stemmed else 0):
+        return Mention("finding", pattern[0], place, pattern[1])
     if exact and stemmed and len(stemmed.words) > len(exact.words):
         entry = stemmed
     if entry:

@@ -142,10 +142,18 @@ def _sites(clause: Clause, finding: Mention, walls: Sequence[Mention]) -> list[s
     sites = clause.of_kind("site")
     if finding.kind == "normal" and finding.name == "abnormality":
         whole_study: list[str | None] = [] if _STUDIES.isdisjoint(clause.words) else [None]
-        near = [site.name for site in sites if nearest(clause, finding, [site], walls=walls)]
+        near = [site.name for site in sites if _is_called_normal(clause, finding, site, walls)]
         return list(dict.fromkeys(near)) or whole_study
     site = nearest(clause, finding, sites, walls=walls)
     return [site.name if site else None]
+
+
+def _is_called_normal(clause: Clause, finding: Mention, site: Mention, walls: Sequence[Mention]) -> bool:
+    """Whether a statement of normality speaks of a site: the nearest ones, or any of a list that leads up to it."""
+    if nearest(clause, finding, [site], walls=walls):
+        return True
+    between = clause.mentions[clause.mentions.index(site) + 1 : clause.mentions.index(finding)]
+    return site.end <= finding.start and all(mention.kind == "site" for mention in between)
 
 
 def _sizes_by_finding(clause: Clause, lexicon: Lexicon) -> dict[Mention, float | None]:

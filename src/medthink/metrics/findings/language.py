@@ -12,8 +12,8 @@ _ENGLISH = word_set(
 # The commonest words of other languages that are no words of an English report.
 _FOREIGN = (
     word_set(
-        "der die das und mit ist im den dem ein eine einer eines kein keine nicht bei von zur zum auf links rechts beidseits "
-        "le la les des du de et avec est un une dans sans aux au par sur gauche droite pas ce cette il "
+        "der die das und mit ist im den dem ein eine einer eines kein keine nicht bei von zur zum auf links rechts "
+        "beidseits le la les des du de et avec est un une dans sans aux au par sur gauche droite pas ce cette il "
         "el los las y con es en una del por sin se izquierdo derecho izquierda derecha hay lo "
         "di il della del che con gli nel nella non sinistra destra sono per una "
         "da do dos das com sem na no em os esquerda direita uma nao "

@@ -24,22 +24,42 @@ _SIGNALS = {
 }
 # Unknown words with these endings name findings: sialadenitis, schwannoma, dactylomegaly, meningocele …
 _MEDICAL_ENDING = re.compile(
-    r"(?:\w{3,}(?:itis|itides|megaly|cele|celes|ectasia|ectasis|ectases|malacia|penia|plasia|lithiasis|pathy|pathies)"
-    r"|\w{4,}(?:oma|omas|omata|osis|oses|stenosis|trophy))$"
+    r"(?:\w{3,}(?:itis|itides|megaly|cele|celes|ectasia|ectasis|ectases|malacia|penia|plasia|lithiasis|pathy|pathies"
+    r"|edema|thorax|liths?|phytes?|listhesis|dactyly|stasis|stases)|\w{4,}(?:oma|omas|omata|osis|oses|trophy|lysis))$"
+)
+_ISO = {"intense": "isointensity", "dense": "isodensity", "echoic": "isoechogenicity", "attenuating": "isodensity"}
+_NOT_SIGNS = word_set(
+    "no a an the any of this other secondary indirect direct radiological positive negative sure vital"
 )
 _PLURALS = (("itides", "itis"), ("ectases", "ectasis"), ("omata", "oma"), ("omas", "oma"), ("oses", "osis"))
 _NOT_FINDINGS = word_set(
-    "diagnosis diagnoses prognosis prognoses anastomosis anastomoses osmosis hypnosis symbiosis stroma stoma trachoma "
-    "homeopathy osteopathy naturopathy physiotherapy leukopenia leucopenia neutropenia thrombocytopenia pancytopenia "
-    "lymphopenia cytopenia glaucoma carcinomatosis sarcopenia psychosis neurosis"
+    "diagnosis diagnoses prognosis prognoses anastomosis anastomoses osmosis hypnosis symbiosis psychosis neurosis "
+    "stroma stoma trachoma glaucoma analysis dialysis paralysis catalysis hydrolysis urinalysis hemodialysis "
+    "hemostasis homeostasis monolith thorax hemithorax homeopathy osteopathy naturopathy physiotherapy leukopenia "
+    "leucopenia neutropenia thrombocytopenia pancytopenia lymphopenia cytopenia sarcopenia"
 )
 
 
-def signal_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
-    """The finding that a signal description starting here names, and where it ends.
+def pattern_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
+    """The finding that a pattern starting here names, and where it ends."""
+    if words[place] == "iso":
+        return _iso_finding(words, place)
+    if words[place + 1 : place + 2] == ["sign"] and words[place] not in _NOT_SIGNS and words[place].isalpha():
+        return f"{words[place]}_sign", place + 2
+    return _signal_finding(words, place)
 
-    "low T1 and high T2 signal" is two: low up to "high", high up to the end.
-    """
+
+def _iso_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
+    """The first half of "iso- to hypointense"; the second half is read by itself."""
+    for word in words[place + 1 : place + 4]:
+        name = next((name for ending, name in _ISO.items() if word.endswith(ending)), None)
+        if name:
+            return name, place + 1
+    return None
+
+
+def _signal_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
+    """Signal by sequence: "low T1 and high T2 signal" is low up to "high", and high up to the end."""
     name = _SIGNALS.get(words[place])
     if name is None:
         return None

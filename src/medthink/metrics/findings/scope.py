@@ -40,6 +40,8 @@ def _reach_forward(clause: Clause, cue: Mention) -> int:
     for place in range(cue.end, len(words)):
         if words[place] in (",", "and", ")") and _starts_anew(clause, place):
             return place
+        if words[place] == "with" and words[place + 1 : place + 2] in (("a",), ("an",)):
+            return place
     return len(words)
 
 

@@ -17,6 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medthink.metrics.findings import VERSION, Statement, compare_findings, extract_statements, read_lexicon
+from medthink.metrics.findings.agreement import FINDING_VALUES
+from medthink.metrics.findings.language import is_english
 from medthink.metrics.findings.lexicon import fold_word
 from medthink.metrics.spelling import normalise_spelling
 
@@ -82,6 +84,26 @@ def test_nothing_stated_is_unknown_not_zero() -> None:
     assert (silent.precision, silent.recall, silent.f1) == (None, None, None)
     missed = compare_findings("Pneumothorax.", "")
     assert (missed.precision, missed.recall, missed.f1) == (None, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("There is a mass in the left kidney.", True),
+        ("Es zeigt sich eine Raumforderung der linken Niere mit Verkalkung.", False),
+        ("Se observa una masa en el riñón izquierdo con calcificación.", False),
+        ("左腎に腫瘤を認める。", False),
+        ("Small pleural effusion.", True),
+        ("", True),
+    ],
+)
+def test_other_languages_are_told(text: str, expected: bool) -> None:
+    assert is_english(text) is expected
+
+
+def test_a_text_in_another_language_has_no_score() -> None:
+    foreign = compare_findings("There is a mass in the left kidney.", "Es gibt eine Raumforderung in der linken Niere.")
+    assert [read(foreign) for read in FINDING_VALUES.values()] == [None] * 4
 
 
 def test_rules_and_lexicon_carry_one_version() -> None:

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from medthink.metrics.findings.extract import extract_statements
+from medthink.metrics.findings.language import is_english
 from medthink.metrics.findings.lexicon import Lexicon, read_lexicon
 from medthink.metrics.findings.statement import Statement
 
@@ -33,12 +34,13 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class FindingAgreement(msgspec.Struct, frozen=True):
-    """The statements of both texts, which of them match, and which conflict."""
+    """The statements of both texts, which of them match, and which conflict; not read where one is not English."""
 
     reference: tuple[Statement, ...]
     candidate: tuple[Statement, ...]
     matched: tuple[tuple[Statement, Statement], ...]
     conflicts: tuple[Conflict, ...]
+    is_read: bool = True
 
     @property
     def precision(self) -> float | None:
@@ -62,13 +64,15 @@ FINDING_VALUES: dict[str, Callable[[FindingAgreement], float | None]] = {
     "finding_recall": lambda agreement: agreement.recall,
     "finding_f1": lambda agreement: agreement.f1,
     # Texts that state nothing do not conflict.
-    "finding_conflicts": lambda agreement: float(len(agreement.conflicts)),
+    "finding_conflicts": lambda agreement: float(len(agreement.conflicts)) if agreement.is_read else None,
 }
 """What each metric reads off an agreement."""
 
 
 def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> FindingAgreement:
-    """Extract the statements of both texts and compare them."""
+    """Extract the statements of both texts and compare them; a text that is not in English cannot be compared."""
+    if not (is_english(reference) and is_english(candidate)):
+        return FindingAgreement((), (), (), (), is_read=False)
     return compare_statements(extract_statements(reference, lexicon), extract_statements(candidate, lexicon), lexicon)
 
 

@@ -133,6 +133,8 @@ def _find_mentions(
 
 def _is_meant(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -> bool:
     """Whether a mention is what it looks like: "both" is a side in "both lungs", not in "both lesions"."""
+    if mention.kind == "finding" and mention.start and words[mention.start - 1] == "non":
+        return False
     if words[mention.start] != "both" or mention.end - mention.start > 1:
         return True
     return any(other.kind == "site" and 0 <= other.start - mention.end <= 1 for other in mentions)

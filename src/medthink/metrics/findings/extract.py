@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import cast
 
 from medthink.metrics.findings.attach import nearest
-from medthink.metrics.findings.clauses import Clause, Mention, read_clauses
+from medthink.metrics.findings.clauses import VERBS, Clause, Mention, read_clauses
 from medthink.metrics.findings.language import is_english
 from medthink.metrics.findings.lexicon import Lexicon, read_lexicon, word_set
 from medthink.metrics.findings.scope import reach
@@ -28,6 +28,9 @@ _CHANGES = ("stable", "increased", "decreased", "new")
 _DEGREES = word_set("mild mildly moderate moderately marked markedly severe severely slight slightly minimal diffuse")
 _BARE = (("increased",), ("decreased",))
 _DENIES_NORMAL = ("not", "absent", "loss")
+_NORMAL = ("normal", "abnormality")
+_NORMAL_REACH = 2
+_JOINS = word_set("and or with but")
 _UNSEEN = ("negates_previous", "negates_either")
 _REMEMBERED = 16_384
 
@@ -54,7 +57,7 @@ def _read_clause(clause: Clause, lexicon: Lexicon) -> Iterator[Statement]:
     polarities = {finding: _polarity(clause, finding) for finding in clause.of_kind("finding", "normal")}
     sizes = _sizes_by_finding(clause, lexicon)
     for finding, (polarity, certainty) in polarities.items():
-        if _cues_over(clause, finding, "other"):
+        if _cues_over(clause, finding, "other") or _is_normal_itself(clause, finding):
             continue
         # What is there and what is not do not share a side or a site.
         walls = [other for other, (its, _) in polarities.items() if its != polarity]
@@ -146,6 +149,15 @@ def _sites(clause: Clause, finding: Mention, walls: Sequence[Mention]) -> list[s
         return list(dict.fromkeys(near)) or whole_study
     site = nearest(clause, finding, sites, walls=walls)
     return [site.name if site else None]
+
+
+def _is_normal_itself(clause: Clause, finding: Mention) -> bool:
+    """Whether a finding is only what is normal: "normal, symmetric vascularity" states no vascularity."""
+    before = [one for one in clause.of_kind("finding", "normal") if one.end <= finding.start][-1:]
+    if finding.kind != "finding" or not before or (before[0].kind, before[0].name) != _NORMAL:
+        return False
+    between = clause.words[before[0].end : finding.start]
+    return len(between) <= _NORMAL_REACH and VERBS.isdisjoint(between) and _JOINS.isdisjoint(between)
 
 
 def _is_called_normal(clause: Clause, finding: Mention, site: Mention, walls: Sequence[Mention]) -> bool:

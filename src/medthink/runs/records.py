@@ -53,6 +53,16 @@ class FinishedCall(NamedTuple):
     attempts: int
 
 
+class AnsweredCall(NamedTuple):
+    """An answered call of a case, by the digest of what was asked."""
+
+    case: int
+    asked: str
+    reply: Reply
+    cost_usd: float | None
+    ended_at: str
+
+
 class CallWithImages(NamedTuple):
     """An answered call that sent images: its texts, how many images, and the input tokens its reply counts."""
 
@@ -183,6 +193,12 @@ class Records:
         for (reply,) in self._reader.execute("SELECT reply FROM calls WHERE state = 'done' ORDER BY id"):
             taken = msgspec.json.decode(reply, type=_Taken)
             yield FinishedCall(taken.usage, taken.latency_s, taken.attempts)
+
+    def answered_calls(self) -> Iterator[AnsweredCall]:
+        """Every answered call with its reply, ordered by case."""
+        found = "SELECT case_id, asked, reply, cost_usd, ended_at FROM calls WHERE state = 'done' ORDER BY case_id, id"
+        for case, asked, reply, cost_usd, ended_at in self._reader.execute(found):
+            yield AnsweredCall(case, asked, msgspec.json.decode(reply, type=Reply), cost_usd, ended_at)
 
     def costs(self) -> list[float | None]:
         """What each call cost, failed ones too; None where the price or the tokens are not known."""

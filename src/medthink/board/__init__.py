@@ -1,0 +1,1 @@
+"""Submissions and the leaderboard: pack, check, store, rank, publish."""

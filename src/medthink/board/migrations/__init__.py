@@ -1,0 +1,1 @@
+"""Numbered changes of the store's tables, applied in order when a store is opened."""

@@ -1,0 +1,74 @@
+"""A run as a submission: one line a case in the card's format, with the traces that let others check it."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medthink.board.traces import Trail, TrailCall
+from medthink.cases.case import Case
+from medthink.core.errors import UsageError
+from medthink.core.jsonio import write_jsonl
+from medthink.runs.manifest import Manifest
+from medthink.runs.prediction import Prediction, TwiSteps
+from medthink.runs.records import Records
+from medthink.scoring.material import Material, load_run
+
+
+def pack_run(run: Path, out: Path, data: Path | None = None) -> int:
+    """Write a run as a submission with traces; returns the number of lines."""
+    material = load_run(run, data)
+    if material.manifest is None or material.task == "discussion" or not material.has_options:
+        raise UsageError(f"{run} has no letters to submit", remedy="submit a run of the task answer or twi")
+    lines = list(_lines(run, material, material.manifest))
+    write_jsonl(out, lines)
+    return len(lines)
+
+
+def _lines(run: Path, material: Material, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    calls = _calls_by_case(run)
+    public: Manifest | None = msgspec.structs.replace(manifest, benchmark="", base_urls=())
+    for one in material.predictions:
+        # A case's calls stand with its first sample, the manifest with the first line of all.
+        trail = Trail(manifest=public, calls=calls.pop(one.case, ()))
+        yield _line(one, material.cases[one.case], trail, has_samples=manifest.condition.samples > 1)
+        public = None
+
+
+def _line(one: Prediction, case: Case, trail: Trail, *, has_samples: bool) -> dict[str, Any]:
+    line: dict[str, Any] = {"title": case.title}
+    if has_samples:
+        line["sample"] = one.sample
+    steps = None if one.prediction_twi is None else _spread_findings(one.prediction_twi, one.slots, case)
+    return line | {
+        "prediction": one.prediction,
+        "prediction_rationale": one.prediction_rationale,
+        "prediction_twi": None if steps is None else msgspec.to_builtins(steps),
+        "state": one.state,
+        "trace": msgspec.to_builtins(trail),
+    }
+
+
+def _spread_findings(steps: TwiSteps, slots: tuple[int, ...], case: Case) -> TwiSteps:
+    """The findings in the order of the case's images, null for those that were not shown."""
+    if steps.step1_per_image_findings is None:
+        return steps
+    by_slot = dict(zip(slots, steps.step1_per_image_findings, strict=False))
+    findings = tuple(by_slot.get(image.slot) for image in case.question.images)
+    return msgspec.structs.replace(steps, step1_per_image_findings=findings)
+
+
+def _calls_by_case(run: Path) -> dict[int, tuple[TrailCall, ...]]:
+    records = Records.open(run)
+    try:
+        return {
+            case: tuple(
+                TrailCall(asked=call.asked, reply=call.reply, cost_usd=call.cost_usd, ended_at=call.ended_at)
+                for call in calls
+            )
+            for case, calls in groupby(records.answered_calls(), key=lambda call: call.case)
+        }
+    finally:
+        records.close()

@@ -1,0 +1,107 @@
+"""The store: one database, SQLite by default and PostgreSQL by URL, opened at its newest tables.
+
+A reader sees one moment; a writer is alone from its first statement on SQLite and locks the rows it counts on
+PostgreSQL, so that quotas hold however many write at once.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from medthink.board import tables
+from medthink.core.errors import OutsideError, UsageError
+
+_WAIT_S = 30
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+class BoardStore:
+    """An open store."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._engine = _make_engine(url)
+        try:
+            self._upgrade()
+        except DBAPIError as error:
+            raise OutsideError(f"the store cannot be opened: {error.orig}", remedy="check --store") from None
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is a file, which one process at a time writes."""
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one moment and writes nothing."""
+        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with self._engine.connect().execution_options(**options) as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is kept whole or not at all."""
+        with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def _upgrade(self) -> None:
+        """Bring the tables to this release's form; several processes may open a store at once."""
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS))
+        with self.write() as connection:
+            if not self.is_sqlite:
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7233)"))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+
+def store_url(place: str | Path) -> str:
+    """A URL as it is, or the path of a SQLite file as one."""
+    text = str(place)
+    return text if "://" in text else f"sqlite:///{Path(text).absolute()}"
+
+
+def lock_team(connection: Connection, team_id: int) -> None:
+    """Let no other writer count this team's submissions until the transaction ends."""
+    connection.execute(sa.select(tables.teams.c.id).where(tables.teams.c.id == team_id).with_for_update())
+
+
+def _make_engine(url: str) -> Engine:
+    try:
+        address = sa.make_url(url)
+        if address.drivername == "postgresql":
+            address = address.set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(address)
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+        raise UsageError(
+            f"not the address of a store: {error}",
+            remedy="name a file, or postgresql://USER@HOST/NAME with pip install 'medthink[web]'",
+        ) from None
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # The driver's own way of beginning transactions is too late for a writer: `_begin_sqlite` does it.
+    connection.isolation_level = None
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"busy_timeout = {_WAIT_S}000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    is_writer = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")

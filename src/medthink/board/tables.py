@@ -1,0 +1,100 @@
+"""The tables of the board's store, the same on SQLite and PostgreSQL.
+
+Times are UTC texts (`2026-01-31T12:00:00Z`), which sort as they are. Nothing is ever deleted: what is withdrawn keeps
+its row, and `events` only grows.
+"""
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+benchmarks = Table(
+    "benchmarks",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("split", String(100), nullable=False),
+    Column("fingerprint", String(64), nullable=False),
+    Column("text_fingerprint", String(64), nullable=False, unique=True),
+    Column("n_cases", Integer, nullable=False),
+    Column("added_at", String(20), nullable=False),
+)
+
+teams = Table(
+    "teams",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("added_at", String(20), nullable=False),
+)
+
+# The bytes of every upload, compressed; the same bytes are kept once.
+files = Table(
+    "files",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("size", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("token", String(32), nullable=False, unique=True),
+    Column("benchmark_id", ForeignKey("benchmarks.id"), nullable=False),
+    Column("team_id", ForeignKey("teams.id"), nullable=False),
+    Column("file_sha256", ForeignKey("files.sha256")),
+    Column("status", String(20), nullable=False, index=True),
+    Column("status_at", String(20), nullable=False),
+    Column("deadline_at", String(20)),
+    Column("detail", String, nullable=False, default=""),
+    Column("provenance", String(20), nullable=False),
+    Column("model", String(200), nullable=False),
+    Column("about", JSON, nullable=False),
+    Column("problems", JSON, nullable=False),
+    Column("received_at", String(20), nullable=False),
+    Column("published_at", String(20)),
+    Column("withdrawn_at", String(20)),
+    Column("allows_download", Boolean, nullable=False, default=False),
+    UniqueConstraint("benchmark_id", "team_id", "file_sha256"),
+)
+
+# One row a scorer version: a new scorer adds a row and leaves the old one.
+scores = Table(
+    "scores",
+    metadata,
+    Column("submission_id", ForeignKey("submissions.id"), primary_key=True),
+    Column("scorer", String(20), primary_key=True),
+    Column("made_at", String(20), nullable=False),
+    Column("scores", JSON, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("submission_id", ForeignKey("submissions.id"), index=True),
+    Column("at", String(20), nullable=False),
+    Column("actor", String(200), nullable=False),
+    Column("what", String(40), nullable=False),
+    Column("detail", JSON, nullable=False),
+)

@@ -1,0 +1,131 @@
+"""The traces of a submission: every reply by the digest of what was asked, and the run they belong to.
+
+Traces are checked by taking every case through its task again: prompts, parameters and images are built from our own
+copy of the benchmark, each must have the digest of a traced call, and its reply must lead to the letter submitted. So
+no claim in the file is taken on trust but the replies themselves.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medthink.cases.benchmark import Benchmark
+from medthink.core.jsonio import read_jsonl
+from medthink.models.request import Reply, Request
+from medthink.runs.asking import CaseAsk, Spent
+from medthink.runs.loop import run_to_end
+from medthink.runs.manifest import Manifest
+from medthink.runs.prediction import Prediction, make_prediction
+from medthink.runs.showing import Showing
+from medthink.workflow.ask import Prompt, Unanswered
+from medthink.workflow.tasks import TASKS, Task
+
+_MOST_TOLD = 5
+
+
+class TrailCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One answered call: the digest of what was asked, and the reply as received."""
+
+    asked: str
+    reply: Reply
+    cost_usd: float | None = None
+    ended_at: str = ""
+
+
+class Trail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The `trace` of one line; the first line of a file also carries the run's manifest."""
+
+    manifest: Manifest | None = None
+    calls: tuple[TrailCall, ...] = ()
+
+
+class Trails(msgspec.Struct, frozen=True, kw_only=True):
+    """The traces of a whole file; `manifest` is None where there are none."""
+
+    manifest: Manifest | None
+    calls: dict[str, TrailCall]
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all calls cost together, or None where one is not known."""
+        costs = [call.cost_usd for call in self.calls.values()]
+        return None if None in costs or not costs else sum(cost for cost in costs if cost)
+
+    @property
+    def output_tokens(self) -> int | None:
+        """The output tokens of all calls together, or None where one is not counted."""
+        usages = [call.reply.usage for call in self.calls.values()]
+        return None if None in usages or not usages else sum(usage.output for usage in usages if usage)
+
+
+def read_trails(path: Path) -> Trails:
+    """The traces that a submission carries; what cannot be read as one counts as none."""
+    manifest: Manifest | None = None
+    calls: dict[str, TrailCall] = {}
+    for line in read_jsonl(path):
+        trail = _read_trail(line.value)
+        manifest = manifest or trail.manifest
+        calls |= {call.asked: call for call in trail.calls}
+    return Trails(manifest=manifest, calls=calls)
+
+
+def _read_trail(row: Any) -> Trail:
+    try:
+        return msgspec.convert(row.get("trace") or {}, Trail)
+    except (msgspec.ValidationError, AttributeError):
+        return Trail()
+
+
+def check_trails(trails: Trails, benchmark: Benchmark, predictions: Iterable[Prediction]) -> list[str]:
+    """Why the traces do not bear the predictions out; nothing when they do. `benchmark` is the split submitted to."""
+    manifest = trails.manifest
+    if manifest is None:
+        return ["the file carries no manifest and no replies"]
+    if manifest.fingerprint != benchmark.fingerprint():
+        return ["the run was made on other texts or images than this benchmark's"]
+    task = TASKS.get(manifest.task)
+    if task is None:
+        return [f"the task {manifest.task!r} is not known"]
+    problems = run_to_end(_Replay(trails, manifest, task, benchmark).compare(predictions))
+    more = len(problems) - _MOST_TOLD
+    return problems[:_MOST_TOLD] + ([f"and {more} more"] if more > 0 else [])
+
+
+class _Replay:
+    """Takes cases through the task again, every call answered from the traces."""
+
+    def __init__(self, trails: Trails, manifest: Manifest, task: Task, benchmark: Benchmark) -> None:
+        self._trails = trails
+        self._manifest = manifest
+        self._task = task
+        self._benchmark = benchmark
+        self._showing = Showing(manifest.condition, benchmark)
+
+    async def compare(self, predictions: Iterable[Prediction]) -> list[str]:
+        """Every prediction that its traces do not lead to."""
+        problems = []
+        for one in predictions:
+            again = await self._predict(one.case, one.sample)
+            if again.prediction != one.prediction:
+                problems.append(f"case {one.case}: the replies give {again.prediction}, the file says {one.prediction}")
+            elif one.state == "ok" and again.state != "ok":
+                problems.append(f"case {one.case}: {again.detail}")
+            await asyncio.sleep(0)
+        return problems
+
+    async def _predict(self, case_id: int, sample: int) -> Prediction:
+        case = self._benchmark.case(case_id)
+        shown, cues = self._showing.show(case)
+        ask = CaseAsk(self, self._manifest.condition, case_id=case_id, sample=sample)
+        outcome = await self._task.run(shown.question, cues, ask, self._manifest.condition)
+        return make_prediction(case, sample, shown, outcome, ask.spent)
+
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+        """The traced reply to this very request."""
+        found = self._trails.calls.get(request.key())
+        if found is None:
+            raise Unanswered("failed", f"no traced reply to the {prompt.kind} prompt of case {case_id}")
+        return found.reply, Spent(0, found.reply.usage, found.cost_usd, found.reply.latency_s)

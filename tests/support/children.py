@@ -14,8 +14,8 @@ import pytest
 # What a shell or `nohup` may have told us to ignore, and every child of ours with us.
 _OFTEN_IGNORED = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM")
 _BECOME_SUBREAPER = 36
-# Python's and Jupyter's own, started once and kept for the whole session.
-_KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "loky")
+# Python's and Jupyter's own and the database server of the tests, started once and kept for the whole session.
+_KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "loky", "pgserver", "postgres: ")
 _PATIENCE_S = 3.0
 
 

@@ -1,14 +1,11 @@
 """The benchmarks that a board takes submissions for: known by fingerprint, read from where they lie."""
 
-from pathlib import Path
-
 import msgspec
 import sqlalchemy as sa
 
 from medthink.board import tables
+from medthink.board.checking import HeldBenchmark
 from medthink.board.store import BoardStore
-from medthink.cases.benchmark import Benchmark
-from medthink.cases.case import Case
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
 
@@ -25,33 +22,21 @@ class BoardBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     added_at: str
 
 
-class HeldBenchmark(msgspec.Struct, frozen=True):
-    """A benchmark on the board whose files are at hand, so that submissions can be checked and scored."""
-
-    record: BoardBenchmark
-    split: Benchmark
-    cases: dict[int, Case]
-
-
-def hold_benchmark(store: BoardStore, data: Path, split: str = "test", name: str = "") -> HeldBenchmark:
-    """Open a benchmark and enter it into the store, if it is not there yet."""
-    part = Benchmark.open(data)[split]
-    prints = part.fingerprints()
-    cases = {case.id: case for case in part}
+def enter_benchmark(store: BoardStore, held: HeldBenchmark, name: str = "") -> BoardBenchmark:
+    """Enter a benchmark into the store, if it is not there yet."""
     values = {
-        "name": name or data.resolve().name,
-        "split": split,
-        "fingerprint": prints.whole,
-        "text_fingerprint": prints.texts,
-        "n_cases": len(cases),
+        "name": name or held.split.path.resolve().name,
+        "split": held.split.splits[0],
+        "fingerprint": held.fingerprint,
+        "text_fingerprint": held.text_fingerprint,
+        "n_cases": len(held.cases),
         "added_at": now_utc(),
     }
     with store.write() as connection:
-        where = tables.benchmarks.c.text_fingerprint == prints.texts
+        where = tables.benchmarks.c.text_fingerprint == held.text_fingerprint
         if connection.execute(sa.select(tables.benchmarks.c.id).where(where)).first() is None:
             connection.execute(tables.benchmarks.insert().values(values))
-        row = connection.execute(sa.select(tables.benchmarks).where(where)).mappings().one()
-    return HeldBenchmark(_record(row), part, cases)
+        return _record(connection.execute(sa.select(tables.benchmarks).where(where)).mappings().one())
 
 
 def list_benchmarks(store: BoardStore) -> list[BoardBenchmark]:

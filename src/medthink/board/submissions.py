@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, RowMapping
 
 from medthink.board import tables
+from medthink.board.provenance import Provenance
 from medthink.board.store import BoardStore, lock_team
 from medthink.core.clock import now_utc
 from medthink.core.digest import digest_bytes
@@ -30,14 +31,6 @@ from medthink.scoring.scores import Scores, to_plain
 from medthink.scoring.submission import SubmissionProblem
 
 Status = Literal["received", "checking", "invalid", "failed", "scored", "lapsed", "published", "withdrawn"]
-Provenance = Literal["reported", "scored", "traced", "rerun", "ledger"]
-PROVENANCE: dict[Provenance, str] = {
-    "reported": "a total as reported, without predictions",
-    "scored": "predictions scored here",
-    "traced": "predictions and the replies they came from, which lead to the same letters",
-    "rerun": "a sample of cases run again by the maintainer, agreeing within the stated bound",
-    "ledger": "run by this toolkit, with its ledger",
-}
 _SECONDS: dict[Status, int] = {"received": 3600, "checking": 600, "scored": 30 * 86400}
 _COUNTED: tuple[Status, ...] = ("received", "checking", "scored", "lapsed", "published", "withdrawn")
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"

@@ -1,52 +1,13 @@
-"""Check and score what was handed in: the same code for `medthink submit`, `medthink board add` and the server."""
+"""Check and score what was handed in, one submission after another; any number of workers may run."""
 
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-
-from medthink.board.benchmarks import HeldBenchmark
-from medthink.board.overlap import flag_overlap
+from medthink.board.checking import HeldBenchmark, check_file
 from medthink.board.store import BoardStore
-from medthink.board.submissions import Provenance, SubmissionRecord, claim, fail, keep_scores, read_file, refuse
-from medthink.board.traces import Trails, check_trails, read_trails
+from medthink.board.submissions import SubmissionRecord, claim, fail, keep_scores, read_file, refuse
 from medthink.core.errors import MedThinkError
-from medthink.scoring.material import Material
-from medthink.scoring.score import score
-from medthink.scoring.scores import Scores
-from medthink.scoring.submission import Submission, read_submission
-
-
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found in a file: every problem, and where there is none the scores and how far they are borne out."""
-
-    submission: Submission
-    scores: Scores | None = None
-    provenance: Provenance = "scored"
-    doubts: tuple[str, ...] = ()
-    trails: Trails | None = None
-
-
-def check_file(path: Path, held: HeldBenchmark) -> Checked:
-    """Read a submission and, if nothing is wrong with it, score it and check its traces."""
-    submission = read_submission(path, held.cases)
-    if submission.problems:
-        return Checked(submission=submission)
-    trails = read_trails(path)
-    doubts = list(check_trails(trails, held.split, submission.predictions)) if trails.manifest else []
-    provenance: Provenance = "traced" if trails.manifest and not doubts else "scored"
-    material = Material(
-        path.name, None, held.record.text_fingerprint, held.cases, list(submission.predictions)
-    )  # fmt: skip
-    doubts += flag_overlap(submission.predictions, held.cases)
-    return Checked(
-        submission=submission,
-        scores=score(material),
-        provenance=provenance,
-        doubts=tuple(doubts),
-        trails=trails if trails.manifest else None,
-    )
 
 
 def work_once(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> SubmissionRecord | None:
@@ -72,7 +33,7 @@ def _settle(store: BoardStore, found: SubmissionRecord, held: HeldBenchmark) -> 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "submission.jsonl"
         path.write_bytes(read_file(store, found.file_sha256))
-        checked = check_file(path, held)
+        checked = check_file(path, held, name=found.model)
     if checked.scores is None:
         refuse(store, found, checked.submission.problems)
         return

@@ -7,7 +7,8 @@ import warnings
 import pytest
 from sqlalchemy import create_engine, text
 
-from medthink.board.benchmarks import hold_benchmark
+from medthink.board.benchmarks import enter_benchmark
+from medthink.board.checking import HeldBenchmark
 from medthink.board.store import BoardStore, store_url
 from small_benchmark import write_benchmark
 
@@ -60,9 +61,15 @@ def bench(tmp_path_factory):
     return write_benchmark(tmp_path_factory.mktemp("board") / "bench", 12)
 
 
+@pytest.fixture(scope="session")
+def held(bench):
+    return HeldBenchmark.open(bench)
+
+
 @pytest.fixture
-def held(store, bench):
-    return hold_benchmark(store, bench, name="demo")
+def entered(store, held):
+    """The benchmark as the store has it."""
+    return enter_benchmark(store, held, name="demo")
 
 
 @pytest.fixture

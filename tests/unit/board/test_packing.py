@@ -5,9 +5,9 @@ import json
 import pytest
 
 from made_runs import make_run
+from medthink.board.checking import check_file
 from medthink.board.overlap import flag_overlap
 from medthink.board.packing import pack_run
-from medthink.board.worker import check_file
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import UsageError
 from medthink.runs.prediction import Prediction

@@ -28,13 +28,13 @@ from medthink.board.worker import work_once
 from medthink.core.errors import DataError, Declined, OutsideError, UsageError
 
 
-def upload(held, data: bytes, team="north", **fields):
-    return Upload(benchmark_id=held.record.id, team=team, model="made-7b", data=data, **fields)
+def upload(entered, data: bytes, team="north", **fields):
+    return Upload(benchmark_id=entered.id, team=team, model="made-7b", data=data, **fields)
 
 
-def test_a_good_file_is_scored_previewed_and_published(store, held, lines):
-    token = receive(store, upload(held, lines("A"), about=About(organisation="Clinic"))).token
-    assert work_once(store, {held.record.id: held}).token == token
+def test_a_good_file_is_scored_previewed_and_published(store, held, entered, lines):
+    token = receive(store, upload(entered, lines("A"), about=About(organisation="Clinic"))).token
+    assert work_once(store, {entered.id: held}).token == token
     scored = find_submission(store, token)
     assert (scored.status, scored.provenance, scored.about.organisation) == ("scored", "scored", "Clinic")
     right = sum(case.reference.answer == "A" for case in held.cases.values()) / 12
@@ -47,32 +47,32 @@ def test_a_good_file_is_scored_previewed_and_published(store, held, lines):
     ]  # fmt: skip
 
 
-def test_a_bad_file_names_its_problems_and_costs_no_quota(store, held, lines):
+def test_a_bad_file_names_its_problems_and_costs_no_quota(store, held, entered, lines):
     bad = lines("A").replace(b'"A"', b'"F"', 1)
-    token = receive(store, upload(held, bad), per_day=1).token
-    work_once(store, {held.record.id: held})
+    token = receive(store, upload(entered, bad), per_day=1).token
+    work_once(store, {entered.id: held})
     found = find_submission(store, token)
     assert found.status == "invalid"
     assert [str(one) for one in found.problems] == ["line 1, prediction: “F” is not one of A, B, C, D, E"]
-    assert receive(store, upload(held, lines("B")), per_day=1).is_new
+    assert receive(store, upload(entered, lines("B")), per_day=1).is_new
 
 
-def test_the_same_file_of_a_team_is_the_same_submission(store, held, lines):
-    first = receive(store, upload(held, lines("A")), per_day=1)
-    again = receive(store, upload(held, lines("A")), per_day=1)
+def test_the_same_file_of_a_team_is_the_same_submission(store, held, entered, lines):
+    first = receive(store, upload(entered, lines("A")), per_day=1)
+    again = receive(store, upload(entered, lines("A")), per_day=1)
     assert (again.token, again.is_new) == (first.token, False)
-    assert receive(store, upload(held, lines("A"), team="south")).token != first.token
+    assert receive(store, upload(entered, lines("A"), team="south")).token != first.token
     assert read_file(store, find_submission(store, first.token).file_sha256) == lines("A")
 
 
-def test_the_quota_holds_under_parallel_uploads(store, held, lines):
+def test_the_quota_holds_under_parallel_uploads(store, held, entered, lines):
     files = [lines("A", note=number) for number in range(40)]
     start = threading.Barrier(20)
 
     def send(data: bytes) -> bool:
         start.wait(timeout=60)
         try:
-            return receive(store, upload(held, data), per_day=5).is_new
+            return receive(store, upload(entered, data), per_day=5).is_new
         except Declined:
             return False
 
@@ -82,30 +82,30 @@ def test_the_quota_holds_under_parallel_uploads(store, held, lines):
     assert len(list_submissions(store, team="north")) == 5
 
 
-def test_workers_never_take_the_same_submission(store, held, lines):
+def test_workers_never_take_the_same_submission(store, held, entered, lines):
     for number in range(8):
-        receive(store, upload(held, lines("A", note=number)))
+        receive(store, upload(entered, lines("A", note=number)))
     with ThreadPoolExecutor(8) as pool:
         taken = [one.token for one in pool.map(lambda _: claim(store), range(12)) if one]
     assert len(taken) == len(set(taken)) == 8
 
 
-def test_what_a_dead_worker_held_is_taken_again_after_its_deadline(store, held, lines):
-    token = receive(store, upload(held, lines("A"))).token
+def test_what_a_dead_worker_held_is_taken_again_after_its_deadline(store, held, entered, lines):
+    token = receive(store, upload(entered, lines("A"))).token
     assert claim(store).token == token
     assert claim(store) is None
     expire(store)
-    assert work_once(store, {held.record.id: held}).token == token
+    assert work_once(store, {entered.id: held}).token == token
     assert find_submission(store, token).status == "scored"
 
 
-def test_every_waiting_state_has_an_end(store, held, lines):
-    waiting = receive(store, upload(held, lines("A"))).token
+def test_every_waiting_state_has_an_end(store, held, entered, lines):
+    waiting = receive(store, upload(entered, lines("A"))).token
     expire(store)
     assert enforce_deadlines(store) == 1
     assert find_submission(store, waiting).status == "failed"
-    preview = receive(store, upload(held, lines("B"))).token
-    work_once(store, {held.record.id: held})
+    preview = receive(store, upload(entered, lines("B"))).token
+    work_once(store, {entered.id: held})
     expire(store)
     assert enforce_deadlines(store) == 1
     assert find_submission(store, preview).status == "lapsed"
@@ -116,36 +116,36 @@ def expire(store):
         connection.execute(tables.submissions.update().values(deadline_at="2000-01-01T00:00:00Z"))
 
 
-def test_the_place_in_the_queue_is_known(store, held, lines):
-    tokens = [receive(store, upload(held, lines(letter))).token for letter in "ABC"]
+def test_the_place_in_the_queue_is_known(store, held, entered, lines):
+    tokens = [receive(store, upload(entered, lines(letter))).token for letter in "ABC"]
     assert [queue_position(store, find_submission(store, token)) for token in tokens] == [1, 2, 3]
-    work_once(store, {held.record.id: held})
+    work_once(store, {entered.id: held})
     assert [queue_position(store, find_submission(store, token)) for token in tokens] == [None, 1, 2]
 
 
-def test_a_benchmark_without_files_is_our_failure_not_the_submitters(store, held, lines):
-    token = receive(store, upload(held, lines("A"))).token
+def test_a_benchmark_without_files_is_our_failure_not_the_submitters(store, held, entered, lines):
+    token = receive(store, upload(entered, lines("A"))).token
     work_once(store, {})
     assert find_submission(store, token).detail == "the files of its benchmark are not at hand"
 
 
-def test_only_what_is_scored_can_be_published(store, held, lines):
-    token = receive(store, upload(held, lines("A"))).token
+def test_only_what_is_scored_can_be_published(store, held, entered, lines):
+    token = receive(store, upload(entered, lines("A"))).token
     with pytest.raises(UsageError, match="is received; only one that is scored"):
         publish(store, token, actor="ann")
     with pytest.raises(UsageError, match="no submission"):
         publish(store, "nothing", actor="ann")
     with pytest.raises(UsageError, match="no name"):
-        receive(store, upload(held, lines("A"), team=" "))
+        receive(store, upload(entered, lines("A"), team=" "))
 
 
-def test_a_backup_taken_while_others_write_is_one_moment_and_comes_back_whole(store, new_store, held, lines, tmp_path):
+def test_a_backup_under_load_is_one_moment_and_comes_back_whole(store, new_store, entered, lines, tmp_path):
     stop = threading.Event()
 
     def write() -> None:
         number = 0
         while not stop.is_set() and number < 500:
-            receive(store, upload(held, lines("A", note=number)))
+            receive(store, upload(entered, lines("A", note=number)))
             number += 1
 
     writer = threading.Thread(target=write)
@@ -164,7 +164,7 @@ def test_a_backup_taken_while_others_write_is_one_moment_and_comes_back_whole(st
     third = new_store()
     restore_backup(tmp_path / "again.zip", third)
     assert rows_of(third) == rows_of(other)
-    receive(third, upload(held, lines("E")))
+    receive(third, upload(entered, lines("E")))
 
 
 def rows_of(store):
@@ -176,7 +176,7 @@ def rows_of(store):
         ]
 
 
-def test_a_backup_is_refused_by_a_filled_store_and_damaged_ones_are_named(store, held, lines, tmp_path):
+def test_a_backup_is_refused_by_a_filled_store_and_damaged_ones_are_named(store, held, entered, lines, tmp_path):
     write_backup(store, tmp_path / "b.zip")
     with pytest.raises(UsageError, match="not empty"):
         restore_backup(tmp_path / "b.zip", store)

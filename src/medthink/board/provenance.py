@@ -1,0 +1,13 @@
+"""How far a result is borne out: the ladder that every row of the board stands on."""
+
+from typing import Literal
+
+Provenance = Literal["reported", "scored", "traced", "rerun", "ledger"]
+PROVENANCE: dict[Provenance, str] = {
+    "reported": "a total as reported, without predictions",
+    "scored": "predictions scored here",
+    "traced": "predictions with the replies they came from, which lead to the same letters",
+    "rerun": "a sample of cases run again by the maintainer, agreeing within the stated bound",
+    "ledger": "run by this toolkit, with its ledger",
+}
+LEVELS: tuple[Provenance, ...] = tuple(PROVENANCE)

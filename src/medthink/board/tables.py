@@ -98,3 +98,12 @@ events = Table(
     Column("what", String(40), nullable=False),
     Column("detail", JSON, nullable=False),
 )
+
+# A ranking is made once for each set of scores, by the digest of what went into it.
+rankings = Table(
+    "rankings",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("made_at", String(20), nullable=False),
+    Column("ranking", JSON, nullable=False),
+)

@@ -16,16 +16,20 @@ def work_once(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> Submissio
     `held` are the benchmarks whose files are at hand, by their number on the board.
     """
     found = claim(store)
-    if found is None:
-        return None
-    if found.benchmark_id not in held:
+    if found is not None:
+        work_on(store, found, held.get(found.benchmark_id))
+    return found
+
+
+def work_on(store: BoardStore, found: SubmissionRecord, held: HeldBenchmark | None) -> None:
+    """Check and score this submission; what is not the submitter's fault ends as `failed`."""
+    if held is None:
         fail(store, found, "the files of its benchmark are not at hand")
-        return found
+        return
     try:
-        _settle(store, found, held[found.benchmark_id])
+        _settle(store, found, held)
     except MedThinkError as error:
         fail(store, found, error.problem)
-    return found
 
 
 def _settle(store: BoardStore, found: SubmissionRecord, held: HeldBenchmark) -> None:

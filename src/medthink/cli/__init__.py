@@ -17,7 +17,7 @@ class Command(NamedTuple):
     group: str
 
 
-_START, _DATA, _RUN, _RESULTS, _REASONING = "Start", "Data", "Running", "Results", "Reasoning"
+_START, _DATA, _RUN, _RESULTS, _REASONING, _BOARD = "Start", "Data", "Running", "Results", "Reasoning", "Leaderboard"
 
 COMMANDS = {
     "demo": Command("medthink.cli.demo", "The whole job on phantom data: no key, no network", _START),
@@ -40,6 +40,8 @@ COMMANDS = {
         "medthink.cli.agree", "Compare readers and judges: agreement, effect of a judge's errors", _REASONING
     ),
     "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists", _REASONING),
+    "submit": Command("medthink.cli.submit", "Pack, check or score a submission, or write it for the hub", _BOARD),
+    "board": Command("medthink.cli.board", "Keep a leaderboard: add, list, withdraw, back up, restore", _BOARD),
 }
 
 # The shell's completion script sets it when it asks what may come next.

@@ -52,6 +52,11 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     if as_json:
         print_json([to_plain(one) for one in scored])
         return
+    show_scores(scored, slices=slices)
+
+
+def show_scores(scored: "list[Scores]", *, slices: bool) -> None:
+    """Print the tables of one or several scored runs."""
     out = console()
     names = short_names([one.origin.name for one in scored])
     scored = [replace(one, origin=replace(one.origin, name=names[one.origin.name])) for one in scored]

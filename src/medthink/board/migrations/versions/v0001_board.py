@@ -1,4 +1,4 @@
-"""The first tables: benchmarks, teams, files, submissions, scores, events."""
+"""The first tables: benchmarks, teams, files, submissions, scores, events, rankings."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -47,6 +47,12 @@ def upgrade() -> None:
         sa.Column("actor", sa.String(200), nullable=False),
         sa.Column("what", sa.String(40), nullable=False),
         sa.Column("detail", sa.JSON, nullable=False),
+    )
+    op.create_table(
+        "rankings",
+        sa.Column("digest", sa.String(64), primary_key=True),
+        sa.Column("made_at", sa.String(20), nullable=False),
+        sa.Column("ranking", sa.JSON, nullable=False),
     )
 
 

@@ -1,0 +1,90 @@
+"""Put a run or a file on the board at once, as a maintainer does: hand in, check, score, publish."""
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from medthink.board.benchmarks import enter_benchmark
+from medthink.board.checking import HeldBenchmark
+from medthink.board.packing import pack_run
+from medthink.board.store import BoardStore
+from medthink.board.submissions import (
+    About,
+    SubmissionRecord,
+    Upload,
+    find_submission,
+    publish,
+    raise_provenance,
+    receive,
+)
+from medthink.board.worker import work_on
+from medthink.core.errors import Declined, UsageError
+from medthink.runs.manifest import read_manifest
+from medthink.scoring.submission import problem_lines
+
+_MOST_SHOWN = 20
+
+
+class Addition(msgspec.Struct, frozen=True, kw_only=True):
+    """What a maintainer adds; a run names its model itself."""
+
+    source: Path
+    team: str
+    model: str = ""
+    about: About = About()
+    allows_download: bool = False
+
+
+def add_to_board(
+    store: BoardStore, held: HeldBenchmark, addition: Addition, *, name: str = "", actor: str
+) -> SubmissionRecord:
+    """Check, score and publish; a file with problems is refused with all of them named."""
+    benchmark = enter_benchmark(store, held, name)
+    model, about, data = _read(addition)
+    upload = Upload(
+        benchmark_id=benchmark.id,
+        team=addition.team,
+        model=model,
+        data=data,
+        about=about,
+        allows_download=addition.allows_download,
+    )
+    received = receive(store, upload, actor=actor)
+    found = _known(store, received.token)
+    if found.status == "received":
+        work_on(store, found, held)
+    found = _known(store, received.token)
+    if found.status in ("invalid", "failed"):
+        said = "\n".join(list(problem_lines(found.problems))[:_MOST_SHOWN]) or found.detail
+        raise Declined(f"{addition.source} was not added:\n{said}", remedy="medthink submit check lists all problems")
+    if found.status == "scored":
+        publish(store, found.token, actor=actor)
+        if addition.source.is_dir() and found.provenance == "traced":
+            raise_provenance(store, found.token, "ledger", actor=actor, why="added from the run with its ledger")
+    return _known(store, received.token)
+
+
+def _read(addition: Addition) -> tuple[str, About, bytes]:
+    """The model, what is said of it, and the submission's bytes."""
+    source = addition.source
+    if not source.is_dir():
+        if not addition.model:
+            raise UsageError(f"{source}: which model made it?", remedy="name it with --model")
+        return addition.model, addition.about, source.read_bytes()
+    manifest = read_manifest(source)
+    about = msgspec.structs.replace(
+        addition.about,
+        effort=addition.about.effort or manifest.condition.effort or "",
+        is_expert_cued=addition.about.is_expert_cued or not manifest.condition.is_unaided,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        packed = Path(folder) / "packed.jsonl"
+        pack_run(source, packed)
+        return addition.model or manifest.model, about, packed.read_bytes()
+
+
+def _known(store: BoardStore, token: str) -> SubmissionRecord:
+    found = find_submission(store, token)
+    assert found is not None
+    return found

@@ -1,0 +1,22 @@
+"""`medthink board`: a leaderboard in one database."""
+
+import click
+
+from medthink.cli.lazy import LazyGroup
+
+
+@click.group(
+    cls=LazyGroup,
+    modules={
+        "add": "medthink.cli.board_add",
+        "list": "medthink.cli.board_list",
+        "withdraw": "medthink.cli.board_withdraw",
+        "backup": "medthink.cli.board_backup",
+        "restore": "medthink.cli.board_restore",
+    },
+)
+def board() -> None:
+    """Keep a leaderboard: add runs and submissions, rank, withdraw, back up, restore.
+
+    Example: medthink board add runs/qwen --data bench/ --team "My lab"
+    """

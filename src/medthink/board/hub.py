@@ -21,7 +21,6 @@ def write_hub_results(scores: Scores, out: Path, *, dataset: str = DATASET, date
         value=_accuracy(scores),
         dataset_revision=revision,
         date=date,
-        source_name="MedThink",
         notes=_notes(scores),
     )
     content: list[dict[str, Any]] = eval_result_entries_to_yaml([entry])

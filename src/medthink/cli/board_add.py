@@ -24,6 +24,7 @@ from medthink.cli.stores import open_store, store_flag
 def command(source: Path, data: Path, split: str, store: str, as_json: bool, **flags: Any) -> None:
     """Check, score and publish SOURCE: a run's folder, or a file in the submission format.
 
+    \b
     Example: medthink board add runs/qwen --data bench/ --team "My lab"
     """
     with open_store(store) as opened:

@@ -15,6 +15,7 @@ from medthink.cli.stores import open_store, store_flag
 def command(out: Path, store: str, as_json: bool) -> None:
     """Write everything the store holds to OUT, as of one moment; others may go on writing.
 
+    \b
     Example: medthink board backup board-2026-11-16.zip
     """
     with open_store(store) as opened:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def command(store: str, benchmark: str | None, as_of: str | None, published: bool, as_json: bool) -> None:
     """Show the leaderboard: accuracy with interval, rank range, tie group, provenance.
 
+    \b
     Example: medthink board list --store board.sqlite
     """
     with open_store(store) as opened:

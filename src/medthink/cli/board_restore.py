@@ -15,6 +15,7 @@ from medthink.cli.stores import open_store, store_flag
 def command(backup: Path, store: str, as_json: bool) -> None:
     """Fill an empty store from BACKUP; a SQLite backup may go into PostgreSQL and the other way round.
 
+    \b
     Example: medthink board restore board-2026-11-16.zip --store new.sqlite
     """
     with open_store(store) as opened:

@@ -14,6 +14,7 @@ from medthink.cli.stores import open_store, store_flag
 def command(token: str, why: str, store: str, as_json: bool) -> None:
     """Take the submission TOKEN off the ranking; its row stays and says why.
 
+    \b
     Example: medthink board withdraw Xy3… --why "trained on the test split"
     """
     with open_store(store) as opened:

@@ -17,5 +17,6 @@ from medthink.cli.lazy import LazyGroup
 def submit() -> None:
     """Pack a run as a submission, check and score one, or write its result for the hub.
 
+    \b
     Example: medthink submit pack runs/qwen -o qwen.jsonl
     """

@@ -24,6 +24,7 @@ def command(file: Path, data: Path, split: str, as_json: bool) -> None:
 
     Answer keys in FILE are never read.
 
+    \b
     Example: medthink submit check qwen.jsonl --data bench/
     """
     from medthink.board.checking import HeldBenchmark, check_file

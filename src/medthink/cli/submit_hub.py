@@ -19,6 +19,7 @@ def command(
 ) -> None:  # fmt: skip
     """Write RUN's accuracy as an .eval_results YAML file and print how to upload it.
 
+    \b
     Example: medthink submit hub runs/qwen -o medthinkvqa.yaml
     """
     from medthink.board.hub import DATASET, write_hub_results

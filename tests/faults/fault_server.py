@@ -347,7 +347,7 @@ def _invent_text(body: dict[str, Any]) -> str:
     text = json.dumps(strip_images(body), sort_keys=True)
     made = _invent(schema, random.Random(text))
     rationale = RATIONALE.search(text)
-    if rationale is not None:
+    if rationale is not None and "steps" in made:
         made["steps"] = re.findall(r"[^.]+\.", rationale[1])
     return json.dumps(made)
 
@@ -388,8 +388,14 @@ def _invent(schema: dict[str, Any], chance: random.Random) -> Any:
 
 
 def _consistent(made: dict[str, Any]) -> dict[str, Any]:
-    """What is supported holds no error."""
-    return made | {"error_types": []} if made.get("factual") == "supported" else made
+    """Only what is contradicted holds an error, and only a score of 0 has a reason for it."""
+    if "zero" in made:
+        made = made | {"zero": "absent" if made["score"] == 0 else "not applicable"}
+    if "factual" not in made:
+        return made
+    if made["factual"] == "contradicted":
+        return made | {"error_types": ["reasoning"], "severity": "minor", "correction": "otherwise"}
+    return made | {"error_types": [], "severity": "not applicable", "correction": ""}
 
 
 def http_bytes(status: int, body: bytes, headers: dict[str, str] | None = None) -> bytes:

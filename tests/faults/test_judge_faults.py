@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from judge_server import JudgeServer, judge_step, judge_well, step_verdict
+from judge_server import JudgeServer, contradict, judge_step, judge_well, step_verdict
 from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
@@ -52,8 +52,8 @@ BAD = {
     "one merged into its neighbour": ("wrong_ids", lambda n, d, o: form(n, [all_well(d)[0], *all_well(d)[2:]])),
     "by position": ("wrong_ids", lambda n, d, o: form(n, [v | {"id": str(k)} for k, v in enumerate(all_well(d))])),
     "no ids": ("wrong_form", lambda n, d, o: form(n, [rename(v, "id", "step") for v in all_well(d)])),
-    "false as a word": ("wrong_form", lambda n, d, o: form(n, [v | {"critical": "false"} for v in all_well(d)])),
-    "false as a number": ("wrong_form", lambda n, d, o: form(n, [v | {"critical": 0} for v in all_well(d)])),
+    "a word as a list": ("wrong_form", lambda n, d, o: form(n, [v | {"rests_on": "findings"} for v in all_well(d)])),
+    "a number as a word": ("wrong_form", lambda n, d, o: form(n, [v | {"weight": 0} for v in all_well(d)])),
     "factual as truth": ("wrong_form", lambda n, d, o: form(n, [v | {"factual": True} for v in all_well(d)])),
     "another word": ("wrong_form", lambda n, d, o: form(n, [v | {"factual": "Supported"} for v in all_well(d)])),
     "null": ("wrong_form", lambda n, d, o: form(n, [v | {"factual": None} for v in all_well(d)])),
@@ -64,13 +64,11 @@ BAD = {
     ),
     "one type twice": (
         "wrong_form",
-        lambda n, d, o: form(
-            n, [v | {"factual": "contradicted", "error_types": ["reasoning"] * 2} for v in all_well(d)]
-        ),
+        lambda n, d, o: form(n, [contradict(u, error_types=["reasoning"] * 2) for u in d["units"]]),
     ),
     "another type": (
         "wrong_form",
-        lambda n, d, o: form(n, [v | {"factual": "contradicted", "error_types": ["other"]} for v in all_well(d)]),
+        lambda n, d, o: form(n, [contradict(u, error_types=["other"]) for u in d["units"]]),
     ),
     "rests on nowhere": ("wrong_form", lambda n, d, o: form(n, [v | {"rests_on": ["image 9"]} for v in all_well(d)])),
     "rests on no name": ("wrong_form", lambda n, d, o: form(n, [v | {"rests_on": []} for v in all_well(d)])),
@@ -81,7 +79,23 @@ BAD = {
     ),
     "wrong for no type": (
         "contradictory",
-        lambda n, d, o: form(n, [v | {"factual": "contradicted"} for v in all_well(d)]),
+        lambda n, d, o: form(n, [contradict(u, error_types=[]) for u in d["units"]]),
+    ),
+    "wrong without severity": (
+        "contradictory",
+        lambda n, d, o: form(n, [contradict(u, severity="not applicable") for u in d["units"]]),
+    ),
+    "wrong without correction": (
+        "contradictory",
+        lambda n, d, o: form(n, [contradict(u, correction=" ") for u in d["units"]]),
+    ),
+    "unverifiable with a type": (
+        "contradictory",
+        lambda n, d, o: form(n, [v | {"factual": "unverifiable", "error_types": ["reasoning"]} for v in all_well(d)]),
+    ),
+    "right with a severity": (
+        "contradictory",
+        lambda n, d, o: form(n, [v | {"severity": "minor"} for v in all_well(d)]),
     ),
     "another call": ("wrong_call", lambda n, d, o: form("0" * 32, all_well(d))),
     "two objects": ("not_json", lambda n, d, o: form(n, all_well(d)) * 2),
@@ -222,6 +236,8 @@ EDUCATION = [
     ("three of two", lambda scores: [score | {"score": 3} for score in scores]),
     ("half", lambda scores: [score | {"score": 1.5} for score in scores]),
     ("one as text", lambda scores: [score | {"score": "1"} for score in scores]),
+    ("a 0 for no reason", lambda scores: [score | {"score": 0} for score in scores]),
+    ("a reason for 0 without a 0", lambda scores: [score | {"zero": "wrong"} for score in scores]),
     ("true", lambda scores: [score | {"score": True} for score in scores]),
 ]
 

@@ -15,7 +15,7 @@ from medthink.readers.readings import Import, Reading
 
 CHANCE = np.random.default_rng(11)
 CASES = 40
-SUPPORTS = np.array(["supported", "contradicted", "unsupported"])
+SUPPORTS = np.array(["supported", "contradicted", "unverifiable"])
 SENTENCES = np.array(["correct", "incorrect", "unverifiable"])
 
 
@@ -62,7 +62,7 @@ def steps():
     judgements = [
         judgement(one, verdicts=tuple(
             StepVerdict(id=unit.id, factual=str(label[unit.id]), critical=False, reason="so", rests_on=("history",),
-                        error_types=() if label[unit.id] == "supported" else ("reasoning",))
+                        error_types=("reasoning",) if label[unit.id] == "contradicted" else ())
             for unit in one.units
         ))
         for one in units.values()
@@ -91,9 +91,9 @@ def test_factual_or_not(steps):
 
 def test_the_judge_s_rate_is_corrected_by_what_readers_know(steps):
     read, judged, found = steps
-    wrong, truth = judged != "supported", read != "supported"
+    wrong, truth = judged == "contradicted", read == "contradicted"
     sensitivity, specificity = wrong[truth].mean(), (~wrong[~truth]).mean()
-    (bias,) = found.biases
+    bias = next(one for one in found.biases if one.aspect == "support")
     assert bias.reported.value == pytest.approx(wrong.mean())
     assert bias.corrected.value == pytest.approx((wrong.mean() + specificity - 1) / (sensitivity + specificity - 1))
     # Every step was read here, so the correction gives the readers' own rate.

@@ -75,7 +75,7 @@ def test_any_order_of_verdicts_gives_the_order_of_the_units(ids, chance):
 
 @given(st.permutations(DIMENSIONS))
 def test_any_order_of_scores_gives_the_order_of_the_dimensions(names):
-    scores = [DimensionForm(dimension=name, score=1, reason="so") for name in names]
+    scores = [DimensionForm(dimension=name, score=1, zero="not applicable", reason="so") for name in names]
     assert [one.dimension for one in match_dimensions(scores, ["u1"])] == list(DIMENSIONS)
 
 

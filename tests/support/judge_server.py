@@ -87,9 +87,17 @@ def read_request(text: str) -> tuple[str, dict[str, Any], str]:
 def step_verdict(unit: dict[str, str], **changes: Any) -> dict[str, Any]:
     verdict = {
         "id": unit["id"], "reason": "as the findings say", "rests_on": ["findings"], "factual": "supported",
-        "critical": False, "error_types": [],
+        "weight": "incidental", "error_types": [], "severity": "not applicable", "correction": "",
     }  # fmt: skip
     return verdict | changes
+
+
+def contradict(unit: dict[str, str], **changes: Any) -> dict[str, Any]:
+    verdict = {
+        "factual": "contradicted", "weight": "decisive", "error_types": ["image_understanding"],
+        "severity": "significant", "correction": "It is otherwise.",
+    }  # fmt: skip
+    return step_verdict(unit, **(verdict | changes))
 
 
 def judge_well(nonce: str, data: dict[str, Any], outside: str) -> str:
@@ -101,7 +109,7 @@ def judge_well(nonce: str, data: dict[str, Any], outside: str) -> str:
         verdicts = [
             {"id": u["id"], "reason": "so", "label": "incorrect" if "WRONG" in u["text"] else "correct"} for u in units
         ]
-        education = [{"dimension": name, "reason": "so", "score": 1} for name in DIMENSIONS]
+        education = [{"dimension": name, "reason": "so", "score": 1, "zero": "not applicable"} for name in DIMENSIONS]
         return json.dumps({"call": nonce, "verdicts": verdicts, "education": education})
     if '"support"' in outside:
         verdicts = [{"id": u["id"], "reason": "so", "rests_on": ["findings"], "support": "supported"} for u in units]
@@ -111,5 +119,5 @@ def judge_well(nonce: str, data: dict[str, Any], outside: str) -> str:
 
 def judge_step(unit: dict[str, str]) -> dict[str, Any]:
     if "WRONG" in unit["text"]:
-        return step_verdict(unit, factual="contradicted", critical=True, error_types=["image_understanding"])
+        return contradict(unit)
     return step_verdict(unit)

@@ -11,6 +11,8 @@ UNSURE = "unsure"
 
 _YES = frozenset({"yes", "y", "true", "t", "1", "ja", "oui"})
 _NO = frozenset({"no", "n", "false", "f", "0", "nein", "non"})
+# A word of an earlier release, on lists that may still come back.
+_RENAMED: dict[str, Support] = {"unsupported": "unverifiable"}
 _NOTHING = frozenset({"", UNSURE, "?", "n/a", "na", "-", "–", "none", "nan", "null", "not sure"})
 _TYPE_WORDS: dict[str, ErrorType] = {name.replace("_", " "): name for name in ERROR_TYPES} | {
     "image": "image_understanding",
@@ -36,11 +38,18 @@ def read_word(column: str, text: str, words: Sequence[Word]) -> Word | None:
 
 def read_factual(text: str) -> tuple[bool | None, Support | None]:
     """Whether it is true, and how it is supported where one of the three words is used."""
-    word = _fold(text)
-    for support in SUPPORTS:
-        if word == support:
-            return support == "supported", support
+    support = read_support(text, may_differ=True)
+    if support is not None:
+        return support == "supported", support
     return read_truth("factual", text), None
+
+
+def read_support(text: str, *, may_differ: bool = False) -> Support | None:
+    """One of the three words, or nothing; with `may_differ`, another word is nothing too."""
+    word = _RENAMED.get(_fold(text), _fold(text))
+    if may_differ and word not in SUPPORTS:
+        return None
+    return read_word("factual", word, SUPPORTS)
 
 
 def read_truth(column: str, text: str) -> bool | None:

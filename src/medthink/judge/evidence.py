@@ -17,8 +17,8 @@ DEFAULT_SIGHT: tuple[Sight, ...] = ("history", "options", "captions", "findings"
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The material that a judge judges by; a part that it may not see is empty here already.
 
-    `captions` and `images` follow the order in which the judged model was shown the images, and `options` has the
-    letters as that model saw them.
+    `captions` and `images` are all that the case has: first those that the judged model was shown, by its numbers,
+    then the others. `shown` is how many it was shown. `options` has the letters as that model saw them.
     """
 
     history: str = ""
@@ -28,6 +28,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     discussion: str = ""
     diagnosis: str = ""
     images: tuple[Image, ...] = ()
+    shown: int = 0
 
     def data(self) -> dict[str, Any]:
         """The parts in words, by name, without empty ones."""
@@ -51,16 +52,21 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather_evidence(case: Case, shown: Shown, sight: tuple[Sight, ...]) -> Evidence:
-    """The parts of the case that are in sight."""
+    """The parts of the case that are in sight, whatever of them the judged model was shown."""
     seen = set(sight)
+    images = case.question.images
+    rest = [place for place in range(len(images)) if place not in shown.positions]
     return Evidence(
         history=case.question.history if "history" in seen else "",
         options=(shown.question.options or case.question.options) if "options" in seen else {},
-        captions=tuple(case.reference.images[place].caption for place in shown.positions) if "captions" in seen else (),
+        captions=tuple(case.reference.images[k].caption for k in (*shown.positions, *rest))
+        if "captions" in seen
+        else (),
         findings=case.reference.findings if "findings" in seen else "",
         discussion=case.reference.discussion if "discussion" in seen else "",
         diagnosis=case.reference.answer_text if "diagnosis" in seen else "",
-        images=shown.question.images if "images" in seen else (),
+        images=(*shown.question.images, *(images[place] for place in rest)) if "images" in seen else (),
+        shown=len(shown.positions),
     )
 
 

@@ -51,8 +51,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     `state` is "ok", "unjudged" (there is no verdict; `why` and `detail` say the reason) or "absent" (there is nothing
     to judge). Verdicts are those of the kind `what`, in the order of its items, which they name by id. `model` is the
-    name that the provider reported, `judged_at` when the last call was answered, `tries` how many replies it took, and
-    `calls` are their ids in `judge.sqlite`.
+    name that the provider reported, `images` how many were attached, `judged_at` when the last call was answered,
+    `tries` how many replies it took, and `calls` are their ids in `judge.sqlite`.
     """
 
     case: int
@@ -66,6 +66,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     setting: Setting
     prompt: str
     model: str = ""
+    images: int = 0
     judged_at: str | None = None
     tries: int = 0
     calls: tuple[int, ...] = ()

@@ -14,7 +14,7 @@ from medthink.judge.evidence import Evidence
 from medthink.judge.fence import Fenced, fence
 from medthink.judge.forms import TEXT, form_schema, list_of
 from medthink.judge.kinds import KINDS
-from medthink.judge.rubric import load_rubric
+from medthink.judge.rubric import SECTIONS, load_rubric
 from medthink.judge.units import Source, UnitSet
 from medthink.models.request import Schema
 
@@ -62,15 +62,16 @@ def split_prompt(source: Source) -> JudgePrompt:
     )
 
 
-def verdict_prompt(units: UnitSet, evidence: Evidence) -> JudgePrompt:
-    """Ask for one verdict a unit."""
-    fenced = fence(_data(units, evidence), call=f"{units.what} {units.case} {units.sample}")
+def verdict_prompt(units: UnitSet, evidence: Evidence, source: Source) -> JudgePrompt:
+    """Ask for one verdict per unit; `source` is the whole text that the units are from."""
+    fenced = fence(_data(units, evidence, source), call=f"{units.what} {units.case} {units.sample}")
     return JudgePrompt(
         kind=units.what,
         call=fenced.nonce,
         system=_read("system"),
         parts=(*_label_images(evidence.images), _instruct(units, evidence, fenced), _enclose(fenced)),
         schema=KINDS[units.what].schema(fenced.nonce, units, evidence.names()),
+        source=source,
         units=units,
         evidence=evidence,
     )
@@ -82,20 +83,27 @@ def prompt_version(kind: str) -> str:
     return digest_value([_read("system"), _read(kind), load_rubric().version()])
 
 
-def _data(units: UnitSet, evidence: Evidence) -> dict[str, Any]:
+def _data(units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
+    author: dict[str, Any] = {"answer": source.answer} if source.answer else {}
     return {
         "case": evidence.data(),
-        "units": [{"id": unit.id, "part": unit.part, "text": unit.text} for unit in units.units],
+        "author": author | {"images_shown": evidence.shown, "text": source.marked(units.units)},
+        "units": [
+            {"id": unit.id, "number": number, "part": unit.part, "text": unit.text}
+            for number, unit in enumerate(units.units, start=1)
+        ],
     }
 
 
 def _instruct(units: UnitSet, evidence: Evidence, fenced: Fenced) -> str:
+    rubric = load_rubric()
     values = {
         "call": fenced.nonce,
         "images": _WITH_IMAGES if evidence.images else "",
         "rests_on": ", ".join(f'"{name}"' for name in evidence.names()),
     }
-    return _fill(units.what, values | KINDS[units.what].meanings(load_rubric()))
+    sections = {name.replace(" ", "_"): rubric.section(name) for name in SECTIONS}
+    return _fill(units.what, values | sections)
 
 
 def _enclose(fenced: Fenced) -> str:

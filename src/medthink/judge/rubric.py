@@ -1,6 +1,6 @@
-"""The words that judges and readers judge by; `rubric.toml` says what each of them means."""
+"""The words that judges and readers judge by; the page `rubric.md` says what each of them means."""
 
-import tomllib
+import re
 from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
@@ -9,70 +9,47 @@ import msgspec
 
 from medthink.core.digest import digest_value
 
-Support = Literal["supported", "contradicted", "unsupported"]
+Support = Literal["supported", "contradicted", "unverifiable"]
+Weight = Literal["decisive", "contributory", "incidental"]
+Severity = Literal["none", "minor", "significant", "dangerous"]
 ErrorType = Literal["image_understanding", "reasoning", "clinical_scenario", "medical_knowledge"]
 SentenceLabel = Literal["correct", "incorrect", "unverifiable"]
 Dimension = Literal[
     "disease_definition", "clinical_manifestation", "imaging_findings", "diagnostic_reasoning", "transferable_learning"
 ]
 Score = Literal[0, 1, 2]
+Zero = Literal["absent", "wrong"]
 
 SUPPORTS: tuple[Support, ...] = get_args(Support)
+WEIGHTS: tuple[Weight, ...] = get_args(Weight)
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
 SENTENCE_LABELS: tuple[SentenceLabel, ...] = get_args(SentenceLabel)
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 SCORES: tuple[Score, ...] = get_args(Score)
+ZEROS: tuple[Zero, ...] = get_args(Zero)
 
+SECTIONS = ("introduction", "factual", "weight", "severity", "error types", "omissions", "education", "preference")
 MAX_STEPS = 15
+_HEADING = re.compile(r"^## .*$", re.MULTILINE)
 
 
-class Anchors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What each level of one dimension of education value looks like."""
+class Rubric(msgspec.Struct, frozen=True):
+    """The page that judges and readers read, whole and by section."""
 
-    asks: str
-    levels: tuple[str, str, str]
-
-
-class Rubric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The meaning of every word that a judge or reader may use."""
-
-    support: dict[Support, str]
-    critical: str
-    error_types: dict[ErrorType, str]
-    sentence: dict[SentenceLabel, str]
-    education: dict[Dimension, Anchors]
+    page: str
 
     def version(self) -> str:
         """The digest of every word of it."""
-        return digest_value(msgspec.to_builtins(self))
+        return digest_value(self.page)
 
-    def describe_support(self) -> str:
-        """The three grades of support, one a line."""
-        return _lines(self.support)
-
-    def describe_error_types(self) -> str:
-        """The four types of error, one a line."""
-        return _lines(self.error_types)
-
-    def describe_sentences(self) -> str:
-        """The three labels of a sentence, one a line."""
-        return _lines(self.sentence)
-
-    def describe_education(self) -> str:
-        """The five dimensions, each with what it asks and the anchors of 0, 1 and 2."""
-        blocks = [
-            "\n".join([f'- "{name}": {anchors.asks}', *(f"  {k}: {level}" for k, level in enumerate(anchors.levels))])
-            for name, anchors in self.education.items()
-        ]
-        return "\n".join(blocks)
+    def section(self, name: str) -> str:
+        """One section without its heading."""
+        parts = [part.strip() for part in _HEADING.split(self.page)]
+        return dict(zip(SECTIONS, parts, strict=True))[name]
 
 
 @cache
 def load_rubric() -> Rubric:
     """The rubric that comes with the package."""
-    text = (Path(__file__).parent / "rubric.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), Rubric)
-
-
-def _lines(meanings: dict[Support, str] | dict[ErrorType, str] | dict[SentenceLabel, str]) -> str:
-    return "\n".join(f'- "{word}": {meaning}' for word, meaning in meanings.items())
+    return Rubric((Path(__file__).parent / "rubric.md").read_text(encoding="utf-8").strip())

@@ -15,7 +15,7 @@ from medthink.judge.judgement import RULES, Judgement, Setting
 from medthink.judge.judgements import read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
-from medthink.judge.units import SENTENCES, UnitKey, UnitSet, read_units, write_units
+from medthink.judge.units import SENTENCES, Source, UnitKey, UnitSet, read_units, write_units
 from medthink.judge.verdicts import UnitVerdict, Unjudged
 from medthink.models.prices import load_prices
 from medthink.models.request import Effort
@@ -126,11 +126,12 @@ class _Worker:
             ledger.close()
 
     async def _judge_all(self, hearings: dict[str, Hearing], ledger: Ledger) -> JudgeSession:
-        sets, stop = await self._cut(hearings)
+        sources = self._read_sources()
+        sets, stop = await self._cut(hearings, sources)
         # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
+        seated = [hearing for spec, hearing in hearings.items() if spec in self._judges]
         ends = await asyncio.gather(
-            *(self._judge_by(hearing, sets, ledger) for spec, hearing in hearings.items() if spec in self._judges),
-            return_exceptions=True,
+            *(self._judge_by(hearing, sets, sources, ledger) for hearing in seated), return_exceptions=True
         )
         judgements = merge_judgements(read_judgements(self._order.run), self._made)
         write_judgements(self._order.run, judgements)
@@ -182,24 +183,35 @@ class _Worker:
         price = load_prices(self._order.prices).find(spec)
         return ModelAnswerer(spec, base_urls=self._order.base_urls, transport=self._transport, price=price)
 
-    async def _cut(
-        self, hearings: dict[str, Hearing]
-    ) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
+    def _read_sources(self) -> dict[UnitKey, Source]:
         run = self._run.manifest.digest()
-        sources = [KINDS[what].source(one, run) for one in self._run.predictions() for what in self._whats]
-        _refuse_nothing(sources_parts=[bool(source.parts) for source in sources], whats=self._whats)
+        found = [
+            KINDS[what].source(one, self._benchmark.case(one.case), run)
+            for one in self._run.predictions()
+            for what in self._whats
+        ]
+        _refuse_nothing(sources_parts=[bool(source.parts) for source in found], whats=self._whats)
+        return {source.key: source for source in found}
+
+    async def _cut(
+        self, hearings: dict[str, Hearing], sources: dict[UnitKey, Source]
+    ) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
         kept = read_units(self._order.run)
         cutter = Cutter(hearings, kept, asked=self._order.splitter, default=self._judges[0])
-        sets, stop = await cutter.cut(sources)
+        sets, stop = await cutter.cut(sources.values())
         write_units(self._order.run, kept | {key: one for key, one in sets.items() if isinstance(one, UnitSet)})
         return sets, stop
 
     async def _judge_by(
-        self, hearing: Hearing, sets: dict[UnitKey, UnitSet | Unjudged], ledger: Ledger
+        self,
+        hearing: Hearing,
+        sets: dict[UnitKey, UnitSet | Unjudged],
+        sources: dict[UnitKey, Source],
+        ledger: Ledger,
     ) -> BudgetReached | None:
         async def judge(work: tuple[UnitKey, int]) -> None:
             key, repeat = work
-            judgement = await self._judge(hearing, key, sets[key], repeat=repeat, ledger=ledger)
+            judgement = await self._judge(hearing, sources[key], sets[key], repeat=repeat, ledger=ledger)
             self._made.append(judgement)
             self._listener(judgement)
 
@@ -207,9 +219,9 @@ class _Worker:
         return await work_through(work, judge, workers=hearing.desk.answerer.concurrency)
 
     async def _judge(
-        self, hearing: Hearing, key: UnitKey, units: UnitSet | Unjudged, *, repeat: int, ledger: Ledger
+        self, hearing: Hearing, source: Source, units: UnitSet | Unjudged, *, repeat: int, ledger: Ledger
     ) -> Judgement:
-        case_id, sample, what = key
+        case_id, sample, what = source.key
         blank = Judgement(
             case=case_id,
             sample=sample,
@@ -227,13 +239,15 @@ class _Worker:
         if units.state == "too_many":
             return _replace(blank, why="too_many", detail=units.detail)
         case = self._benchmark.case(case_id)
-        prompt = verdict_prompt(units, gather_evidence(case, self._showing.show(case)[0], self._order.sees))
+        evidence = gather_evidence(case, self._showing.show(case)[0], self._order.sees)
+        prompt = verdict_prompt(units, evidence, source)
         heard = await hearing.hear(prompt, lambda text: read_verdicts(text, prompt), case_id=case_id, repeat=repeat)
         costs = [one.cost_usd for one in heard.spent]
         calls = tuple(one.call_id for one in heard.spent)
         known = _replace(
             blank,
             model=heard.model,
+            images=len(evidence.images),
             tries=len(heard.spent),
             calls=calls,
             cost_usd=None if None in costs else sum(cost for cost in costs if cost),

@@ -69,7 +69,8 @@ UnitKey = tuple[int, int, str]
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The texts of one prediction that are to be judged, by part, and the parts that are missing.
 
-    `max_units` is how many units of it may be judged; `is_cut_by_model` says that a model may cut it.
+    `answer` is what the text led to, where that may be shown. `max_units` is how many units of it may be judged;
+    `is_cut_by_model` says that a model may cut it.
     """
 
     run: str
@@ -78,6 +79,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     parts: dict[str, str]
     missing: tuple[str, ...] = ()
+    answer: str = ""
     max_units: int = MAX_UNITS
     is_cut_by_model: bool = False
 
@@ -90,11 +92,27 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """The digest of the texts."""
         return digest_value(self.parts)
 
+    def marked(self, units: Iterable[Unit]) -> dict[str, str]:
+        """The whole texts by part, with every unit between marks that hold its number."""
+        pieces: dict[str, list[str]] = {name: [] for name in self.parts}
+        places = dict.fromkeys(self.parts, 0)
+        for number, unit in enumerate(units, start=1):
+            text = self.parts[unit.part]
+            before = _unmarked(text[places[unit.part] : unit.start])
+            pieces[unit.part].append(f"{before}«{number}» {_unmarked(text[unit.start : unit.end])} «/{number}»")
+            places[unit.part] = unit.end
+        return {name: "".join(found) + _unmarked(self.parts[name][places[name] :]) for name, found in pieces.items()}
+
     def unit(self, part: str, span: Span) -> Unit:
         """The unit at this place."""
         text = self.parts[part][span.start : span.end]
         place = digest_value([self.run, self.case, self.sample, self.what, part, span.start, span.end, text])
         return Unit(place[:12], part, span.start, span.end, text)
+
+
+def _unmarked(text: str) -> str:
+    """The text with nothing in it that could be taken for a mark of ours."""
+    return text.replace("«", "‹").replace("»", "›")
 
 
 def split_source(source: Source) -> UnitSet:

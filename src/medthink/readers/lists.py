@@ -24,7 +24,7 @@ from medthink.judge.judged import cut_units
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
 from medthink.judge.sentences import split_sentences
-from medthink.judge.units import UnitSet
+from medthink.judge.units import Source, UnitSet, split_source
 from medthink.readers.instructions import reading_instructions
 from medthink.readers.tables import write_table
 from medthink.runs.run import Run
@@ -32,8 +32,10 @@ from medthink.runs.showing import Showing
 from medthink.workflow.view import Shown
 
 _FILLED_IN = dict.fromkeys(column.name for kind in KINDS.values() for column in kind.columns)
-COLUMNS = ("reader", "sheet", "unit", "kind", "part", "text", *_FILLED_IN, "note")
-CASE_COLUMNS = ("sheet", "images", "history", "options", "captions", "findings", "discussion", "diagnosis")
+COLUMNS = ("reader", "sheet", "unit", "number", "kind", "part", "text", *_FILLED_IN, "note")
+CASE_COLUMNS = (
+    "sheet", "images", "history", "options", "captions", "findings", "discussion", "diagnosis", "answer", "whole_text",
+)  # fmt: skip
 KEY_FILE = "key.json"
 HOW_TO_FILE = "how-to-read.txt"
 
@@ -85,6 +87,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     case: Case
     shown: Shown
     units: UnitSet
+    source: Source
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -103,6 +106,8 @@ class _ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     case: Case
     evidence: Evidence
+    source: Source
+    units: UnitSet
     lines: tuple[_Line, ...]
     is_again: bool = False
 
@@ -126,11 +131,11 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: 
         for entry in entries:
             # Codes begin with a letter: a spreadsheet would take one of digits alone, or with an e, for a number.
             sheet = "s" + digest_value(["sheet", plan.seed, reader, *entry.name])[:8]
-            cases.append({"sheet": sheet, "images": _write_images(out, sheet, entry), **_context(entry.evidence)})
-            for line in entry.lines:
+            cases.append({"sheet": sheet, "images": _write_images(out, sheet, entry), **_context(entry)})
+            for number, line in enumerate(entry.lines, start=1):
                 code = "u" + digest_value(["unit", plan.seed, reader, *entry.name, line.unit])[:12]
                 codes[code] = _code(reader, entry, line)
-                rows.append({"reader": reader, "sheet": sheet, "unit": code, **_visible(line)})
+                rows.append({"reader": reader, "sheet": sheet, "unit": code, "number": number, **_visible(line)})
         write_table(out / f"{reader}.{form}", COLUMNS, rows)
         write_table(out / f"{reader}-cases.{form}", CASE_COLUMNS, cases)
     write_atomic(out / HOW_TO_FILE, [reading_instructions().encode()])
@@ -181,16 +186,10 @@ def _arrange(entries: list[_ListEntry], plan: ReadingPlan, reader: str) -> list[
 def _entry(sheet: Sheet) -> _ListEntry:
     items = KINDS[sheet.units.what].items(sheet.units)
     lines = tuple(_Line(item.id, item.form, item.part, item.text) for item in items)
-    evidence = gather_evidence(sheet.case, _show_all(sheet.case, sheet.shown), (*DEFAULT_SIGHT, "images"))
-    return _ListEntry(run=sheet.run, case=sheet.case, evidence=evidence, lines=lines)
-
-
-def _show_all(case: Case, shown: Shown) -> Shown:
-    """All images of the case, first those that the model saw, by its numbers: fewer would tell the run's condition."""
-    images = case.question.images
-    rest = [place for place in range(len(images)) if place not in shown.positions]
-    question = replace(shown.question, images=(*shown.question.images, *(images[place] for place in rest)))
-    return replace(shown, question=question, positions=(*shown.positions, *rest))
+    evidence = gather_evidence(sheet.case, sheet.shown, (*DEFAULT_SIGHT, "images"))
+    return _ListEntry(
+        run=sheet.run, case=sheet.case, evidence=evidence, source=sheet.source, units=sheet.units, lines=lines
+    )
 
 
 def _plant(host: _ListEntry, chance: Random) -> _ListEntry | None:
@@ -206,7 +205,9 @@ def _plant(host: _ListEntry, chance: Random) -> _ListEntry | None:
     # Named by its host: another run's sheet of the same case may be a host too.
     name = f"planted {host.lines[0].unit}"
     lines = [_Line(f"{name} {number}", "step", "rationale", text, truth) for number, (text, truth) in enumerate(said)]
-    return replace(host, run="planted", lines=tuple(lines))
+    text = " ".join(words for words, _ in said)
+    source = replace(host.source, parts={"rationale": text})
+    return replace(host, run="planted", lines=tuple(lines), source=source, units=split_source(source))
 
 
 def _code(reader: str, entry: _ListEntry, line: _Line) -> Code:
@@ -224,8 +225,9 @@ def _visible(line: _Line) -> dict[str, str]:
     return {"kind": line.kind, "part": line.part.replace("_", " "), "text": line.text}
 
 
-def _context(evidence: Evidence) -> dict[str, str]:
-    data = evidence.data()
+def _context(entry: _ListEntry) -> dict[str, str]:
+    whole = _lines(entry.source.marked(entry.units.units))
+    data = entry.evidence.data() | {"answer": entry.source.answer, "whole_text": whole}
     return {name: _lines(data.get(name, "")) for name in CASE_COLUMNS if name not in ("sheet", "images")}
 
 
@@ -253,10 +255,13 @@ def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
     opened = Run.open(run)
     manifest, benchmark = opened.manifest, opened.split(data)
     showing = Showing(manifest.condition, benchmark)
+    predictions = {(one.case, one.sample): one for one in opened.predictions()}
+    name = manifest.digest()
     found = []
     for units in cut_units(run).values():
         if units.state == "ok":
             case = benchmark.case(units.case)
+            source = KINDS[units.what].source(predictions[units.case, units.sample], case, name)
             shown = showing.show(case)[0]
-            found.append(Sheet(run=manifest.digest(), model=manifest.model, case=case, shown=shown, units=units))
+            found.append(Sheet(run=name, model=manifest.model, case=case, shown=shown, units=units, source=source))
     return found

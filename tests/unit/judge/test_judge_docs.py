@@ -6,7 +6,7 @@ from typing import get_args
 from medthink.judge.evidence import DEFAULT_SIGHT
 from medthink.judge.judgement import Judgement
 from medthink.judge.kinds import KINDS
-from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS, SUPPORTS
+from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS, SEVERITIES, SUPPORTS, WEIGHTS
 from medthink.readers.lists import COLUMNS
 from medthink.readers.readings import UnusedKind
 
@@ -15,7 +15,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 def test_the_table_page_names_every_column_word_and_problem():
     page = (DOCS / "readers-table.md").read_text(encoding="utf-8")
-    words = [*COLUMNS, *SUPPORTS, *SENTENCE_LABELS, *get_args(UnusedKind), *ERROR_TYPES]
+    words = [*COLUMNS, *SUPPORTS, *WEIGHTS, *SEVERITIES, *SENTENCE_LABELS, *get_args(UnusedKind), *ERROR_TYPES]
     assert not [word for word in words if word.replace("_", " ") not in page and word not in page]
 
 

@@ -28,7 +28,7 @@ def prompt_about(
     """The prompt that a unit of this text leads to, its words untouched."""
     source = Source(run="r", case=1, sample=0, what=what, parts={"rationale": text})
     units: UnitSet = unit_set(source, [source.unit("rationale", Span(0, len(text)))], splitter="sentences")
-    return verdict_prompt(units, evidence or Evidence(history="Pain.", findings="A mass."))
+    return verdict_prompt(units, evidence or Evidence(history="Pain.", findings="A mass."), source)
 
 
 def source_of(case: int, text: str) -> Source:

@@ -6,12 +6,13 @@ import json
 import msgspec
 import pytest
 
+from judge_server import read_request
 from medthink.core.errors import UsageError
 from medthink.judge import prompts
 from medthink.judge.asking import read_verdicts
 from medthink.judge.evidence import SIGHTS, Evidence, parse_sight
 from medthink.judge.prompts import prompt_version, verdict_prompt
-from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, load_rubric
+from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SECTIONS, SEVERITIES, SUPPORTS, WEIGHTS, load_rubric
 from medthink.judge.rules import RulesJudge
 from medthink.judge.units import Source, split_source
 from medthink.models.request import Request
@@ -25,7 +26,7 @@ EVIDENCE = Evidence(
 
 def judge(text: str, what: str = "steps"):
     source = Source(run="r", case=1, sample=0, what=what, parts={"rationale": text})
-    prompt = verdict_prompt(split_source(source), EVIDENCE)
+    prompt = verdict_prompt(split_source(source), EVIDENCE, source)
     reply = asyncio.run(RulesJudge().answer(prompt, Request(parts=()), lambda _: None))
     return read_verdicts(reply.text, prompt)
 
@@ -37,7 +38,7 @@ def judge(text: str, what: str = "steps"):
         ("The diagnosis is pneumothorax.", "contradicted"),
         ("Not pneumothorax, since the lung is expanded.", "supported"),
         ("Pleural effusion is ruled out.", "contradicted"),
-        ("This is a matter of taste.", "unsupported"),
+        ("This is a matter of taste.", "unverifiable"),
     ],
 )
 def test_steps_by_rule(text, factual):
@@ -51,36 +52,69 @@ def test_findings_are_compared_with_the_expert_s():
     assert [verdict.support for verdict in verdicts] == ["supported", "contradicted"]
 
 
-def test_the_rubric_has_a_meaning_for_every_word_and_an_anchor_for_every_level():
+def test_the_rubric_has_a_meaning_for_every_word_and_an_example_for_every_level():
     rubric = load_rubric()
-    assert set(rubric.error_types) == set(ERROR_TYPES)
-    assert set(rubric.education) == set(DIMENSIONS)
-    for anchors in rubric.education.values():
-        assert len(set(anchors.levels)) == 3
-        assert all(len(level) > 20 for level in anchors.levels)
+    for section, words in {
+        "factual": SUPPORTS,
+        "weight": WEIGHTS,
+        "severity": SEVERITIES,
+        "error types": ERROR_TYPES,
+        "omissions": ("mentioned", "missed", "contradicted"),
+        "preference": ("first", "second", "tie"),
+    }.items():
+        text = rubric.section(section)
+        assert not [word for word in words if f"**{word.replace('_', ' ')}**" not in text], section
+    blocks = rubric.section("education").split("\n\n**")[1:]
+    assert [block.split("**")[0].lower().replace(" ", "_") for block in blocks] == list(DIMENSIONS)
+    for block in blocks:
+        levels = dict(line[2:].split(": ", 1) for line in block.splitlines()[1:4])
+        assert list(levels) == ["2", "1", "0"]
+        assert all('*"' in level for level in levels.values()), "an example"
+        assert "Absent:" in levels["0"] and "Wrong:" in levels["0"]
 
 
-def test_every_prompt_carries_its_rubric_and_its_version_is_of_the_words():
-    versions = {prompt_version(kind) for kind in ("split", "steps", "discussion", "findings")}
-    assert len(versions) == 4
-    source = Source(run="r", case=1, sample=0, what="discussion", parts={"background": "So."})
-    words = " ".join(part for part in verdict_prompt(split_source(source), EVIDENCE).parts)
-    for anchors in load_rubric().education.values():
-        assert all(level in words for level in anchors.levels)
+@pytest.mark.parametrize(
+    ("what", "sections"),
+    [
+        ("steps", ("introduction", "factual", "weight", "severity", "error types")),
+        ("discussion", ("introduction", "factual", "education")),
+        ("findings", ("introduction", "factual")),
+    ],
+)
+def test_every_prompt_carries_its_part_of_the_rubric(what, sections):
+    source = Source(run="r", case=1, sample=0, what=what, parts={"background": "So."})
+    words = " ".join(part for part in verdict_prompt(split_source(source), EVIDENCE, source).parts)
+    for name in SECTIONS:
+        assert (load_rubric().section(name) in words) == (name in sections)
     assert "{{" not in words
+
+
+def test_the_version_of_a_prompt_is_of_its_words():
+    assert len({prompt_version(kind) for kind in ("split", "steps", "discussion", "findings")}) == 4
 
 
 def test_a_word_changed_in_the_rubric_or_in_a_prompt_is_another_version(monkeypatch):
     before, make, read = prompt_version("steps"), prompt_version.__wrapped__, prompts._read
     assert make("steps") == before
     with monkeypatch.context() as changed:
-        rubric = msgspec.structs.replace(load_rubric(), critical="it matters.")
+        rubric = msgspec.structs.replace(load_rubric(), page="it matters.")
         changed.setattr(prompts, "load_rubric", lambda: rubric)
         assert make("steps") != before
     for name in ("system", "steps"):
         with monkeypatch.context() as changed:
             changed.setattr(prompts, "_read", lambda one, name=name: "other" if one == name else read(one))
             assert make("steps") != before
+
+
+def test_the_whole_text_is_shown_with_every_unit_marked_and_the_answer_beside_it():
+    text = "First, the mass is large. It «2» enhances. So it is a sarcoma."
+    source = Source(run="r", case=1, sample=0, what="steps", parts={"rationale": text}, answer="B: Sarcoma")
+    units = split_source(source)
+    data = read_request(" ".join(verdict_prompt(units, EVIDENCE, source).parts))[1]
+    marked = data["author"]["text"]["rationale"]
+    assert marked == "«1» First, the mass is large. «/1» «2» It ‹2› enhances. «/2» «3» So it is a sarcoma. «/3»"
+    assert data["author"]["answer"] == "B: Sarcoma"
+    assert [(unit["number"], unit["text"]) for unit in data["units"]][1] == (2, "It «2» enhances.")
 
 
 def test_sight_is_named_part_by_part():

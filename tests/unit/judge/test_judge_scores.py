@@ -23,7 +23,14 @@ SETTING = Setting(sees=("history",))
 
 def step(number: int, factual: str = "supported", *types: str, critical: bool = False) -> StepVerdict:
     return StepVerdict(
-        id=f"u{number}", factual=factual, critical=critical, error_types=types, reason="so", rests_on=("history",)
+        id=f"u{number}",
+        factual=factual,
+        weight="decisive" if critical else "incidental",
+        critical=critical,
+        error_types=types,
+        severity="dangerous" if factual == "contradicted" else None,
+        reason="so",
+        rests_on=("history",),
     )
 
 
@@ -45,7 +52,7 @@ def units(*cases: int, state: str = "ok", what: str = "steps") -> dict:
 
 
 ROWS = [
-    judged(1, step(1), step(2, "contradicted", "image_understanding", critical=True), step(3, "unsupported")),
+    judged(1, step(1), step(2, "contradicted", "image_understanding", critical=True), step(3, "unverifiable")),
     judged(2, step(1, critical=True), step(2)),
     judged(
         3,
@@ -67,18 +74,22 @@ def scores():
 def test_rates_of_steps(scores):
     assert scores.steps == 7
     assert scores.support["contradicted"].value == pytest.approx(3 / 7)
-    assert scores.errors.value == pytest.approx(4 / 7)
+    assert scores.errors.value == pytest.approx(3 / 7), "what cannot be verified is not wrong"
+    assert scores.support["unverifiable"].value == pytest.approx(1 / 7)
+    assert scores.severe.value == pytest.approx(3 / 7)
+    assert scores.weights["decisive"].value == pytest.approx(3 / 7)
+    assert scores.severities["dangerous"].value == 1.0
     assert scores.critical.value == pytest.approx(3 / 7)
     assert scores.critical_errors.value == pytest.approx(2 / 3)
-    assert scores.untyped == 1
-    assert scores.errors == rate_interval([0, 1, 1, 0, 0, 1, 1], clusters=[1, 1, 1, 2, 2, 3, 3])
+    assert scores.untyped == 0
+    assert scores.errors == rate_interval([0, 1, 0, 0, 0, 1, 1], clusters=[1, 1, 1, 2, 2, 3, 3])
 
 
 def test_the_error_profile_counts_types_among_critical_and_other_steps(scores):
     counts = {(cell.error_type, cell.critical): (cell.count, cell.of_errors.value) for cell in scores.profile}
     assert counts["image_understanding", True] == (2, 1.0)
     assert counts["reasoning", True] == (1, 0.5)
-    assert counts["reasoning", False] == (1, 0.5)
+    assert counts["reasoning", False] == (1, 1.0)
     assert counts["medical_knowledge", False] == (0, 0.0)
     of_steps = {(cell.error_type, cell.critical): cell.of_steps.value for cell in scores.profile}
     assert of_steps["image_understanding", True] == pytest.approx(2 / 3)
@@ -86,7 +97,8 @@ def test_the_error_profile_counts_types_among_critical_and_other_steps(scores):
 
 
 def test_a_wrong_step_that_is_not_critical_spares_the_critical_ones():
-    rows = [judged(1, step(1, critical=True), step(2, "unsupported")), judged(2, step(1, "unsupported", critical=True))]
+    wrong = ("contradicted", "reasoning")
+    rows = [judged(1, step(1, critical=True), step(2, *wrong)), judged(2, step(1, *wrong, critical=True))]
     found = score_steps(rows, units(1, 2), rights={(1, 0): True, (2, 0): True}, slices={}).sound_if_right
     assert (found.every_step.value, found.critical_steps.value) == (0.0, 0.5)
 
@@ -107,14 +119,18 @@ def test_first_errors(scores):
     assert scores.first_errors.by_step == {1: 1, 2: 1}
     assert scores.first_errors.without == 1
     assert scores.first_errors.place.value == pytest.approx((2 / 3 + 1 / 2) / 2)
-    twice = [judged(case, step(case, "unsupported"), step(9), repeat=repeat) for case in (1, 2, 3) for repeat in (0, 1)]
+    twice = [
+        judged(case, step(case, "contradicted", "reasoning"), step(9), repeat=repeat)
+        for case in (1, 2, 3)
+        for repeat in (0, 1)
+    ]
     place = score_steps([*twice, ROWS[0]], units(1, 2, 3), rights={}, slices={}).first_errors.place
     assert (place.n, place.clusters) == (7, 3), "the interval is over cases"
 
 
 def test_slices_hold_their_cases_and_a_case_may_be_in_two(scores):
     found = {one.value: (one.cases, one.scores.steps, one.scores.errors.value) for one in scores.slices}
-    assert found == {"CT": (2, 5, pytest.approx(2 / 5)), "MRI": (2, 5, pytest.approx(4 / 5))}
+    assert found == {"CT": (2, 5, pytest.approx(1 / 5)), "MRI": (2, 5, pytest.approx(3 / 5))}
 
 
 def test_a_slice_is_scored_as_its_cases_alone_would_be(scores):
@@ -200,14 +216,14 @@ def test_types_without_a_majority_keep_the_one_named_most():
     b = judged(1, step(1, "contradicted", "reasoning"), judge="a/y")
     (row,) = seat_panel([a, b])
     assert row.verdicts[0].error_types == ("reasoning",)
-    outvoted = judged(1, step(1, "unsupported", "medical_knowledge"), judge="a/z")
+    outvoted = judged(1, step(1, "unverifiable", "medical_knowledge"), judge="a/z")
     (row,) = seat_panel([a, b, outvoted])
     assert (row.verdicts[0].factual, row.verdicts[0].error_types) == ("contradicted", ("reasoning",))
 
 
-def test_the_panel_needs_a_majority_on_critical_too_and_has_nothing_to_say_of_nothing():
+def test_on_a_scale_the_panel_takes_the_lower_middle_and_it_has_nothing_to_say_of_nothing():
     (row,) = seat_panel([judged(1, step(1, critical=True), judge="a/x"), judged(1, step(1), judge="a/y")])
-    assert (row.state, row.why) == ("unjudged", "no_majority")
+    assert (row.verdicts[0].weight, row.verdicts[0].critical) == ("incidental", False)
     (row,) = seat_panel([judged(1, judge=name, state="absent") for name in ("a/x", "a/y")])
     assert row.state == "absent"
 
@@ -232,7 +248,7 @@ def test_the_panel_on_findings_is_the_majority_of_support():
         verdict = StatementVerdict(id="u1", support=support, reason="so", rests_on=("history",))
         return judged(1, verdict, what="findings", judge=judge)
 
-    three = [found("a/x", "unsupported"), found("a/y", "supported"), found("a/z", "supported")]
+    three = [found("a/x", "unverifiable"), found("a/y", "supported"), found("a/z", "supported")]
     assert seat_panel(three)[0].verdicts[0].support == "supported"
     assert seat_panel(three[:2])[0].why == "no_majority"
 
@@ -257,9 +273,9 @@ def test_judgements_of_an_earlier_release_are_read(tmp_path):
         "sample": 0, "judge": "openai/a", "repeat": 0, "state": "ok", "why": None, "detail": "",
         "setting": {"sees": ["history"]}, "prompt": "p",
     }  # fmt: skip
-    step = {"id": "u1", "factual": "contradicted", "critical": True, "error_types": ["reasoning"], "reason": "so"}
+    step = {"id": "u1", "factual": "unsupported", "critical": True, "error_types": ["reasoning"], "reason": "so"}
     nothing = {"steps": [], "sentences": [], "education": [], "statements": []}
-    statement = {"id": "u3", "support": "supported", "reason": "so", "rests_on": ["history"]}
+    statement = {"id": "u3", "support": "unsupported", "reason": "so", "rests_on": ["history"]}
     sentence = {"id": "u2", "label": "correct", "reason": "so"}
     rows = [
         {"case": 1, "what": "steps"} | common | nothing | {"steps": [step | {"rests_on": ["history"]}]},
@@ -269,6 +285,9 @@ def test_judgements_of_an_earlier_release_are_read(tmp_path):
     ]  # fmt: skip
     write_jsonl(tmp_path / "judgements.jsonl", rows)
     steps, discussion, findings = read_judgements(tmp_path)
-    assert (steps.verdicts[0].factual, steps.verdicts[0].critical) == ("contradicted", True)
+    (old,) = steps.verdicts
+    assert (old.factual, old.critical, old.weight, old.severity) == ("unverifiable", True, None, None)
+    labels = KINDS["steps"].labels(old)
+    assert (labels["critical"], labels["weight"], labels["error: reasoning"]) == (True, None, False)
     assert [one.id for one in discussion.verdicts] == ["u2", *(education_id(["u2"], name) for name in DIMENSIONS)]
-    assert findings.verdicts[0].support == "supported"
+    assert findings.verdicts[0].support == "unverifiable"

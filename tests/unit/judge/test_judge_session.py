@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from judge_server import JudgeServer, judge_well, read_request, request_text
+from judge_server import JudgeServer, judge_well, read_request, request_text, step_verdict
 from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from ledger_rows import read_rows
 from medthink.core.errors import DataError, Declined, LedgerError, UsageError
@@ -111,8 +111,12 @@ def test_several_judges_sit_side_by_side_and_later_ones_join(tmp_path):
 def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):
     run = make_run(tmp_path)
 
-    def lenient(nonce, data, outside):
-        return judge_well(nonce, data, outside).replace("contradicted", "unsupported")
+    def lenient(nonce, data, _):
+        verdicts = [
+            step_verdict(unit, factual="unverifiable" if "WRONG" in unit["text"] else "supported")
+            for unit in data["units"]
+        ]
+        return json.dumps({"call": nonce, "verdicts": verdicts})
 
     with JudgeServer(judge_well) as strict, JudgeServer(lenient) as mild:
         judge_run(order(run, strict, judges=("server/one",)))
@@ -146,8 +150,9 @@ def test_only_what_is_in_sight_is_sent(tmp_path):
     assert "WITHHELD findings 100" in text
     assert "WITHHELD discussion" not in text
     assert "WITHHELD caption" not in text
-    assert "Disease" not in text
-    assert set(read_request(text)[1]["case"]) == {"history", "findings"}
+    data = read_request(text)[1]
+    assert "Disease" not in json.dumps(data["case"]), "the author's own answer is no evidence"
+    assert set(data["case"]) == {"history", "findings"}
 
 
 def test_no_request_to_a_judge_names_the_model_the_condition_or_the_case(tmp_path):
@@ -208,19 +213,49 @@ def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_p
     assert {one.splitter for one in read_units(run).values()} == {"server/good"}
 
 
-def test_a_judge_sees_images_captions_and_options_as_the_judged_model_did(tmp_path):
+def test_a_judge_sees_the_whole_case_numbered_as_the_judged_model_saw_it(tmp_path):
     bench = write_benchmark(tmp_path / "bench", cases=1, images=3)
     condition = Condition(image_share=Fraction(2, 3), image_order="reversed", option_order=1)
     carry_out(RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run", condition=condition))
     rewrite(tmp_path / "run", [{"prediction_rationale": RATIONALE}])
     with JudgeServer(judge_well) as server:
-        judge_run(order(tmp_path / "run", server, sees=SIGHTS))
+        (row,) = judge_run(order(tmp_path / "run", server, sees=SIGHTS)).judgements
         (body,) = server.bodies
-    case = read_request(request_text(body))[1]["case"]
-    assert case["captions"] == {"image 1": "WITHHELD caption 100.2", "image 2": "WITHHELD caption 100.1"}
-    assert case["options"]["B"] == "Disease A100"
+    data = read_request(request_text(body))[1]
+    assert list(data["case"]["captions"].values()) == [f"WITHHELD caption 100.{k}" for k in (2, 1, 3)]
+    assert data["case"]["options"]["B"] == "Disease A100"
+    assert data["author"]["images_shown"] == 2
     urls = [part["image_url"]["url"] for part in body["messages"][1]["content"] if part["type"] == "image_url"]
-    assert [base64.b64decode(url.split(",")[1]) for url in urls] == [picture(10_002), picture(10_001)]
+    assert [base64.b64decode(url.split(",")[1]) for url in urls] == [picture(k) for k in (10_002, 10_001, 10_003)]
+    assert row.images == 3
+
+
+def test_the_evidence_does_not_depend_on_what_the_judged_model_was_shown(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=1, images=3)
+    cases = []
+    for share in (Fraction(0), Fraction(1)):
+        run = tmp_path / f"run{share}"
+        condition = Condition(image_share=share)
+        carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
+        rewrite(run, [{"prediction_rationale": RATIONALE}])
+        with JudgeServer(judge_well) as server:
+            (row,) = judge_run(order(run, server, sees=SIGHTS)).judgements
+            (body,) = server.bodies
+        cases.append(read_request(request_text(body))[1]["case"])
+        assert json.dumps(body).count('image_url"}') + json.dumps(body).count('"type": "image_url"') >= 3
+        assert row.images == 3
+    assert cases[0] == cases[1]
+    assert len(cases[0]["captions"]) == 3
+
+
+def test_the_judge_sees_the_answer_and_the_whole_rationale(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    rewrite(run, [{"prediction": "C", "letter_shown": "C"}])
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+        data = read_request(request_text(server.bodies[0]))[1]
+    assert data["author"]["answer"] == "C: Disease C100"
+    assert "«2» The margin is WRONG here. «/2»" in data["author"]["text"]["rationale"]
 
 
 def test_a_cut_that_is_not_the_rationale_falls_back_to_sentences_and_says_so(tmp_path):

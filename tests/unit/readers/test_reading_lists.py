@@ -227,13 +227,13 @@ def test_cells_without_end_are_problems_like_any_other(run, tmp_path):
 
 def test_words_are_read_and_never_guessed():
     assert read_factual("Supported") == (True, "supported")
-    assert read_factual("unsupported") == (False, "unsupported")
+    assert read_factual("unsupported") == (False, "unverifiable")
     assert read_factual("FALSE") == (False, None)
     assert read_factual(" ") == (None, None)
     assert read_types("Reasoning Err, Medical Knowledge Err") == ("reasoning", "medical_knowledge")
     assert read_types("['Clinical Scenario Err']") == ("clinical_scenario",)
     assert read_types("none") == ()
-    assert KINDS["discussion"].read_cells("education", {"score": "2"}) == {"education": 2}
+    assert KINDS["discussion"].read_cells("education", {"score": "2"})["education"] == 2
     assert KINDS["discussion"].read_cells("sentence", {"label": "Correct"}) == {"sentence": "correct"}
     for what, form, cells in [
         ("steps", "step", {"factual": "maybe"}),
@@ -246,16 +246,16 @@ def test_words_are_read_and_never_guessed():
 
 
 def test_types_that_were_not_named_are_none_of_an_unsupported_step_and_not_known_of_a_wrong_one():
-    words = ("supported", "unsupported", "contradicted", "no", "")
+    words = ("supported", "unverifiable", "contradicted", "no", "")
     labels = [KINDS["steps"].read_cells("step", {"factual": word}) for word in words]
     assert [named(one) for one in labels] == [[], [], None, None, None]
 
 
 def test_of_a_statement_yes_and_no_say_too_little_to_compare():
     findings = KINDS["findings"]
-    assert findings.read_cells("statement", {"factual": "Unsupported"}) == {"statement": "unsupported"}
+    assert findings.read_cells("statement", {"factual": "Unverifiable"}) == {"statement": "unverifiable"}
     for word in ("yes", "no"):
-        with pytest.raises(ValueError, match="is none of supported, contradicted, unsupported"):
+        with pytest.raises(ValueError, match="is none of supported, contradicted, unverifiable"):
             findings.read_cells("statement", {"factual": word})
 
 
@@ -338,11 +338,9 @@ def test_what_has_too_many_units_is_not_read(tmp_path):
 def test_readers_get_the_meaning_of_every_word_they_may_write(run, tmp_path):
     write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("anna", "ben")))
     page = (tmp_path / "a/how-to-read.txt").read_text(encoding="utf-8")
-    rubric = load_rubric()
-    meanings = [rubric.critical, *rubric.support.values(), *rubric.error_types.values(), *rubric.sentence.values()]
-    levels = [level for anchors in rubric.education.values() for level in anchors.levels]
-    assert not [meaning for meaning in (*meanings, *levels) if meaning not in page]
-    assert not [word for word in ("factual", "critical", "error_types", "label", "score", "note") if word not in page]
+    assert load_rubric().page in page, "judges and readers read the same page"
+    words = [column.name for kind in KINDS.values() for column in kind.columns]
+    assert not [word for word in (*words, "note") if word not in page]
     assert "baseline" not in page and "$" not in page
 
 
@@ -457,9 +455,11 @@ def fill(folder, reader: str, key, form: str) -> None:
         elif row["kind"] == "sentence":
             row["label"] = "correct" if is_right else "incorrect"
         else:
-            row["factual"] = "yes" if is_right else "no"
-            row["critical"] = "no" if is_right else "yes"
+            row["factual"] = "supported" if is_right else "contradicted"
+            row["weight"] = "incidental" if is_right else "decisive"
             row["error_types"] = "" if is_right else "image understanding"
+            row["severity"] = "" if is_right else "significant"
+            row["correction"] = "" if is_right else "It is otherwise."
     write_table(folder / f"{reader}.{form}", COLUMNS, rows)
 
 

@@ -206,7 +206,7 @@ def test_every_number_of_discussions_and_findings_stands_under_its_name(discussi
     run = make_steps(tmp_path / "twi", bench, task="twi", words="Opacity in the left lung.")
     assert enter(["judge", str(run), "--judge", "baseline/rules", "--what", "findings"]) == 0
     images, summary = (
-        {"supported": rate(a), "contradicted": rate(b), "unsupported": rate(0)} for a, b in ((0.1, 0.2), (0.3, 0.4))
+        {"supported": rate(a), "contradicted": rate(b), "unverifiable": rate(0)} for a, b in ((0.1, 0.2), (0.3, 0.4))
     )
     (row,) = cells(
         table_of("findings", "Findings and summaries", seated(seat_of(run, "findings"), images=images, summary=summary))
@@ -265,7 +265,7 @@ def test_another_judge_s_agreement_is_not_borrowed(steps_run):
 
 def test_a_panel_s_numbers_are_not_vouched_for_by_its_members(tmp_path):
     run = judge(make_run(tmp_path, rationales=[FLAWED] * 3), "server/good", "server/other")
-    write_agreement(run, agreed(pair("factual"), run=run))
+    write_agreement(run, agreed(pair("support"), run=run))
     rows = rows_under(shown(run), "Steps of the reasoning, judged")
     assert {row[1].partition(" ·")[0]: row[2] for row in rows}["panel"] == NO_PANEL
     assert "κ 0.83" in rows[[row[1] for row in rows].index(SEAT)][2]
@@ -295,14 +295,14 @@ def test_no_reader_s_name_reaches_the_page(tmp_path):
 
 def test_agreement_measured_before_the_run_was_judged_again_is_not_shown(tmp_path):
     run = judge(make_run(tmp_path, rationales=[FLAWED] * 3), "server/good")
-    write_agreement(run, agreed(pair("factual"), run=run))
+    write_agreement(run, agreed(pair("support"), run=run))
     assert "κ 0.83" in shown(run) and OUTDATED not in shown(run)
     judge(run, "server/good", "server/other")
     assert "κ 0.83" not in shown(run) and OUTDATED in shown(run)
-    write_agreement(run, agreed(pair("factual"), run=run))
+    write_agreement(run, agreed(pair("support"), run=run))
     assert "κ 0.83" in shown(run) and OUTDATED not in shown(run)
     # What an earlier release wrote does not say what it was made from.
-    write_agreement(run, agreed(pair("factual")))
+    write_agreement(run, agreed(pair("support")))
     assert OUTDATED in shown(run)
 
 

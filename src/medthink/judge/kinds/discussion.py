@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,12 +20,12 @@ from medthink.judge.rubric import (
     DIMENSIONS,
     SCORES,
     SENTENCE_LABELS,
+    ZEROS,
     Dimension,
-    Rubric,
     Score,
     SentenceLabel,
     Support,
-    load_rubric,
+    Zero,
 )
 from medthink.judge.scores import (
     Rights,
@@ -54,7 +54,7 @@ _SECTION_OF: dict[Dimension, str] = {
 _LABEL_OF: dict[Support, SentenceLabel] = {
     "supported": "correct",
     "contradicted": "incorrect",
-    "unsupported": "unverifiable",
+    "unverifiable": "unverifiable",
 }
 _SCORE_WORDS = tuple(map(str, SCORES))
 
@@ -66,10 +66,11 @@ class SentenceVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class EducationVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """How much a discussion teaches in one dimension."""
+    """How much a discussion teaches in one dimension; `zero` says why a 0 is one, None in earlier releases."""
 
     dimension: Dimension
     score: Score
+    zero: Zero | None = None
 
 
 class DimensionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +79,7 @@ class DimensionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dimension: Dimension
     reason: str
     score: Score
+    zero: Literal[Zero, "not applicable"]
 
 
 class DiscussionForm(ReplyForm, frozen=True):
@@ -96,6 +98,7 @@ class DiscussionScores(SeatScores, frozen=True, kw_only=True):
     missing_sections: dict[str, int]
     education: dict[Dimension, Measured]
     levels: dict[Dimension, dict[int, int]]
+    zeros: dict[Dimension, dict[str, int]]
     total: Measured
 
 
@@ -109,8 +112,9 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
     aspects = (
         Aspect(name="sentence", categories=SENTENCE_LABELS, is_main=True, wrong="incorrect"),
         Aspect(name="education", categories=SCORES, is_main=True, is_ordered=True),
+        Aspect(name="reason for 0", categories=ZEROS),
     )
-    columns = (Column("label", (*SENTENCE_LABELS, cells.UNSURE)), Column("score", _SCORE_WORDS))
+    columns = (Column("label", (*SENTENCE_LABELS, cells.UNSURE)), Column("score", _SCORE_WORDS), Column("zero", ZEROS))
 
     def texts(self, prediction: Prediction) -> Texts:
         """The six sections."""
@@ -123,26 +127,22 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         sentences = tuple(Item(id=unit.id, form="sentence", part=unit.part, text=unit.text) for unit in units.units)
         if units.state != "ok":
             return sentences
-        anchors = load_rubric().education
         dimensions = (
             Item(
                 id=education_id(units.ids, name),
                 form="education",
                 part=name,
-                text=f"{anchors[name].asks} (0, 1 or 2)",
+                text=f"{name.replace('_', ' ')} of the whole discussion (0, 1 or 2)",
             )
             for name in DIMENSIONS
         )
         return (*sentences, *dimensions)
 
-    def meanings(self, rubric: Rubric) -> dict[str, str]:
-        """The labels of a sentence, and the anchors of the dimensions."""
-        return {"sentence": rubric.describe_sentences(), "education": rubric.describe_education()}
-
     def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:  # noqa: ARG002
         """One verdict per sentence, and one score per dimension."""
         verdict = object_of(id=one_of(units.ids), reason=TEXT, label=one_of(SENTENCE_LABELS))
-        education = object_of(dimension=one_of(DIMENSIONS), reason=TEXT, score={"type": "integer"})
+        zero = one_of((*ZEROS, "not applicable"))
+        education = object_of(dimension=one_of(DIMENSIONS), reason=TEXT, score={"type": "integer"}, zero=zero)
         return form_schema(self.name, call, verdicts=list_of(verdict), education=list_of(education))
 
     def read_reply(
@@ -191,14 +191,17 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
     def labels(self, verdict: SentenceVerdict | EducationVerdict) -> Labels:
         """A sentence's label, or a dimension's score."""
         if isinstance(verdict, EducationVerdict):
-            return {"education": verdict.score}
+            return {"education": verdict.score, "reason for 0": verdict.zero}
         return {"sentence": verdict.label}
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:
         """A label for a sentence, 0, 1 or 2 for a dimension."""
         if form == "education":
             word = cells.read_word("score", row.get("score", ""), _SCORE_WORDS)
-            return {"education": None if word is None else int(word)}
+            zero = cells.read_word("zero", row.get("zero", ""), ZEROS)
+            if zero is not None and word != "0":
+                raise ValueError(f"zero: {zero}, and yet the score is not 0")
+            return {"education": None if word is None else int(word), "reason for 0": zero}
         return {"sentence": cells.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> DiscussionScores:  # noqa: ARG002
@@ -207,6 +210,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         given = [(row, one) for row in rows for one in self.given(row)]
         labelled = [(row.case, parts[one.id], one.label) for row, one in given if isinstance(one, SentenceVerdict)]
         scores = [(row.case, one.dimension, one.score) for row, one in given if isinstance(one, EducationVerdict)]
+        zeros = [(one.dimension, one.zero) for _, one in given if isinstance(one, EducationVerdict) and one.zero]
         totals = [(row.case, total) for row in rows if (total := self._total(row)) is not None]
         missing = Counter(part for one in units.values() for part in one.missing)
         return DiscussionScores(
@@ -217,6 +221,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             missing_sections={name: missing[name] for name in SECTIONS},
             education={name: mean_of((c, score) for c, one, score in scores if one == name) for name in DIMENSIONS},
             levels={name: _count_levels(score for _, one, score in scores if one == name) for name in DIMENSIONS},
+            zeros={name: dict(Counter(str(why) for one, why in zeros if one == name)) for name in DIMENSIONS},
             total=mean_of(totals),
         )
 
@@ -234,6 +239,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         }
         dimensions = tuple(
             {"dimension (0–2)": ScoreCell(name.replace("_", " ")), "mean": ScoreCell(mean, 2)}
+            | {why: count_cell(scores.zeros[name].get(why, 0)) for why in ZEROS}
             for name, mean in scores.education.items()
         )
         sections = tuple(
@@ -274,19 +280,29 @@ def match_dimensions(scores: Sequence[DimensionForm], ids: Sequence[str]) -> tup
     """The scores in the order of the dimensions; each needs exactly one."""
     if sorted(score.dimension for score in scores) != sorted(DIMENSIONS):
         return Fault("wrong_ids", "each of the five dimensions needs exactly one score")
+    wrong = [one.dimension for one in scores if (one.score == 0) == (one.zero == "not applicable")]
+    if wrong:
+        return Fault("contradictory", f'{wrong[0]}: "zero" must say absent or wrong for a 0, and only for a 0')
     ordered = sorted(scores, key=lambda score: DIMENSIONS.index(score.dimension))
     return tuple(
-        EducationVerdict(id=education_id(ids, one.dimension), **msgspec.structs.asdict(one)) for one in ordered
+        EducationVerdict(
+            id=education_id(ids, one.dimension),
+            dimension=one.dimension,
+            reason=one.reason,
+            score=one.score,
+            zero=None if one.zero == "not applicable" else one.zero,
+        )
+        for one in ordered
     )
 
 
 def _score_by_rule(name: Dimension, units: UnitSet, rulings: Mapping[str, Ruling]) -> DimensionForm:
     section = [rulings[unit.id] for unit in units.units if unit.part == _SECTION_OF[name]]
     if not section:
-        return DimensionForm(dimension=name, score=0, reason="its section is missing")
+        return DimensionForm(dimension=name, score=0, zero="absent", reason="its section is missing")
     if any(ruling.support == "supported" for ruling in section):
-        return DimensionForm(dimension=name, score=2, reason="its section has a finding that matches")
-    return DimensionForm(dimension=name, score=1, reason="its section is there")
+        return DimensionForm(dimension=name, score=2, zero="not applicable", reason="a finding of its section matches")
+    return DimensionForm(dimension=name, score=1, zero="not applicable", reason="its section is there")
 
 
 def _section(labelled: Sequence[tuple[int, str, str]], name: str) -> dict[str, Measured]:

@@ -23,9 +23,9 @@ from medthink.judge.forms import (
     read_form,
 )
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
+from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores, rename_support
 from medthink.judge.kinds.ruling import rule_on_findings
-from medthink.judge.rubric import SUPPORTS, Rubric, Support
+from medthink.judge.rubric import SUPPORTS, Support
 from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
 from medthink.judge.sentences import split_sentences
 from medthink.judge.units import UnitSet
@@ -80,10 +80,6 @@ class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
         """Every statement."""
         return tuple(Item(id=unit.id, form="statement", part=unit.part, text=unit.text) for unit in units.units)
 
-    def meanings(self, rubric: Rubric) -> dict[str, str]:
-        """The three grades of support."""
-        return {"support": rubric.describe_support()}
-
     def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
         """One verdict per statement."""
         verdict = object_of(
@@ -103,7 +99,8 @@ class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
 
     def read_stored(self, row: Mapping[str, Any]) -> tuple[StatementVerdict, ...]:
         """Verdicts; earlier releases called them statements."""
-        return msgspec.convert(row.get("verdicts") or row.get("statements") or (), tuple[StatementVerdict, ...])
+        given = row.get("verdicts") or row.get("statements") or ()
+        return msgspec.convert(rename_support(given, "support"), tuple[StatementVerdict, ...])
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
         """Compare every statement with the expert's findings."""
@@ -125,7 +122,7 @@ class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
         """Readers must use one of the three words: yes and no say too little."""
-        return {"statement": cells.read_word("factual", row.get("factual", ""), SUPPORTS)}
+        return {"statement": cells.read_support(row.get("factual", ""))}
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> FindingScores:  # noqa: ARG002
         """Support of statements about single images and of summaries."""

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import msgspec
 
+from medthink.cases.case import Case
 from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.judge.coverage import Units, measure_coverage
 from medthink.judge.evidence import Evidence
 from medthink.judge.forms import Fault
 from medthink.judge.judgement import Judgement
-from medthink.judge.rubric import Rubric
 from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, SeatScores
 from medthink.judge.sentences import split_sentences
 from medthink.judge.units import MAX_UNITS, Source, UnitSet
@@ -75,6 +75,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     tasks: ClassVar[tuple[str, ...]] = ()
     max_units: ClassVar[int] = MAX_UNITS
     is_cut_by_model: ClassVar[bool] = False
+    shows_answer: ClassVar[bool] = False
     leading: ClassVar[str]
     aspects: ClassVar[tuple[Aspect, ...]]
     columns: ClassVar[tuple[Column, ...]]
@@ -86,10 +87,6 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     @abstractmethod
     def items(self, units: UnitSet) -> tuple[Item, ...]:
         """Everything that takes a verdict, in the order of verdicts."""
-
-    @abstractmethod
-    def meanings(self, rubric: Rubric) -> dict[str, str]:
-        """The parts of the rubric that the prompt has places for."""
 
     @abstractmethod
     def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
@@ -135,8 +132,8 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """What is shown of a slice."""
         return self.tables(scores)[0].rows[0]
 
-    def source(self, prediction: Prediction, run: str) -> Source:
-        """The texts of a prediction that are judged; a part without words is left out."""
+    def source(self, prediction: Prediction, case: Case, run: str) -> Source:
+        """The texts of a prediction that are judged, with its answer; a part without words is left out."""
         texts = self.texts(prediction)
         return Source(
             run=run,
@@ -145,6 +142,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
             what=self.name,
             parts={name: text for name, text in texts.parts.items() if split_sentences(text)},
             missing=texts.missing,
+            answer=_name_answer(prediction, case) if self.shows_answer else "",
             max_units=self.max_units,
             is_cut_by_model=self.is_cut_by_model,
         )
@@ -158,6 +156,19 @@ class JudgeKind(ABC, Generic[Given, Scored]):
             scores = self.score(group, own, rights)
             found.append(JudgedSlice(slicing=slicing, value=value, cases=len(cases), scores=scores))
         return msgspec.structs.replace(self.score(rows, units, rights), slices=tuple(found))
+
+
+def _name_answer(prediction: Prediction, case: Case) -> str:
+    """The answer that the text led to, by the letter that its author saw."""
+    if prediction.prediction is None:
+        return prediction.prediction_text or ""
+    letter = prediction.letter_shown or prediction.prediction
+    return f"{letter}: {case.question.options.get(prediction.prediction, '')}"
+
+
+def rename_support(rows: Sequence[Mapping[str, Any]], field: str) -> list[dict[str, Any]]:
+    """Stored verdicts with "unverifiable" for what earlier releases called "unsupported"."""
+    return [{**row, field: "unverifiable" if row.get(field) == "unsupported" else row.get(field)} for row in rows]
 
 
 def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:

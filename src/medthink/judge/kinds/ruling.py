@@ -47,5 +47,5 @@ def rule_on_findings(unit: Unit, evidence: Evidence) -> Ruling:
     if found.matched:
         return Ruling("supported", "a finding matches the expert's", expert)
     if found.candidate:
-        return Ruling("unsupported", "no finding matches the expert's", error="image_understanding")
-    return Ruling("unsupported", "it states no finding that the rules know")
+        return Ruling("unverifiable", "no finding matches the expert's")
+    return Ruling("unverifiable", "it states no finding that the rules know")

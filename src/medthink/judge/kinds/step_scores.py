@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from medthink.judge.judgement import Judgement
-from medthink.judge.rubric import ERROR_TYPES, SUPPORTS, ErrorType, Support
+from medthink.judge.rubric import ERROR_TYPES, SEVERITIES, SUPPORTS, WEIGHTS, ErrorType, Severity, Support, Weight
 from medthink.judge.scores import (
     Rights,
     ScoreCell,
@@ -21,25 +21,38 @@ from medthink.judge.scores import (
 from medthink.judge.verdicts import UnitVerdict
 from medthink.stats import Measured
 
+SEVERE: tuple[Severity, ...] = ("significant", "dangerous")
 _LAST_STEP = 5
 _SOUND = (
-    "An answer may be right for the wrong reasons. A rationale is sound when no step is wrong; an answer without a "
-    "rationale is not sound, and what is unjudged is left out."
+    "An answer may be right for the wrong reasons. A rationale is sound when no step is contradicted; an answer "
+    "without a rationale is not sound, and what is unjudged is left out."
 )
 
 
 class StepVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """Whether a step is true, whether it matters, what kind of error it holds, and what that rests on."""
+    """Whether a step is true, what it weighs, what is wrong with it and how badly, and what that rests on.
+
+    `critical` is decisive or contributory; `weight` is None in judgements of earlier releases, which did not tell these
+    apart. Types, severity and correction are those of a contradicted step.
+    """
 
     factual: Support
+    weight: Weight | None = None
     critical: bool
-    error_types: tuple[ErrorType, ...]
+    error_types: tuple[ErrorType, ...] = ()
+    severity: Severity | None = None
+    correction: str = ""
     rests_on: tuple[str, ...]
 
     @property
     def is_error(self) -> bool:
-        """Whether the step is anything but supported."""
-        return self.factual != "supported"
+        """Whether the step is contradicted; what cannot be verified is not wrong."""
+        return self.factual == "contradicted"
+
+    @property
+    def is_severe(self) -> bool:
+        """Whether believing the step could harm the patient."""
+        return self.severity in SEVERE
 
 
 JudgedRows = Sequence[tuple[Judgement, tuple[StepVerdict, ...]]]
@@ -87,6 +100,9 @@ class StepScores(SeatScores, frozen=True, kw_only=True):
     errors: Measured
     critical: Measured
     critical_errors: Measured
+    weights: dict[str, Measured]
+    severities: dict[str, Measured]
+    severe: Measured
     profile: tuple[ErrorCell, ...]
     untyped: int
     sound_if_right: Soundness
@@ -98,6 +114,7 @@ def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> Ste
     """The scores of one seat; `common` are the fields that all kinds share."""
     pairs = [(row.case, step) for row, steps in rows for step in steps]
     critical = [(case, step) for case, step in pairs if step.critical]
+    graded = [(case, step) for case, step in pairs if step.severity]
     return StepScores(
         **common,
         steps=len(pairs),
@@ -105,6 +122,9 @@ def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> Ste
         errors=rate_of((case, step.is_error) for case, step in pairs),
         critical=rate_of((case, step.critical) for case, step in pairs),
         critical_errors=rate_of((case, step.is_error) for case, step in critical),
+        weights={word: rate_of((c, step.weight == word) for c, step in pairs if step.weight) for word in WEIGHTS},
+        severities={word: rate_of((c, step.severity == word) for c, step in graded) for word in SEVERITIES},
+        severe=rate_of((case, step.is_severe) for case, step in pairs if step.severity or not step.is_error),
         profile=_profile(pairs),
         untyped=sum(step.is_error and not step.error_types for _, step in pairs),
         sound_if_right=_soundness(rows, rights, wanted=True),
@@ -118,6 +138,8 @@ def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
     steps = {
         "Steps": count_cell(scores.steps),
         "Wrong steps": share_cell(scores.errors),
+        "Unverifiable": share_cell(scores.support["unverifiable"]),
+        "Could harm": share_cell(scores.severe),
         "Critical steps": share_cell(scores.critical),
         "Wrong of these": share_cell(scores.critical_errors),
     }
@@ -129,13 +151,21 @@ def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
         }
         for word, found in (("right", scores.sound_if_right), ("wrong", scores.sound_if_wrong))
     )
-    both = ("factual", "critical")
+    both = ("support", "critical")
+    grades = tuple(
+        {"weight or severity": ScoreCell(word), "share": share_cell(rate)}
+        for word, rate in (
+            *scores.weights.items(),
+            *((f"{word} (of wrong steps)", rate) for word, rate in scores.severities.items()),
+        )
+    )
     return (
         ScoreTable(heading="Steps of the reasoning", aspects=both, rows=(steps,)),
         ScoreTable(heading="Right for the right reasons", aspects=both, rows=sound, note=_SOUND),
         ScoreTable(
-            heading="Where reasoning first goes wrong", aspects=("factual",), rows=(_first_cells(scores.first_errors),)
+            heading="Where reasoning first goes wrong", aspects=("support",), rows=(_first_cells(scores.first_errors),)
         ),
+        ScoreTable(heading="Weight and severity", aspects=("weight", "severity"), rows=grades),
         ScoreTable(
             heading="Wrong steps by type of error",
             aspects=both,
@@ -150,6 +180,8 @@ def step_slice_cells(scores: StepScores) -> dict[str, ScoreCell]:
     return {
         "Steps": count_cell(scores.steps),
         "Wrong steps": share_cell(scores.errors),
+        "Unverifiable": share_cell(scores.support["unverifiable"]),
+        "Could harm": share_cell(scores.severe),
         "Wrong critical steps": share_cell(scores.critical_errors),
         **{
             f"{_words(cell.error_type)} ({'critical' if cell.critical else 'other'})": share_cell(cell.of_steps)

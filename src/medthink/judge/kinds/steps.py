@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -24,22 +24,62 @@ from medthink.judge.forms import (
     read_form,
 )
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Label, Labels, Texts, common_scores
-from medthink.judge.kinds.ruling import rule_on_findings, rule_on_options
-from medthink.judge.kinds.step_scores import StepScores, StepVerdict, score_steps, step_slice_cells, step_tables
-from medthink.judge.rubric import ERROR_TYPES, MAX_STEPS, SUPPORTS, ErrorType, Rubric, Support
+from medthink.judge.kinds.kind import (
+    Aspect,
+    Column,
+    Item,
+    JudgeKind,
+    Label,
+    Labels,
+    Texts,
+    common_scores,
+    rename_support,
+)
+from medthink.judge.kinds.ruling import Ruling, rule_on_findings, rule_on_options
+from medthink.judge.kinds.step_scores import SEVERE, StepScores, StepVerdict, score_steps, step_slice_cells, step_tables
+from medthink.judge.rubric import (
+    ERROR_TYPES,
+    MAX_STEPS,
+    SEVERITIES,
+    SUPPORTS,
+    WEIGHTS,
+    ErrorType,
+    Severity,
+    Support,
+    Weight,
+)
 from medthink.judge.scores import Rights, ScoreCell, ScoreTable
 from medthink.judge.units import UnitSet
+from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 
 RATIONALE = "rationale"
+# The published table knows critical or not.
+CRITICAL: tuple[Weight, ...] = ("decisive", "contributory")
+
+
+_NOT_APPLICABLE = "not applicable"
+
+
+Word = TypeVar("Word", bound=str)
+
+
+class StepForm(UnitVerdict, frozen=True, kw_only=True):
+    """A verdict as a judge writes it; severity and correction are those of a contradicted step."""
+
+    rests_on: tuple[str, ...]
+    factual: Support
+    weight: Weight
+    error_types: tuple[ErrorType, ...]
+    severity: Literal[Severity, "not applicable"]
+    correction: str
 
 
 class StepsForm(ReplyForm, frozen=True):
     """One verdict per step."""
 
-    verdicts: tuple[StepVerdict, ...]
+    verdicts: tuple[StepForm, ...]
 
 
 class StepsKind(JudgeKind[StepVerdict, StepScores]):
@@ -50,17 +90,23 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
     tasks = ("answer", "twi")
     max_units = MAX_STEPS
     is_cut_by_model = True
+    shows_answer = True
     leading = "support"
     aspects = (
-        Aspect(name="factual", categories=(True, False), is_main=True, wrong=False),
-        Aspect(name="support", categories=SUPPORTS),
+        Aspect(name="support", categories=SUPPORTS, is_main=True, wrong="contradicted"),
+        Aspect(name="factual", categories=(True, False), wrong=False),
         Aspect(name="critical", categories=(True, False)),
+        Aspect(name="weight", categories=WEIGHTS),
+        Aspect(name="severity", categories=SEVERITIES, is_ordered=True),
+        Aspect(name="could harm", categories=(True, False)),
         *(Aspect(name=f"error: {name.replace('_', ' ')}", categories=(True, False)) for name in ERROR_TYPES),
     )
     columns = (
         Column("factual", (*SUPPORTS, cells.UNSURE)),
-        Column("critical", ("yes", "no", cells.UNSURE)),
+        Column("weight", (*WEIGHTS, cells.UNSURE)),
         Column("error_types"),
+        Column("severity", (*SEVERITIES, cells.UNSURE)),
+        Column("correction"),
     )
 
     def texts(self, prediction: Prediction) -> Texts:
@@ -71,14 +117,6 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         """Every step."""
         return tuple(Item(id=unit.id, form="step", part=unit.part, text=unit.text) for unit in units.units)
 
-    def meanings(self, rubric: Rubric) -> dict[str, str]:
-        """Support, what is critical, and the types of error."""
-        return {
-            "support": rubric.describe_support(),
-            "critical": rubric.critical,
-            "error_types": rubric.describe_error_types(),
-        }
-
     def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
         """One verdict per step; the reason comes first, so that it is given before the verdict."""
         verdict = object_of(
@@ -86,8 +124,10 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
             reason=TEXT,
             rests_on=list_of(one_of(rests_on)),
             factual=one_of(SUPPORTS),
-            critical={"type": "boolean"},
+            weight=one_of(WEIGHTS),
             error_types=list_of(one_of(ERROR_TYPES)),
+            severity=one_of((*SEVERITIES, _NOT_APPLICABLE)),
+            correction=TEXT,
         )
         return form_schema(self.name, call, verdicts=list_of(verdict))
 
@@ -99,40 +139,48 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         matched = form if isinstance(form, Fault) else match_ids(form.verdicts, units.ids)
         if isinstance(matched, Fault):
             return matched
-        return first_fault(_check(verdict, rests_on) for verdict in matched) or matched
+        fault = first_fault(_check(verdict, rests_on) for verdict in matched)
+        return fault or tuple(map(_take, matched))
 
     def read_stored(self, row: Mapping[str, Any]) -> tuple[StepVerdict, ...]:
         """Verdicts; earlier releases called them steps."""
-        return msgspec.convert(row.get("verdicts") or row.get("steps") or (), tuple[StepVerdict, ...])
+        given = row.get("verdicts") or row.get("steps") or ()
+        return msgspec.convert(rename_support(given, "factual"), tuple[StepVerdict, ...])
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
         """Compare options named and findings stated with the reference."""
         rulings = [rule_on_options(unit, evidence) or rule_on_findings(unit, evidence) for unit in units.units]
         verdicts = [
-            StepVerdict(
+            StepForm(
                 id=unit.id,
-                factual=ruling.support,
-                critical=ruling.is_about_options or ruling.support == "contradicted",
-                error_types=(ruling.error,) if ruling.error else (),
                 reason=ruling.reason,
                 rests_on=(ruling.rests_on,),
+                factual=ruling.support,
+                weight=_weigh(ruling),
+                error_types=(ruling.error,) if ruling.error else (),
+                severity="minor" if ruling.support == "contradicted" else "not applicable",
+                correction=f"not: {unit.text}" if ruling.support == "contradicted" else "",
             )
             for unit, ruling in zip(units.units, rulings, strict=True)
         ]
         return {"verdicts": verdicts}
 
     def vote(self, ballots: Sequence[StepVerdict]) -> StepVerdict | None:
-        """The majority on factual and on critical; types are those of the judges in the majority."""
+        """The majority on factual; the rest by those who agree on it, on a scale the lower middle."""
         factual = majority([ballot.factual for ballot in ballots])
-        critical = majority([ballot.critical for ballot in ballots])
-        if factual is None or critical is None:
+        if factual is None:
             return None
         agreeing = [ballot for ballot in ballots if ballot.factual == factual]
+        severities = sorted((one.severity for one in agreeing if one.severity), key=SEVERITIES.index)
+        weights = sorted((one.weight for one in ballots if one.weight), key=WEIGHTS.index, reverse=True)
         return StepVerdict(
             id=ballots[0].id,
             factual=factual,
-            critical=critical,
+            weight=_lower_middle(weights),
+            critical=2 * sum(ballot.critical for ballot in ballots) > len(ballots),
             error_types=_vote_types(agreeing),
+            severity=_lower_middle(severities),
+            correction=agreeing[0].correction,
             reason=agreeing[0].reason,
             rests_on=agreeing[0].rests_on,
         )
@@ -140,22 +188,30 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
     def labels(self, verdict: StepVerdict) -> Labels:
         """Every aspect that a verdict speaks of."""
         plain: dict[str, Label | None] = {
-            "factual": not verdict.is_error,
             "support": verdict.factual,
+            "factual": verdict.factual == "supported",
             "critical": verdict.critical,
+            "weight": verdict.weight,
         }
-        return plain | _type_labels(verdict.error_types)
+        # Earlier releases let judges name types of unsupported steps too; readers never did.
+        types = verdict.error_types if verdict.is_error else ()
+        return plain | _severity_labels(verdict.severity) | _type_labels(types)
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
-        """Factual in three words or as yes and no, critical, and error types."""
+        """Factual in three words or as yes and no, weight or critical, and for contradicted steps the rest."""
         factual, support = cells.read_factual(row.get("factual", ""))
         types = _name_types(factual, support, cells.read_types(row.get("error_types", "")))
+        severity = cells.read_word("severity", row.get("severity", ""), SEVERITIES)
+        if severity is not None and (factual or support == "unverifiable"):
+            raise ValueError(f"{row['factual'].strip()}, and yet with a severity")
+        weight, critical = _read_weight(row)
         plain: dict[str, Label | None] = {
-            "factual": factual,
             "support": support,
-            "critical": cells.read_truth("critical", row.get("critical", "")),
+            "factual": factual,
+            "critical": critical,
+            "weight": weight,
         }
-        return plain | _type_labels(types)
+        return plain | _severity_labels(severity) | _type_labels(types)
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> StepScores:
         """The error profile, soundness and first errors."""
@@ -170,15 +226,75 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         return step_slice_cells(scores)
 
 
-def _check(verdict: StepVerdict, rests_on: Sequence[str]) -> Fault | None:
+def _take(form: StepForm) -> StepVerdict:
+    """The verdict that is kept of a reply."""
+    return StepVerdict(
+        id=form.id,
+        reason=form.reason,
+        factual=form.factual,
+        weight=form.weight,
+        critical=form.weight in CRITICAL,
+        error_types=form.error_types,
+        severity=None if form.severity == "not applicable" else form.severity,
+        correction=form.correction.strip(),
+        rests_on=form.rests_on,
+    )
+
+
+def _weigh(ruling: Ruling) -> Weight:
+    if ruling.is_about_options:
+        return "decisive"
+    return "incidental" if ruling.support == "unverifiable" else "contributory"
+
+
+def _read_weight(row: Mapping[str, str]) -> tuple[Weight | None, bool | None]:
+    """The weight, and whether that is critical; lists of earlier releases and published tables have critical only."""
+    weight = cells.read_word("weight", row.get("weight", ""), WEIGHTS)
+    critical = cells.read_truth("critical", row.get("critical", ""))
+    if weight is None:
+        return None, critical
+    if critical is not None and critical != (weight in CRITICAL):
+        raise ValueError(f"{weight}, and yet critical: {row['critical'].strip()}")
+    return weight, weight in CRITICAL
+
+
+def _lower_middle(words: Sequence[Word]) -> Word | None:
+    return words[(len(words) - 1) // 2] if words else None
+
+
+def _severity_labels(severity: Severity | None) -> dict[str, Label | None]:
+    return {"severity": severity, "could harm": None if severity is None else severity in SEVERE}
+
+
+def _check(verdict: StepForm, rests_on: Sequence[str]) -> Fault | None:
     """Why a verdict contradicts itself or points nowhere; None if it does not."""
-    if verdict.factual == "supported" and verdict.error_types:
-        return Fault("contradictory", f"{verdict.id} is supported and has error types")
-    if verdict.factual == "contradicted" and not verdict.error_types:
-        return Fault("contradictory", f"{verdict.id} is contradicted and has no error type")
+    if verdict.factual == "contradicted":
+        fault = _check_contradicted(verdict)
+    else:
+        fault = _check_others(verdict)
+    if fault is not None:
+        return fault
     if len(set(verdict.error_types)) < len(verdict.error_types):
         return Fault("wrong_form", f"{verdict.id} names an error type twice")
     return check_grounds(verdict, verdict.rests_on, rests_on)
+
+
+def _check_contradicted(verdict: StepForm) -> Fault | None:
+    if not verdict.error_types:
+        return Fault("contradictory", f"{verdict.id} is contradicted and has no error type")
+    if verdict.severity == _NOT_APPLICABLE:
+        return Fault("contradictory", f"{verdict.id} is contradicted and has no severity")
+    if not verdict.correction.strip():
+        return Fault("contradictory", f"{verdict.id} is contradicted and has no correction")
+    return None
+
+
+def _check_others(verdict: StepForm) -> Fault | None:
+    if verdict.error_types:
+        return Fault("contradictory", f"{verdict.id} is {verdict.factual} and has error types")
+    if verdict.severity != _NOT_APPLICABLE or verdict.correction.strip():
+        return Fault("contradictory", f"{verdict.id} is {verdict.factual} and has a severity or correction")
+    return None
 
 
 def _vote_types(agreeing: Sequence[StepVerdict]) -> tuple[ErrorType, ...]:
@@ -198,9 +314,9 @@ def _name_types(
     factual: bool | None, support: Support | None, types: tuple[ErrorType, ...]
 ) -> tuple[ErrorType, ...] | None:
     """The types that were named, or None where that is not known: a step that is wrong must have one."""
-    if factual and types:
-        raise ValueError("factual, and yet with error types")
+    is_right = factual or support == "unverifiable"
+    if is_right and types:
+        raise ValueError(f"{'factual' if factual else 'unverifiable'}, and yet with error types")
     if factual is None:
         return None
-    # Readers are asked for types of contradicted steps only: of an unsupported one, none is an answer.
-    return types if types or factual or support == "unsupported" else None
+    return types if types or is_right else None

@@ -26,6 +26,7 @@ COMMANDS = {
     "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark", _DATA),
     "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for mere guessing", _DATA),
     "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue", _RUN),
+    "sweep": Command("medthink.cli.sweep", "Run models × conditions × tasks as one unit", _RUN),
     "show": Command("medthink.cli.show_cases", "List a run's cases, or show one: prompts, replies, result", _RUN),
     "merge": Command("medthink.cli.merge", "Put the shards of one run together", _RUN),
     "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty", _RESULTS),

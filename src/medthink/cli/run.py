@@ -67,8 +67,8 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
     if status is not None:
         views.show_status(status, as_json=as_json)
         return
-    transport = _read_transport(flags)
-    spec = _read_spec(data, flags, needs_out=not (dry_run or show_prompts))
+    transport = read_transport(flags)
+    spec = read_spec(data, flags, needs_out=not (dry_run or show_prompts))
     if show_prompts:
         views.show_prompts(spec)
     elif dry_run:
@@ -112,7 +112,8 @@ def _show_session(session: "Session", *, as_json: bool) -> None:
     say(f"{session.calls_made} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
 
 
-def _read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "RunSpec":
+def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "RunSpec":
+    """The run that the flags order; takes what it uses out of them."""
     from medthink.runs.selection import Selection, parse_shard
     from medthink.runs.session import RunSpec
 
@@ -145,7 +146,8 @@ def _read_case_ids(text: str | None) -> tuple[int, ...] | None:
     return tuple(sorted({int(word) for word in words}))
 
 
-def _read_transport(flags: dict[str, Any]) -> "Transport":
+def read_transport(flags: dict[str, Any]) -> "Transport":
+    """How the flags say that calls are made; takes what it uses out of them."""
     from medthink.models.limits import Pace
     from medthink.models.transport import Transport
 

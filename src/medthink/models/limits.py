@@ -121,3 +121,12 @@ class RateWindow:
             if excess <= 0:
                 return entry.at + WINDOW_S - now
         return 0.0
+
+
+class Throttle:
+    """What keeps calls to a pace; models that share one keep to it together."""
+
+    def __init__(self, pace: Pace) -> None:
+        self.gate = Gate(pace.concurrency)
+        self.requests = RateWindow(pace.requests_per_minute) if pace.requests_per_minute else None
+        self.tokens = RateWindow(pace.tokens_per_minute) if pace.tokens_per_minute else None

@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractStreamWriter
 from medthink.models.endpoints import Endpoint, Endpoints
 from medthink.models.errors import ModelError
 from medthink.models.keys import Key
-from medthink.models.limits import Charge, Gate, Pace, RateWindow
+from medthink.models.limits import Charge, Pace, Throttle
 from medthink.models.preflight import ImageLimits, check_fits
 from medthink.models.request import Attempt, Reply, Request, Usage
 from medthink.models.retries import Backoff, choose_wait_s, is_final
@@ -43,9 +43,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """How to ask: what a person may set."""
+    """How to ask: what a person may set. Models given one `throttle` keep to its pace together."""
 
     pace: Pace = Pace()
+    throttle: Throttle | None = None
     backoff: Backoff = Backoff()
     timeout_s: float = 600.0
     connect_timeout_s: float = 15.0
@@ -64,11 +65,9 @@ class HttpModel:
         self._headers = {"Content-Type": "application/json"}
         if target.key is not None:
             self._headers |= self._wire.sign(target.key.reveal())
-        pace = self.transport.pace
-        self.gate = Gate(pace.concurrency)
+        throttle = self.transport.throttle or Throttle(self.transport.pace)
+        self.gate, self._requests, self._tokens = throttle.gate, throttle.requests, throttle.tokens
         self.endpoints = Endpoints(target.urls)
-        self._requests = RateWindow(pace.requests_per_minute) if pace.requests_per_minute else None
-        self._tokens = RateWindow(pace.tokens_per_minute) if pace.tokens_per_minute else None
         self._chance = random.Random()
         self._session: aiohttp.ClientSession | None = None
 

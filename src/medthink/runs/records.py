@@ -163,6 +163,12 @@ class Records:
         made = "SELECT count(*) FROM attempts WHERE number <= 1 AND outcome <> 'shared'"
         return Paid(max(calls, self._reader.execute(made).fetchone()[0]), None if unpriced else cost)
 
+    def shared_calls(self) -> int:
+        """How many calls were taken over from another run of the same sweep."""
+        shared = "SELECT count(DISTINCT call_key) FROM attempts WHERE outcome = 'shared'"
+        count: int = self._reader.execute(shared).fetchone()[0]
+        return count
+
     def retries(self) -> int:
         """How many attempts were not the first of their call."""
         count: int = self._reader.execute("SELECT count(*) FROM attempts WHERE number > 1").fetchone()[0]

@@ -179,7 +179,7 @@ class _Worker:
         try:
             totals = ledger.totals()
             tracker.counts.count_tokens(ledger.tokens())
-            tracker.counts.cost_usd, tracker.counts.is_least_cost = totals.cost_usd, totals.unseen_replies > 0
+            tracker.counts.cost_usd, tracker.counts.is_least_cost = ledger.paid().cost_usd, totals.unseen_replies > 0
             desk = self._open_desk(answerer, ledger)
             engine = Engine(
                 self._task,

@@ -46,7 +46,7 @@ def _take_records(counts: LiveCounts, records: Records) -> None:
     counts.in_flight = totals.calls.get("open", 0)
     counts.retried = records.retries()
     counts.count_tokens(records.tokens())
-    counts.cost_usd, counts.is_least_cost = totals.cost_usd, totals.unseen_replies > 0
+    counts.cost_usd, counts.is_least_cost = records.paid().cost_usd, totals.unseen_replies > 0
     counts.ends.extend(records.ends_since(time.time() - WINDOW_S))
     counts.began = min([*counts.ends, counts.began])
 

@@ -1,0 +1,236 @@
+"""A sweep: many runs over one benchmark as one resumable unit.
+
+Its folder holds ordinary runs, one folder each, and `sweep.json`. Runs of one provider (and one server) go one after
+the other under that provider's limits, different providers go side by side, and all spend from one budget. A call
+that one run has answered is taken over by the others that would ask the same of the same model.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from medthink import __version__
+from medthink.cases.benchmark import Benchmark
+from medthink.core.clock import now_utc
+from medthink.core.errors import LedgerError, MedThinkError, OutsideError
+from medthink.core.jsonio import write_json
+from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.lock import hold
+from medthink.runs.loop import run_to_end
+from medthink.runs.records import LEDGER, Paid, Records
+from medthink.runs.selection import select_cases
+from medthink.runs.session import Common, RunSpec, Session, work_on
+from medthink.runs.showing import Showing
+from medthink.runs.siblings import Siblings
+from medthink.runs.sweep_counts import SWEEP_FILE, PlannedRun, SweepCounts, SweepManifest, read_sweep
+from medthink.workflow.tasks import count_calls
+
+if TYPE_CHECKING:
+    from medthink.models.limits import Pace
+    from medthink.models.transport import Transport
+
+
+class SweptRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a sweep; its folder stands in the sweep's."""
+
+    name: str
+    spec: RunSpec
+    transport: "Transport"
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is kept."""
+        assert self.spec.out is not None
+        return self.spec.out
+
+
+class SweepSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a sweep is told; the limits are those of all its runs together."""
+
+    out: Path
+    runs: tuple[SweptRun, ...]
+    max_usd: float | None = None
+    max_calls: int | None = None
+
+
+class SweptSession(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run of the sweep ended in this session: well, by the budget, or by an error; all None: never begun."""
+
+    name: str
+    session: Session | None = None
+    error: MedThinkError | None = None
+
+
+class SweepSession(msgspec.Struct, frozen=True, kw_only=True):
+    """How the sweep ended in this session."""
+
+    manifest: SweepManifest
+    runs: tuple[SweptSession, ...]
+    stopped_by: BudgetReached | None
+
+    @property
+    def errors(self) -> list[SweptSession]:
+        """The runs that an error ended."""
+        return [one for one in self.runs if one.error is not None]
+
+
+def carry_out_sweep(spec: SweepSpec, counts: SweepCounts) -> SweepSession:
+    """Make or continue every run of the sweep; `counts` is kept up to date for whoever watches."""
+    make_sweep_folder(spec.out)
+    with hold(spec.out):
+        manifest = plan_sweep(spec)
+        counts.plan(manifest.runs)
+        write_json(spec.out / SWEEP_FILE, msgspec.to_builtins(manifest))
+        sweep = _SweepWorker(spec, counts)
+        try:
+            run_to_end(sweep.work())
+        finally:
+            manifest = sum_up(spec, manifest)
+            write_json(spec.out / SWEEP_FILE, msgspec.to_builtins(manifest))
+    return SweepSession(manifest=manifest, runs=sweep.sessions(), stopped_by=sweep.stopped_by)
+
+
+def make_sweep_folder(out: Path) -> None:
+    """Make the sweep's folder, or raise LedgerError when it holds something else."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerError(f"{out}: cannot be made: {error.strerror}", remedy="choose another out") from None
+    if not (out / SWEEP_FILE).exists() and any(path.name != ".lock" for path in out.iterdir()):
+        raise LedgerError(f"{out} is not empty and holds no sweep", remedy="choose another out")
+
+
+def plan_sweep(spec: SweepSpec) -> SweepManifest:
+    """The sweep's manifest before the first call: every run with what it is expected to take."""
+    benchmark = Benchmark.open(spec.runs[0].spec.benchmark)
+    return SweepManifest(
+        package=__version__,
+        created_at=_created_at(spec.out) or now_utc(),
+        benchmark=str(spec.runs[0].spec.benchmark),
+        max_usd=spec.max_usd,
+        max_calls=spec.max_calls,
+        runs=tuple(_plan_run(run, benchmark) for run in spec.runs),
+    )
+
+
+def _created_at(out: Path) -> str | None:
+    return read_sweep(out).created_at if (out / SWEEP_FILE).exists() else None
+
+
+def _plan_run(run: SweptRun, benchmark: Benchmark) -> PlannedRun:
+    spec = run.spec
+    showing = Showing(spec.condition, benchmark[spec.selection.split])
+    shown = [len(showing.show(case)[0].question.images) for case in select_cases(benchmark, spec.selection)]
+    return PlannedRun(
+        name=run.name,
+        model=spec.model,
+        task=spec.task,
+        condition=spec.condition,
+        base_urls=spec.base_urls,
+        predictions=len(shown) * spec.condition.samples,
+        calls=sum(count_calls(spec.task, spec.condition, images) for images in shown) * spec.condition.samples,
+    )
+
+
+def sum_up(spec: SweepSpec, manifest: SweepManifest) -> SweepManifest:
+    """The manifest with what its runs come to so far."""
+    paid = total_paid([run.folder for run in spec.runs])
+    return replace(manifest, calls_made=paid.calls, paid_usd=paid.cost_usd, ended_at=now_utc())
+
+
+def total_paid(folders: Sequence[Path]) -> Paid:
+    """What was made and paid for in all these runs, each call once."""
+    calls, cost = 0, 0.0
+    is_known = True
+    for folder in folders:
+        if not (folder / LEDGER).is_file():
+            continue
+        records = Records.open(folder)
+        paid = records.paid()
+        records.close()
+        calls += paid.calls
+        is_known = is_known and paid.cost_usd is not None
+        cost += paid.cost_usd or 0.0
+    return Paid(calls, cost if is_known else None)
+
+
+class _SweepWorker:
+    """The state of a sweep while it works."""
+
+    def __init__(self, spec: SweepSpec, counts: SweepCounts) -> None:
+        self._spec = spec
+        self._counts = counts
+        paid = total_paid([run.folder for run in spec.runs])
+        self._budget = Budget(max_usd=spec.max_usd, max_calls=spec.max_calls, spent_usd=paid.cost_usd, calls=paid.calls)
+        self._ended: dict[str, SweptSession] = {}
+        self.stopped_by: BudgetReached | None = None
+
+    def sessions(self) -> tuple[SweptSession, ...]:
+        """How each run ended, in the plan's order."""
+        return tuple(self._ended.get(run.name, SweptSession(name=run.name)) for run in self._spec.runs)
+
+    async def work(self) -> None:
+        """Take every lane to its end."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for lane in lanes(self._spec.runs):
+                    group.create_task(self._work_lane(lane))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def _work_lane(self, lane: list[SweptRun]) -> None:
+        from medthink.models.limits import Throttle
+
+        throttle = Throttle(strictest_pace([run.transport for run in lane]))
+        for run in lane:
+            if self.stopped_by is not None:
+                return
+            try:
+                await self._work_run(replace(run, transport=replace(run.transport, throttle=throttle)), lane)
+            except OutsideError as error:
+                # What is wrong with the provider would end its other runs too; those of others go on.
+                self._ended[run.name] = SweptSession(name=run.name, error=error)
+                return
+            except MedThinkError as error:
+                self._ended[run.name] = SweptSession(name=run.name, error=error)
+
+    async def _work_run(self, run: SweptRun, lane: list[SweptRun]) -> None:
+        others = [one.folder for one in lane if one.spec.model == run.spec.model and one.name != run.name]
+        siblings = Siblings(others)
+        try:
+            session = await work_on(
+                run.spec,
+                transport=run.transport,
+                listener=self._counts.listener(run.name),
+                common=Common(self._budget, siblings),
+            )
+        finally:
+            siblings.close()
+        self._ended[run.name] = SweptSession(name=run.name, session=session)
+        self.stopped_by = self.stopped_by or session.stopped_by
+
+
+def lanes(runs: Sequence[SweptRun]) -> list[list[SweptRun]]:
+    """The runs that share a provider's limits, in the plan's order; a server is its own provider."""
+    found: dict[tuple[str, tuple[str, ...]], list[SweptRun]] = {}
+    for run in runs:
+        found.setdefault((run.spec.model.partition("/")[0], run.spec.base_urls), []).append(run)
+    return list(found.values())
+
+
+def strictest_pace(transports: "Sequence[Transport]") -> "Pace":
+    """The lowest of each limit."""
+    from medthink.models.limits import Pace
+
+    def lowest(name: str) -> int | None:
+        return min((limit for one in transports if (limit := getattr(one.pace, name)) is not None), default=None)
+
+    return Pace(
+        concurrency=lowest("concurrency") or 1,
+        requests_per_minute=lowest("requests_per_minute"),
+        tokens_per_minute=lowest("tokens_per_minute"),
+    )

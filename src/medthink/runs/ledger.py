@@ -246,7 +246,7 @@ class Ledger(Records):
 
         Calls that waited for a place cannot have been sent, and have no attempt.
         """
-        (places,) = self._reader.execute("PRAGMA user_version").fetchone()
+        places = self.places()
         with self._reader:
             self._reader.execute(
                 "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0 FROM calls WHERE state = 'open'"

@@ -163,6 +163,11 @@ class Records:
         made = "SELECT count(*) FROM attempts WHERE number <= 1 AND outcome <> 'shared'"
         return Paid(max(calls, self._reader.execute(made).fetchone()[0]), None if unpriced else cost)
 
+    def places(self) -> int:
+        """How many calls may be under way at once in the session that wrote last; 0 when nobody counts them."""
+        count: int = self._reader.execute("PRAGMA user_version").fetchone()[0]
+        return count
+
     def shared_calls(self) -> int:
         """How many calls were taken over from another run of the same sweep."""
         shared = "SELECT count(DISTINCT call_key) FROM attempts WHERE outcome = 'shared'"

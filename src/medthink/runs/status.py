@@ -43,7 +43,9 @@ def _take_records(counts: LiveCounts, records: Records) -> None:
     totals = records.totals()
     counts.states.update(records.prediction_states())
     counts.done, counts.failed = totals.calls.get("done", 0), totals.calls.get("failed", 0)
-    counts.in_flight = totals.calls.get("open", 0)
+    # Calls are on record as open before they have a place; only so many are under way.
+    intended = totals.calls.get("open", 0)
+    counts.in_flight = min(intended, records.places() or intended)
     counts.retried = records.retries()
     counts.count_tokens(records.tokens())
     counts.cost_usd, counts.is_least_cost = records.paid().cost_usd, totals.unseen_replies > 0

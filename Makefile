@@ -42,6 +42,6 @@ clean:
 	touch $@
 
 .venv/.ready-dev: .venv/.ready tests/install_browser.sh
-	$(PIP) --editable '.[dev,radcliq,board]'
+	$(PIP) --editable '.[dev,web,board,radcliq]'
 	sh tests/install_browser.sh
 	touch $@

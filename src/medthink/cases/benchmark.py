@@ -126,7 +126,7 @@ class Benchmark:
 
     def text_fingerprint(self) -> str:
         """A digest of every field without the images: enough to know that the references are the same."""
-        return _digest_lines(_line_of_texts(case) for case in self)
+        return fingerprint_texts(self)
 
     def fingerprints(self) -> Fingerprints:
         """Both fingerprints in one pass."""
@@ -184,6 +184,11 @@ class Benchmark:
                 elif self._is_kept(found):
                     index.setdefault(found.id, (table, row.number, row.position))
         return index
+
+
+def fingerprint_texts(cases: Iterable[Case]) -> str:
+    """A digest of every field of the cases without their images, in whatever order they come."""
+    return _digest_lines(map(_line_of_texts, cases))
 
 
 def _lines_of_fingerprints(case: Case) -> tuple[str, str]:

@@ -69,6 +69,7 @@ _PILLOW_FAILURES = (
 )
 _ORIENTATION = 0x0112
 _TURNED = range(2, 9)  # some cameras write 0 for "unknown": nothing else turns the picture
+_ON_ITS_SIDE = range(5, 9)
 _SMALLEST_QUALITY = 40
 _SHRINK = (4, 5)
 # Python's warning filters are global; opening one header at a time keeps two threads from mixing them up.
@@ -131,6 +132,13 @@ def open_header(data: bytes, *, name: str) -> Image.Image:
     if picture.width * picture.height > MAX_PIXELS:
         raise _too_large(name)
     return picture
+
+
+def upright_size(data: bytes, *, name: str) -> tuple[int, int]:
+    """Width and height as the picture is looked at, its orientation applied, or DataError; no pixel is decoded."""
+    header = open_header(data, name=name)
+    is_turned = _orientation(header) in _ON_ITS_SIDE
+    return (header.height, header.width) if is_turned else header.size
 
 
 def has_alpha(picture: Image.Image) -> bool:

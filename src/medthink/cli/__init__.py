@@ -28,6 +28,7 @@ COMMANDS = {
     "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue", _RUN),
     "sweep": Command("medthink.cli.sweep", "Run models × conditions × tasks as one unit", _RUN),
     "show": Command("medthink.cli.show_cases", "List a run's cases, or show one: prompts, replies, result", _RUN),
+    "view": Command("medthink.cli.view", "Show runs and their cases in the browser, live and read-only", _RUN),
     "merge": Command("medthink.cli.merge", "Put the shards of one run together", _RUN),
     "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty", _RESULTS),
     "compare": Command(

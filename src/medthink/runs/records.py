@@ -10,6 +10,7 @@ import msgspec
 
 from medthink.core.errors import LedgerError
 from medthink.models.request import Reply, Usage
+from medthink.runs.lock import is_held
 
 LEDGER = "ledger.sqlite"
 CallState = Literal["open", "done", "failed"]
@@ -92,15 +93,23 @@ def find_uri(run: Path, ledger: str = LEDGER) -> str:
     if not path.is_file():
         raise LedgerError(f"{run}: no ledger there", remedy="give the folder named by --out")
     uri = f"{path.resolve().as_uri()}?mode=ro"
+    still = f"{uri}&immutable=1"
     log = path.with_name(f"{ledger}-wal")
-    # SQLite reads a ledger in a folder that cannot be written only if nobody writes it, and nothing waits in its log.
-    uris = [uri] if log.exists() and log.stat().st_size else [uri, f"{uri}&immutable=1"]
-    problems = [_try_reading(uri) for uri in uris]
-    if None not in problems:
-        raise LedgerError(
-            f"{path}: the ledger cannot be read: {problems[0]}", remedy="copy the run to a folder you may write"
-        )
-    return uris[problems.index(None)]
+    # Where nobody writes and nothing waits in the log, the file is read as it lies: else SQLite would put two files
+    # beside it, and could not read it at all in a folder that cannot be written.
+    if log.exists() and log.stat().st_size:
+        uris = [uri]
+    else:
+        uris = [uri, still] if is_held(run) else [still, uri]
+    problems = []
+    for one in uris:
+        problem = _try_reading(one)
+        if problem is None:
+            return one
+        problems.append(problem)
+    raise LedgerError(
+        f"{path}: the ledger cannot be read: {problems[0]}", remedy="copy the run to a folder you may write"
+    )
 
 
 def _try_reading(uri: str) -> sqlite3.Error | None:

@@ -1,6 +1,6 @@
 """Which cases of a benchmark a run is about."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,9 +46,14 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 def select_cases(benchmark: Benchmark, selection: Selection) -> Iterator[Case]:
     """The cases that a selection names, in the benchmark's order."""
+    return pick_cases(benchmark[selection.split], selection)
+
+
+def pick_cases(cases: Iterable[Case], selection: Selection) -> Iterator[Case]:
+    """The same of the cases of a split that are read already."""
     wanted = None if selection.cases is None else set(selection.cases)
     taken = 0
-    for case in benchmark[selection.split]:
+    for case in cases:
         if wanted is not None and case.id not in wanted:
             continue
         if selection.limit is not None and taken >= selection.limit:

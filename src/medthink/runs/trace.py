@@ -114,15 +114,18 @@ class _Asked(msgspec.Struct):
 class Trace(Records):
     """A run opened for looking at its cases.
 
-    `doubt` says why right and wrong are not known, where they are not.
+    `doubt` says why right and wrong are not known, where they are not. `opened` is a benchmark that was found to be
+    the run's already, with the right letter of each case.
     """
 
-    def __init__(self, run: Path, data: Path | None = None) -> None:
+    def __init__(
+        self, run: Path, data: Path | None = None, *, opened: tuple[Benchmark, dict[int, str]] | None = None
+    ) -> None:
         self.path = run
         self.manifest: Manifest = read_manifest(run)
         super().__init__(sqlite3.connect(find_uri(run), uri=True, timeout=30))
-        self.benchmark, self.doubt = _find_benchmark(self.manifest, data)
-        self._answers: dict[int, str] | None = None
+        self.benchmark, self.doubt = (opened[0], "") if opened else _find_benchmark(self.manifest, data)
+        self._answers: dict[int, str] | None = opened[1] if opened else None
 
     def rows(self) -> list[CaseRow]:
         """Every case that has been asked about, by case and sample; those without a prediction are unfinished."""

@@ -82,6 +82,20 @@ def score(material: Material, *, usage: UsageSummary | None = None, radcliq: Rad
     )
 
 
+def score_letters(material: Material) -> Scores:
+    """The letters alone, without a word of the texts: enough to compare runs."""
+    return Scores(
+        package=__version__,
+        origin=_origin(material),
+        answers=score_answers(material),
+        steps=(),
+        slices=(),
+        usage=None,
+        notes=(),
+        cases=score_cases(material),
+    )
+
+
 def _score_steps(material: Material, radcliq: RadCliQOptions | None) -> tuple[TextScores, ...]:
     # The same references give the same draws, whichever model wrote and in whichever order its lines stand.
     rng = np.random.default_rng(seed_from("scoring", material.text_fingerprint))

@@ -19,6 +19,8 @@ from medthink.stats.paired import paired_difference
 from medthink.validity.guesses import Guesses
 
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Fields = dict[str, Any]
+"""A condition's fields by name."""
 
 # Fields of a condition whose change should leave a reader's answer alone.
 _FORM_FIELDS = ("option_order", "image_order")
@@ -73,7 +75,7 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
     rivals = [_set_against(guess.name, right, _guessed_rights(scores, guess), scores, rng) for guess in guesses] + [
         _set_against(name, right, _rights(other), scores, rng)
         for other in own
-        if (name := _blind_name(scores, other)) is not None
+        if (name := blind_name(scores.origin.condition or {}, other.origin.condition or {})) is not None
     ]
     strongest = max(rivals, key=lambda rival: rival.accuracy.value or 0.0)
     return Audit(
@@ -126,13 +128,16 @@ def _is_variant(scores: Scores, other: Scores) -> bool:
 
 def _changes(scores: Scores, other: Scores) -> dict[str, Any]:
     """The fields of the condition that the other run has differently, with its values."""
-    mine, theirs = scores.origin.condition or {}, other.origin.condition or {}
-    return {field: value for field, value in theirs.items() if mine.get(field) != value}
+    return _changed_fields(scores.origin.condition or {}, other.origin.condition or {})
 
 
-def _blind_name(scores: Scores, other: Scores) -> str | None:
-    """Which blind condition of the run the other one is, if it is one and differs in nothing else."""
-    match _changes(scores, other):
+def _changed_fields(mine: Fields, other: Fields) -> Fields:
+    return {field: value for field, value in other.items() if mine.get(field) != value}
+
+
+def blind_name(mine: Fields, other: Fields) -> str | None:
+    """Which blind condition of a run the other condition is, if it is one and differs in nothing else."""
+    match _changed_fields(mine, other):
         case {"image_share": 0.0, **rest} if not rest:
             return "own run without images"
         case {"swap_images": True, **rest} if not rest:

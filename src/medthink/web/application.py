@@ -1,0 +1,86 @@
+"""The application that every door shares: assets, pages of errors, and the guard around it all."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from litestar import Litestar, MediaType, Request, get
+from litestar.config.compression import CompressionConfig
+from litestar.di import Provide
+from litestar.exceptions import HTTPException, NotFoundException
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+from litestar.response import Response
+from litestar.types import ASGIApp
+
+from medthink.core.errors import MedThinkError
+from medthink.web.rendering import Link, Site, load_asset, render
+from medthink.web.security import Guard
+
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+
+class ErrorPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong, and where to go from there."""
+
+    title: str
+    words: str
+    back: Link
+
+
+def make_application(
+    routes: Sequence[HTTPRouteHandler], site: Site, *, hosts: Iterable[str], shared: dict[str, object]
+) -> ASGIApp:
+    """The routes with all that surrounds them; `shared` are the objects that handlers ask for by name."""
+    app = Litestar(
+        route_handlers=[*routes, serve_asset],
+        dependencies={name: Provide(_giver(value), sync_to_thread=False) for name, value in shared.items()},
+        exception_handlers={
+            HTTPException: _error_handler(site),
+            MedThinkError: _problem_handler(site),
+        },
+        compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1),
+        openapi_config=None,
+        logging_config=None,
+    )
+    return Guard(app, hosts)
+
+
+def html(text: str, *, status: int = 200) -> Response[str]:
+    """A page as a response."""
+    return Response(text, media_type=MediaType.HTML, status_code=status)
+
+
+@get("/static/{name:str}", sync_to_thread=False)
+def serve_asset(name: FromPath[str]) -> Response[bytes]:
+    """A style sheet, a script or a drawing of our own."""
+    found = load_asset(name)
+    if found is None:
+        raise NotFoundException
+    return Response(found.data, media_type=found.media_type, headers={"Cache-Control": _FOR_EVER})
+
+
+def _giver(value: object) -> Callable[[], Any]:
+    return lambda: value
+
+
+_Handler = Callable[[Request[Any, Any, Any], Any], Response[str]]
+_TITLES = {404: "There is nothing here", 405: "That cannot be done here"}
+
+
+def _error_handler(site: Site) -> _Handler:
+    def handle(_: Request[Any, Any, Any], error: HTTPException) -> Response[str]:
+        title = _TITLES.get(error.status_code, "That did not work")
+        words = error.detail if error.status_code == 404 and error.detail != "Not Found" else ""
+        page = ErrorPage(title=title, words=words, back=site.links[0])
+        return html(render("error.html", page, site), status=error.status_code)
+
+    return handle
+
+
+def _problem_handler(site: Site) -> _Handler:
+    def handle(_: Request[Any, Any, Any], error: MedThinkError) -> Response[str]:
+        page = ErrorPage(title="This cannot be shown", words=str(error), back=site.links[0])
+        return html(render("error.html", page, site), status=422)
+
+    return handle

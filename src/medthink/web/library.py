@@ -1,0 +1,89 @@
+"""The benchmarks that runs were made on: each opened once, and checked to hold the texts that the run was about."""
+
+import threading
+from pathlib import Path
+
+from medthink.baselines.learning import is_usable
+from medthink.cases.benchmark import Benchmark, fingerprint_texts
+from medthink.cases.case import Case, Image
+from medthink.core.digest import digest_bytes
+from medthink.core.errors import MedThinkError
+from medthink.runs.manifest import Manifest
+from medthink.runs.selection import Selection, pick_cases
+from medthink.validity.guesses import guess_longest
+
+_ID_LENGTH = 24
+
+
+class OpenBenchmark:
+    """A split with its cases in memory, and its images by ids that tell nothing about them."""
+
+    def __init__(self, place: Path, split: str) -> None:
+        self.benchmark = Benchmark.open(place)[split]
+        self.cases: dict[int, Case] = {case.id: case for case in self.benchmark}
+        self.text_fingerprint = fingerprint_texts(self.cases.values())
+        self._images = {
+            self.image_id(case.id, image.slot): image for case in self.cases.values() for image in case.question.images
+        }
+        self._ids = {image.path: image_id for image_id, image in self._images.items()}
+        self.answers = {case.id: case.reference.answer for case in self.cases.values()}
+        guessed = guess_longest([case for case in self.cases.values() if is_usable(case)]).letters
+        # Whether the longest option is the right one, by case.
+        self.longest_rights = {number: guessed.get(number) == answer for number, answer in self.answers.items()}
+        self._selected: dict[Selection, dict[int, Case]] = {}
+
+    def select(self, selection: Selection) -> dict[int, Case]:
+        """The cases that a run is about, by number."""
+        if selection not in self._selected:
+            self._selected[selection] = {case.id: case for case in pick_cases(self.cases.values(), selection)}
+        return self._selected[selection]
+
+    def image_id(self, case_id: int, slot: int) -> str:
+        """The id under which an image is served."""
+        return digest_bytes(f"{self.text_fingerprint}/{case_id}/{slot}".encode())[:_ID_LENGTH]
+
+    def image(self, image_id: str) -> Image | None:
+        """The image with this id, if it is one of this split's."""
+        return self._images.get(image_id)
+
+    def id_of(self, image: Image) -> str:
+        """The id of an image of this split, whichever case lent it."""
+        return self._ids[image.path]
+
+
+class Library:
+    """Benchmarks by place and split; `data` stands for all places, when they have moved."""
+
+    def __init__(self, data: Path | None = None) -> None:
+        self._data = data
+        self._opened: dict[tuple[Path, str], OpenBenchmark | str] = {}
+        self._lock = threading.Lock()
+
+    def find(self, manifest: Manifest) -> OpenBenchmark | str:
+        """The split that a run is about, or why it cannot be shown."""
+        place = self._data or Path(manifest.benchmark)
+        found = self._open(place, manifest.selection.split)
+        if isinstance(found, OpenBenchmark) and found.text_fingerprint != manifest.text_fingerprint:
+            return f"{place} has changed since the run was made, or is another benchmark. Give the right one by --data."
+        return found
+
+    def image(self, image_id: str) -> Image | None:
+        """The image with this id, of any split that is open."""
+        with self._lock:
+            opened = [one for one in self._opened.values() if isinstance(one, OpenBenchmark)]
+        return next((image for one in opened if (image := one.image(image_id))), None)
+
+    def _open(self, place: Path, split: str) -> OpenBenchmark | str:
+        with self._lock:
+            if (place, split) not in self._opened:
+                self._opened[place, split] = _try_opening(place, split)
+            return self._opened[place, split]
+
+
+def _try_opening(place: Path, split: str) -> OpenBenchmark | str:
+    if not place.exists():
+        return f"The benchmark is no longer at {place}. Say where it is with --data."
+    try:
+        return OpenBenchmark(place, split)
+    except MedThinkError as error:
+        return f"The benchmark cannot be read: {error}"

@@ -1,0 +1,171 @@
+"""The page of all runs: how far each is, how it stands, what it cost."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from medthink.cases.case import Case
+from medthink.core.percent import as_percent
+from medthink.report.words import count_of
+from medthink.stats.estimate import Measured
+from medthink.web.pages.marks import (
+    STATE_WORDS,
+    Difference,
+    Interval,
+    place_rate,
+    tell_difference,
+    tell_money,
+)
+from medthink.web.pages.query import Query
+from medthink.web.shelf import BrokenRun, ShelfRun
+from medthink.web.standing import Standing
+
+
+class RunsQuery(Query, frozen=True, kw_only=True):
+    """What the list of runs is filtered and sorted by."""
+
+    task: str = ""
+    activity: str = ""
+
+
+class RunLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in the list; what is not known yet is None."""
+
+    slug: str
+    name: str
+    model: str
+    task: str
+    condition: str
+    activity: str
+    done: int
+    total: int | None
+    states: tuple[tuple[str, str, int], ...]
+    accuracy: Interval | None
+    rival: str
+    gain: Difference | None
+    cost: str
+    created_at: str
+    doubt: str
+
+
+class RunGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs on the same cases: the only ones whose numbers may stand in one column."""
+
+    title: str
+    lines: tuple[RunLine, ...]
+
+
+class RunsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs, in groups that may be compared."""
+
+    query: RunsQuery
+    groups: tuple[RunGroup, ...]
+    broken: tuple[BrokenRun, ...]
+    shown: int
+    found: int
+    running: int
+    tasks: tuple[str, ...]
+    places: tuple[str, ...]
+
+
+def make_runs_page(
+    runs: Sequence[ShelfRun],
+    standings: dict[str, Standing | None],
+    broken: Sequence[BrokenRun],
+    query: RunsQuery,
+    places: Sequence[str],
+) -> RunsPage:
+    """The runs that the query asks for, sorted, in groups."""
+    wanted = sorted(
+        (run for run in runs if _fits(run, query)),
+        key=_sort_key(query, standings),
+        reverse=bool(query.down),
+    )
+    groups: dict[tuple[str, str], list[ShelfRun]] = {}
+    for run in wanted:
+        groups.setdefault(run.group, []).append(run)
+    return RunsPage(
+        query=query,
+        groups=tuple(
+            RunGroup(title=tell_cases(group[0]), lines=tuple(make_line(run, standings[run.slug]) for run in group))
+            for group in groups.values()
+        ),
+        broken=tuple(broken),
+        shown=len(wanted),
+        found=len(runs),
+        running=sum(run.activity == "running" for run in runs),
+        tasks=tuple(sorted({run.manifest.task for run in runs})),
+        places=tuple(places),
+    )
+
+
+def make_line(run: ShelfRun, standing: Standing | None) -> RunLine:
+    """A run as its line in the list."""
+    manifest = run.manifest
+    return RunLine(
+        slug=run.slug,
+        name=run.name,
+        model=manifest.model,
+        task=manifest.task,
+        condition=manifest.condition_label,
+        activity=run.activity,
+        done=len(run.rows),
+        total=run.total,
+        states=tuple((state, STATE_WORDS.get(state, state), count) for state, count in run.states.items()),
+        accuracy=place_rate(standing.accuracy, rival=standing.rival_accuracy) if standing else None,
+        rival=f"{standing.rival}, {_short(standing.rival_accuracy)}" if standing else "",
+        gain=tell_difference(standing.gain) if standing else None,
+        cost=tell_money(run.cost_usd),
+        created_at=manifest.created_at[:16].replace("T", " "),
+        doubt=run.doubt,
+    )
+
+
+def tell_cases(run: ShelfRun) -> str:
+    """Which cases a run is about: `90 cases of bench, split test`."""
+    selection = run.manifest.selection
+    cases: dict[int, Case] = run.selected
+    number = len(cases) if cases else (run.total or 0) // run.manifest.condition.samples
+    name = run.manifest.benchmark.rstrip("/").rsplit("/", 1)[-1] or "benchmark"
+    part = f", part {selection.shard}" if selection.shard else ""
+    return f"{count_of(number, 'case') if number else 'Cases'} of {name}, split {selection.split}{part}"
+
+
+def _short(rate: Measured) -> str:
+    return "–" if rate.value is None else as_percent(rate.value)
+
+
+def _fits(run: ShelfRun, query: RunsQuery) -> bool:
+    manifest = run.manifest
+    text = f"{run.name} {manifest.model} {manifest.task} {manifest.condition_label}".casefold()
+    return (
+        all(word in text for word in query.words)
+        and query.task in ("", manifest.task)
+        and query.activity in ("", run.activity)
+    )
+
+
+def _sort_key(query: RunsQuery, standings: dict[str, Standing | None]) -> Callable[[ShelfRun], tuple[object, ...]]:
+    def value(run: ShelfRun) -> float | str | None:
+        standing = standings[run.slug]
+        match query.sort:
+            case "accuracy":
+                return standing.accuracy.value if standing else None
+            case "gain":
+                return standing.gain.value if standing else None
+            case "cost":
+                return run.cost_usd
+            case "done":
+                return len(run.rows) / run.total if run.total else None
+            case "started":
+                return run.manifest.created_at
+            case "model":
+                return run.manifest.model.casefold()
+        return run.name.casefold()
+
+    def key(run: ShelfRun) -> tuple[object, ...]:
+        found = value(run)
+        # What is not known stands last, whichever way the list is sorted.
+        return (found is None) is not bool(query.down), "" if found is None else found, run.name
+
+    return key

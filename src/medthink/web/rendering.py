@@ -1,0 +1,127 @@
+"""Page data through templates to HTML: the same for routes and for static files.
+
+Whatever comes from data is escaped by the templates. Every address in them begins with `root`, which is `/` where
+pages are served and the way up to the top where they lie in folders.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from medthink import __version__
+from medthink.core.digest import digest_bytes
+from medthink.core.markup import clean
+from medthink.report.assets import read_asset
+from medthink.web.pages.marks import tell_money, tell_time
+
+_TOKENS = "tokens.css"
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_ICONS = {
+    "search": '<circle cx="7" cy="7" r="4.5"/><path d="M10.5 10.5 14 14"/>',
+    "moon": '<path d="M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z"/>',
+    "check": '<path d="m3 8.5 3.2 3.2L13 4.8"/>',
+    "cross": '<path d="m4 4 8 8M12 4l-8 8"/>',
+    "ban": '<circle cx="8" cy="8" r="5.5"/><path d="m4.2 4.2 7.6 7.6"/>',
+    "quest": '<path d="M5.5 6a2.5 2.5 0 1 1 3.4 2.3c-.6.3-.9.7-.9 1.4M8 12.4v.1"/>',
+    "clock": '<circle cx="8" cy="8" r="5.5"/><path d="M8 4.8V8l2.2 1.4"/>',
+    "play": '<path d="M13.5 8A5.5 5.5 0 1 1 8 2.5"/>',
+    "cut": '<path d="M2.5 8h5M13.5 4v8M10.5 8h0"/>',
+    "film": '<path d="M2 3h12v10H2zM2 8h12M8 3v10"/>',
+    "warn": '<path d="M8 2.5 14.5 13.5h-13zM8 6.5v3.2M8 11.6v.1"/>',
+}
+
+
+class Link(msgspec.Struct, frozen=True):
+    """An entry of the main navigation: where it leads, below the root, and its words."""
+
+    path: str
+    words: str
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """What every page of one application shares."""
+
+    links: tuple[Link, ...]
+    home: str = ""
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """A style sheet, script or drawing of our own."""
+
+    data: bytes
+    media_type: str
+    digest: str
+
+
+def render(template: str, page: Any, site: Site, *, root: str = "/", here: str = "") -> str:
+    """The page as HTML; `here` is the path of the navigation's entry it belongs to."""
+    found = _environment().get_template(template)
+    return found.render(page=page, site=site, root=root, here=here, version=__version__)
+
+
+@cache
+def load_asset(name: str) -> Asset | None:
+    """The file of this name, if there is one among our own."""
+    suffix = name[name.rfind(".") :]
+    if not re.fullmatch(r"[a-z-]+\.(css|js|svg)", name):
+        return None
+    if name == _TOKENS:
+        data = read_asset(_TOKENS).encode()
+    else:
+        place = files(__package__).joinpath("static", name)
+        if not place.is_file():
+            return None
+        data = place.read_bytes()
+    return Asset(data, _MEDIA_TYPES[suffix], digest_bytes(data)[:16])
+
+
+def list_assets() -> list[str]:
+    """The names of all assets, for a site of static files."""
+    return sorted([_TOKENS, *(one.name for one in files(__package__).joinpath("static").iterdir())])
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("medthink.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_showable,
+    )
+    made.globals |= {"icon": draw_icon, "asset": _asset_name}
+    made.filters |= {
+        "thousands": lambda number: f"{number:,}",
+        "paragraphs": _paragraphs,
+        "money": tell_money,
+        "seconds": tell_time,
+    }
+    return made
+
+
+def draw_icon(name: str) -> Markup:
+    """One of our own small drawings; what it means stands beside it in words."""
+    return Markup(f'<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">{_ICONS[name]}</svg>')
+
+
+def _asset_name(name: str) -> str:
+    """The asset's address below the root: its digest in it, so that a browser may keep it for ever."""
+    found = load_asset(name)
+    assert found is not None, name
+    return f"static/{name}?{found.digest}"
+
+
+def _paragraphs(text: str) -> Sequence[str]:
+    return [part for part in text.split("\n\n") if part.strip()]
+
+
+def _showable(value: Any) -> Any:
+    """Texts without the characters that cannot be shown or that turn the direction of writing."""
+    return clean(value) if type(value) is str else value

@@ -1,0 +1,81 @@
+"""Images as pages show them: 112 and 1024 pixels, made once and kept in the user's cache, and the whole picture.
+
+Only what `cases.images` can decode within its limits is ever sent, always without the file's metadata.
+"""
+
+import os
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from medthink.cases.case import Image
+from medthink.cases.images import JPEG, PNG, prepare, sniff, upright_size
+from medthink.core.digest import digest_bytes
+from medthink.core.errors import DataError
+from medthink.core.files import write_atomic
+
+RenditionSize = Literal["112", "1024", "full"]
+SIZES: tuple[RenditionSize, ...] = get_args(RenditionSize)
+_VERSION = "1"
+_TAKES = {"112": frozenset({JPEG}), "1024": frozenset({JPEG, PNG}), "full": frozenset({JPEG, PNG})}
+
+
+class Rendition(msgspec.Struct, frozen=True):
+    """An image to send, and the digest of the file it was made from."""
+
+    data: bytes
+    media_type: str
+    digest: str
+
+
+class Renditions:
+    """Images made smaller, kept by the digest of their file in a folder; where that cannot be written, not kept."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or cache_folder() / "renditions"
+
+    def get(self, image: Image, size: RenditionSize) -> Rendition:
+        """The image in this size, or DataError: not there, no picture, or too large to decode."""
+        data = image.read()
+        digest = digest_bytes(data)
+        if size == "full":
+            return _make(data, size, digest, image.path)
+        kept = self._folder / digest[:2] / f"{digest}-{size}-{_VERSION}"
+        found = _read(kept)
+        if found is not None:
+            return Rendition(found, sniff(found) or JPEG, digest)
+        made = _make(data, size, digest, image.path)
+        _keep(kept, made.data)
+        return made
+
+
+def image_size(image: Image) -> tuple[int, int]:
+    """Width and height as the image is looked at, or DataError."""
+    return upright_size(image.read(), name=image.path)
+
+
+def cache_folder() -> Path:
+    """Where this user's caches of MedThink lie."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "medthink"
+
+
+def _make(data: bytes, size: RenditionSize, digest: str, name: str) -> Rendition:
+    side = None if size == "full" else int(size)
+    made = prepare(data, accepts=_TAKES[size], max_side=side, quality=85, name=name)
+    return Rendition(made.data, made.media_type, digest)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _keep(path: Path, data: bytes) -> None:
+    try:
+        write_atomic(path, [data])
+    except DataError:
+        return  # a home that cannot be written: the next reader waits as long as this one

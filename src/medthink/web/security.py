@@ -1,0 +1,79 @@
+"""What every answer carries and every request must fulfil, whatever the route.
+
+A page of another site may make a browser send requests here, and a name of another site may be made to lead to this
+address. So a request must name a host that was allowed, and one that comes from a page must come from our own.
+"""
+
+from collections.abc import Iterable
+
+from litestar.datastructures import MutableScopeHeaders
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_CAME_FROM_ELSEWHERE = (b"cross-site", b"same-site")
+
+
+def loopback_hosts(port: int) -> frozenset[str]:
+    """The names by which this machine alone can be reached at this port."""
+    return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+
+
+class Guard:
+    """An application that answers only to its own hosts and its own pages."""
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(host.encode() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse what comes from elsewhere; put our headers on everything else."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refuse(dict(scope["headers"]), str(scope["method"]))
+        if refusal:
+            await _answer(send, refusal)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableScopeHeaders.from_message(message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, send_guarded)
+
+    def _refuse(self, headers: dict[bytes, bytes], method: str) -> str:
+        """Why the request is refused, or ""."""
+        host = headers.get(b"host", b"")
+        if host not in self._hosts:
+            return "This address does not answer to that host name."
+        origin = headers.get(b"origin")
+        if origin is not None and origin not in (b"http://" + host, b"https://" + host):
+            return "Requests from other sites are not answered."
+        is_visit = method == "GET" and headers.get(b"sec-fetch-mode") == b"navigate"
+        if headers.get(b"sec-fetch-site") in _CAME_FROM_ELSEWHERE and not is_visit:
+            return "Requests from other sites are not answered."
+        return ""
+
+
+async def _answer(send: Send, words: str) -> None:
+    headers = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+    headers.append((b"content-type", b"text/plain; charset=utf-8"))
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": words.encode(), "more_body": False})

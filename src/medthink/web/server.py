@@ -1,0 +1,41 @@
+"""One process that serves an application on this machine alone, until it is interrupted."""
+
+import socket
+
+import uvicorn
+from litestar.types import ASGIApp
+
+from medthink.core.errors import UsageError
+
+LOOPBACK = "127.0.0.1"
+FIRST_PORT = 7350
+_PORTS_TRIED = 20
+
+
+def open_port(port: int | None) -> socket.socket:
+    """A socket on the loopback at this port, or at the first free one where none is named."""
+    ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _PORTS_TRIED), 0]
+    for number in ports:
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            opened.bind((LOOPBACK, number))
+        except OSError:
+            opened.close()
+            continue
+        opened.listen(128)
+        return opened
+    raise UsageError(f"port {port} is in use, or not yours to open", remedy="give another --port, or leave it out")
+
+
+def serve(app: ASGIApp, opened: socket.socket) -> None:
+    """Answer requests until interrupted."""
+    config = uvicorn.Config(
+        app,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    uvicorn.Server(config).run(sockets=[opened])

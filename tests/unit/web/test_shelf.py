@@ -1,0 +1,130 @@
+"""The shelf knows every run below its folders, as each is now."""
+
+import json
+import shutil
+
+import pytest
+
+from made_runs import make_run
+from medthink.runs.lock import hold
+from medthink.scoring.score import score_run
+from medthink.stats.estimate import Estimate
+from medthink.web.library import Library
+from medthink.web.shelf import Shelf, find_runs
+from medthink.web.standing import LONGEST, Standings
+from small_benchmark import write_benchmark
+from web_pages import make_runs
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return make_runs(tmp_path)
+
+
+@pytest.fixture
+def shelf(runs, monkeypatch):
+    monkeypatch.setattr("medthink.web.shelf._LOOK_AGAIN_S", 0.0)
+    return Shelf([runs], Library())
+
+
+def run_of(shelf, name):
+    return next(run for run in shelf.runs() if run.name == name)
+
+
+def test_runs_are_named_by_what_tells_their_paths_apart(runs):
+    assert list(find_runs([runs])) == ["blind", "other", "seeing"]
+    assert list(find_runs([runs.parent])) == ["blind", "other", "seeing"]
+    assert list(find_runs([runs / "other"])) == ["other"]
+    shutil.copytree(runs / "other", runs / "more/other")
+    assert list(find_runs([runs, runs / "other"])) == ["blind", "more/other", "other", "seeing"]
+
+
+def test_hidden_folders_and_folders_inside_runs_are_not_looked_into(runs):
+    shutil.copytree(runs / "other", runs / ".trash/other")
+    shutil.copytree(runs / "other", runs / "seeing/inside")
+    assert list(find_runs([runs])) == ["blind", "other", "seeing"]
+
+
+def test_names_in_addresses_differ_even_where_the_letters_do_not(runs):
+    shutil.copytree(runs / "other", runs / "öther")
+    shutil.copytree(runs / "other", runs / "ather")
+    slugs = {run.slug for run in Shelf([runs], Library()).runs()}
+    assert len(slugs) == 5 and all(slug.replace("-", "").isalnum() and slug.isascii() for slug in slugs)
+
+
+def test_a_finished_run_a_killed_one_and_one_under_way(shelf, runs):
+    assert run_of(shelf, "other").activity == "finished"
+    with hold(runs / "other"):
+        assert run_of(shelf, "other").activity == "running"
+    manifest = json.loads((runs / "other/run.json").read_text())
+    (runs / "other/run.json").write_text(json.dumps(manifest | {"progress": None}))
+    (runs / "other/predictions.jsonl").unlink()
+    killed = run_of(shelf, "other")
+    assert (killed.activity, len(killed.rows), killed.total) == ("unfinished", 12, 12)
+
+
+def test_a_run_is_read_again_only_when_it_has_changed(shelf, runs):
+    before = run_of(shelf, "other")
+    assert run_of(shelf, "other") is before
+    (runs / "other/index.json").touch()
+    assert run_of(shelf, "other") is not before
+
+
+def test_a_new_run_appears_and_one_that_is_gone_does_not_stay(shelf, runs):
+    assert len(shelf.runs()) == 3
+    make_run(runs / "new", runs.parent / "bench", model="server/new")
+    shutil.rmtree(runs / "other")
+    assert [run.name for run in shelf.runs()] == ["blind", "new", "seeing"]
+
+
+def test_a_run_that_cannot_be_read_is_listed_with_the_reason(shelf, runs):
+    (runs / "other/run.json").write_text("{}")
+    assert [run.name for run in shelf.runs()] == ["blind", "seeing"]
+    (broken,) = shelf.broken()
+    assert broken.name == "other" and "not a manifest" in broken.problem
+
+
+def test_a_prediction_about_a_case_of_no_benchmark_is_refused(shelf, runs):
+    path = runs / "other/predictions.jsonl"
+    path.write_text(path.read_text().replace('"case":100', '"case":999'))
+    assert "case 999" in shelf.broken()[0].problem
+
+
+def test_without_its_benchmark_a_run_is_shown_and_nothing_is_right_or_wrong(runs):
+    shutil.move(runs.parent / "bench", runs.parent / "moved")
+    run = run_of(Shelf([runs], Library()), "other")
+    assert run.rights == {} and "--data" in run.doubt and len(run.rows) == 12
+    assert run_of(Shelf([runs], Library(runs.parent / "moved")), "other").rights
+
+
+def test_another_benchmark_than_the_runs_is_refused(runs, tmp_path):
+    other = write_benchmark(tmp_path / "wrong", cases=5)
+    run = run_of(Shelf([runs], Library(other)), "other")
+    assert run.bench is None and "another benchmark" in run.doubt
+
+
+def test_the_accuracy_is_that_of_score(shelf, runs):
+    found = Standings().of_all(shelf.runs())
+    for run in shelf.runs():
+        scored = score_run(run.path).answers.accuracy
+        mine = found[run.slug].accuracy
+        assert (mine.value, mine.low, mine.high) == pytest.approx((scored.value, scored.low, scored.high))
+
+
+def test_the_rival_is_the_strongest_of_rule_and_own_blind_run(shelf):
+    found = Standings().of_all(shelf.runs())
+    by_name = {run.name: found[run.slug] for run in shelf.runs()}
+    assert by_name["other"].rival == LONGEST
+    seeing, blind = by_name["seeing"], by_name["blind"]
+    longest = by_name["blind"].rival_accuracy.value
+    expected = "own run without images" if blind.accuracy.value > longest else LONGEST
+    assert seeing.rival == expected
+    assert isinstance(seeing.gain, Estimate)
+    assert seeing.gain.value == pytest.approx(seeing.accuracy.value - seeing.rival_accuracy.value)
+
+
+def test_standings_are_worked_out_once(shelf, monkeypatch):
+    standings = Standings()
+    first = standings.of_all(shelf.runs())
+    monkeypatch.setattr("medthink.web.standing.find_standing", lambda *_: pytest.fail("worked out again"))
+    assert standings.of_all(shelf.runs()) == first

@@ -47,7 +47,7 @@ def flip_maxima(scores: Floats, parts: Sequence[Ints], *, rng: np.random.Generat
     block = max(1, _BLOCK_SIGNS // max(1, cases))
     for start in range(0, flips, block):
         rows = min(block, flips - start)
-        heads = _random_bits(rows, cases, rng)
+        heads = random_bits(rows, cases, rng)
         largest = maxima[start : start + rows]
         for part, scale in zip(parts, scales, strict=True):
             chosen = scores[:, part]
@@ -76,7 +76,8 @@ def _inverse_roots(squares: Floats) -> Floats:
     return result
 
 
-def _random_bits(rows: int, columns: int, rng: np.random.Generator) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+def random_bits(rows: int, columns: int, rng: np.random.Generator) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    """Zeros and ones with equal chance (rows × columns)."""
     width = -(-columns // 8)
     drawn = np.frombuffer(rng.bytes(rows * width), dtype=np.uint8).reshape(rows, width)
     return np.unpackbits(drawn, axis=1, count=columns)

@@ -1,0 +1,135 @@
+"""What a run adds to the strongest of several rivals, when the data themselves choose the strongest."""
+
+from math import sqrt
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from medthink.stats.clusters import Floats, as_column, as_floats
+from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
+from medthink.stats.flips import random_bits
+from medthink.stats.student import student_quantile
+from medthink.stats.tango import tango_ends
+
+_FLIPS = 5_000
+
+
+class GainOverRivals(msgspec.Struct, frozen=True, kw_only=True):
+    """The gain over the strongest rival, in points and as a share of what that rival leaves to gain.
+
+    `strongest` is the row of the rival with the highest mean; `rivals` counts all that were tried.
+    """
+
+    gain: Measured
+    normalised: Measured
+    strongest: int
+    rivals: int
+
+
+class _Ends(NamedTuple):
+    """For each rival: the low end of its interval, and the high end as wide as the choice among rivals asks."""
+
+    low: Floats
+    high: Floats
+
+
+def gain_over_rivals(
+    right: npt.ArrayLike, rivals: npt.ArrayLike, *, rng: np.random.Generator, level: float = 0.95
+) -> GainOverRivals:
+    """Accuracy minus that of the strongest rival on the same cases: min over k of (mean(x) − mean(r_k)).
+
+    `right` has a value in [0, 1] for each case, `rivals` one row of such values for each rival. Choosing the
+    strongest on the same cases makes the estimate too small, never too large, and an interval that takes it as given
+    misses at its high end. So the low end is min_k (δ_k − t·se_k), which needs no correction (a minimum is low only
+    if one of its parts is); the high end is min_k (δ_k + c·se_k), c being the quantile of the largest of the rivals'
+    flipped, centred statistics, and not below t. For right and wrong the parts are Tango's intervals at z = t and c.
+
+    Normalised: g = (x − r)/(1 − r), by inverting the t statistic of (1 − g)(1 − r_i) − (1 − x_i) in g (Fieller),
+    with the same rule for the strongest. Undefined where the rival leaves nothing to gain.
+
+    Count every rival that was tried, shown or not; rivals with the same answers count once.
+    """
+    check_level(level)
+    x, table = as_column(right, name="right"), as_floats(rivals, name="rivals")
+    if table.ndim != 2 or table.shape[1] != len(x) or not len(table):
+        raise ValueError(f"rivals of shape {table.shape} must have a row each and a column for each of {len(x)} cases")
+    strongest = int(np.argmax(table.mean(axis=1)))
+    distinct = np.unique(table, axis=0)
+    result = GainOverRivals(
+        gain=Undefined(reason="one case shows no spread", n=len(x), value=float((x - table[strongest]).mean())),
+        normalised=Undefined(reason="one case shows no spread", n=len(x)),
+        strongest=strongest,
+        rivals=len(distinct),
+    )
+    if len(x) < 2:
+        return result
+    t = student_quantile(level, len(x) - 1)
+    wide = max(t, _flipped_quantile(x - distinct, (1 + level) / 2, rng))
+    return msgspec.structs.replace(
+        result,
+        gain=_gain(x, distinct, t, wide, level=level),
+        normalised=_normalised(x, distinct, t, wide, level=level),
+    )
+
+
+def _gain(x: Floats, rivals: Floats, t: float, wide: float, *, level: float) -> Measured:
+    gaps = x - rivals
+    value = float(gaps.mean(axis=1).min())
+    if np.isin(gaps, (-1.0, 0.0, 1.0)).all():
+        won, lost = (gaps > 0).sum(axis=1), (gaps < 0).sum(axis=1)
+        ends = _Ends(tango_ends(won, lost, len(x), t)[0], tango_ends(won, lost, len(x), wide)[1])
+    else:
+        errors = gaps.std(axis=1, ddof=1) / sqrt(len(x))
+        if not errors.any():
+            return Undefined(reason="every case has the same gain", n=len(x), value=value)
+        ends = _Ends(gaps.mean(axis=1) - t * errors, gaps.mean(axis=1) + wide * errors)
+    return _estimate(value, ends, n=len(x), level=level, method=f"paired, over the strongest of {len(rivals)} rivals")
+
+
+def _normalised(x: Floats, rivals: Floats, t: float, wide: float, *, level: float) -> Measured:
+    missed = 1 - rivals.mean(axis=1)
+    if (missed <= 0).any():
+        return Undefined(reason="a rival is right on every case and leaves nothing to gain", n=len(x))
+    value = float((1 - (1 - x.mean()) / missed).min())
+    lows = [_fieller(1 - x, 1 - rival, t)[0] for rival in rivals]
+    highs = [_fieller(1 - x, 1 - rival, wide)[1] for rival in rivals]
+    if not np.isfinite([*lows, *highs]).all():
+        return Undefined(reason="a rival leaves too little to gain for an interval", n=len(x), value=value)
+    if min(lows) == min(highs):
+        return Undefined(reason="every case has the same gain", n=len(x), value=value)
+    method = f"Fieller, over the strongest of {len(rivals)} rivals"
+    return _estimate(value, _Ends(np.array(lows), np.array(highs)), n=len(x), level=level, method=method)
+
+
+def _fieller(own: Floats, other: Floats, z: float) -> tuple[float, float]:
+    """Ends for g = 1 − mean(own)/mean(other); infinite where the denominator may be zero."""
+    (v_own, v_both), (_, v_other) = np.cov(own, other) / len(own)
+    a = other.mean() ** 2 - z**2 * v_other
+    b = own.mean() * other.mean() - z**2 * v_both
+    c = own.mean() ** 2 - z**2 * v_own
+    if a <= 0:
+        return -np.inf, np.inf
+    root = sqrt(max(0.0, b * b - a * c))
+    return float(1 - (b + root) / a), float(1 - (b - root) / a)
+
+
+def _flipped_quantile(gaps: Floats, share: float, rng: np.random.Generator) -> float:
+    """The quantile of the largest of the rivals' statistics when the signs of their centred differences are random."""
+    centred = gaps - gaps.mean(axis=1, keepdims=True)
+    roots = np.sqrt((centred**2).sum(axis=1) * len(centred[0]) / (len(centred[0]) - 1))
+    scaled = centred[roots > 0] / roots[roots > 0][:, None]
+    if not len(scaled):
+        return 0.0
+    # Rows of one draw are cases in the order given, so cases are put in an order of their own first.
+    scaled = scaled[:, np.lexsort(scaled)]
+    totals = scaled.sum(axis=1) - 2 * (random_bits(_FLIPS, scaled.shape[1], rng).astype(np.float32) @ scaled.T)
+    return float(np.quantile(totals.max(axis=1), share))
+
+
+def _estimate(value: float, ends: _Ends, *, n: int, level: float, method: str) -> Estimate:
+    low, high = float(ends.low.min()), float(ends.high.min())
+    return Estimate(
+        value=value, low=min(low, value), high=max(high, value), level=level, n=n, clusters=n, method=method
+    )

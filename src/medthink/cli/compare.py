@@ -7,13 +7,16 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, table
-from medthink.core.percent import as_percent
+from medthink.core.percent import as_p_value, as_percent
 
 if TYPE_CHECKING:
     from medthink.scoring.compare import Comparison, PairOfRuns
     from medthink.scoring.tables import Grid
+    from medthink.stats.estimate import Measured
 
 _SHOWN_CASES = 12
+# Of more runs, pairs and slices fill page after page: --json has them all.
+_MOST_BESIDE = 6
 
 
 @click.command()
@@ -33,20 +36,24 @@ def compare(runs: tuple[Path, ...], data: Path | None, split: str, as_json: bool
     Example: medthink compare runs/ours theirs.jsonl --data bench/
     """
     from medthink.scoring.compare import compare_paths
-    from medthink.scoring.tables import pairs_grid, ranking_grid, with_short_names
+    from medthink.scoring.tables import pairs_grid, ranking_grid, ranking_note, with_short_names
 
     comparison = compare_paths(runs, data, split=split)
     if as_json:
         print_json(to_builtins(comparison))
         return
     comparison = with_short_names(comparison)
-    _show_differing(comparison)
-    _draw(pairs_grid(comparison))
-    console().print()
-    for pair in comparison.pairs:
-        _show_pair(pair)
+    if len(comparison.runs) <= _MOST_BESIDE:
+        _show_differing(comparison)
+        _draw(pairs_grid(comparison))
+        console().print()
+        for pair in comparison.pairs:
+            _show_pair(pair, comparison.p_floor)
+    else:
+        _show_many(comparison)
     if comparison.ranking is not None:
         _draw(ranking_grid(comparison))
+        console().print(ranking_note(comparison))
 
 
 def _show_differing(comparison: "Comparison") -> None:
@@ -55,7 +62,31 @@ def _show_differing(comparison: "Comparison") -> None:
     console().print()
 
 
-def _show_pair(pair: "PairOfRuns") -> None:
+def _show_many(comparison: "Comparison") -> None:
+    """Many runs: how many pairs differ, and what difference the cases could have shown."""
+    from statistics import quantiles
+
+    from medthink.stats.power import Resolution
+
+    different = sum(pair.is_different for pair in comparison.pairs)
+    out = console()
+    out.print(
+        f"{comparison.n_cases} cases, {len(comparison.runs)} runs: {different} of {len(comparison.pairs)} pairs "
+        "differ. --json has every pair."
+    )
+    seen = [pair.resolution.difference * 100 for pair in comparison.pairs if isinstance(pair.resolution, Resolution)]
+    if len(seen) > 1:
+        low, middle, high = quantiles(seen, n=4)
+        out.print(
+            f"Among so many runs, a difference of {middle:.1f} points is found with 80 % power in the median pair "
+            f"(quartiles {low:.1f} to {high:.1f})."
+        )
+    else:
+        out.print("These cases are too few to show any difference between runs that agree as much as these.")
+    out.print()
+
+
+def _show_pair(pair: "PairOfRuns", p_floor: float) -> None:
     from medthink.scoring.scores import points
     from medthink.stats.power import Resolution
 
@@ -70,14 +101,24 @@ def _show_pair(pair: "PairOfRuns") -> None:
     out.print(f"{pair.a} − {pair.b}: {seen}")
     out.print(f"  won: {_case_list(pair.won)}\n  lost: {_case_list(pair.lost)}")
     found = [one for one in pair.slices if one.is_different]
-    rows = [(one.by, one.value, one.n, points(one.difference), f"{one.p_holm:.3g}") for one in found]
+    rows = [(one.by, one.value, one.n, points(one.difference), as_p_value(one.p_value, p_floor)) for one in found]
     if rows:
-        out.print(table("Slices that differ", ("by", "slice", "n", "difference (95 %)", "p (Holm)"), rows, right=(2,)))
+        columns = ("by", "slice", "n", "difference (95 %)", "p (all slices)")
+        out.print(table("Slices that differ", columns, rows, right=(2,)))
     elif pair.slices:
-        out.print(f"  no slice of {len(pair.slices)} differs after correction")
+        widest = max(_half_width(one.difference) for one in pair.slices)
+        out.print(
+            f"  no slice of {len(pair.slices)} is shown to differ (intervals reach up to ±{widest * 100:.0f} points)"
+        )
     else:
         out.print("  no slice has enough cases to be compared")
     out.print()
+
+
+def _half_width(measured: "Measured") -> float:
+    from medthink.stats.estimate import Estimate
+
+    return (measured.high - measured.low) / 2 if isinstance(measured, Estimate) else 0.0
 
 
 def _draw(grid: "Grid") -> None:

@@ -1,4 +1,4 @@
-"""Runs on the same cases, set side by side: differences with intervals, flipped cases, ranks, and what n can tell."""
+"""Runs on the same cases, compared as one family: differences, flipped cases, ranks, and what n cases can show."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -15,59 +15,61 @@ from medthink.core.errors import UsageError
 from medthink.scoring.material import load_all
 from medthink.scoring.score import kept_scores
 from medthink.scoring.scores import Scores
+from medthink.stats.clusters import Floats
+from medthink.stats.differences import compare_in_parts
 from medthink.stats.estimate import Measured, Undefined
-from medthink.stats.multiple import holm
-from medthink.stats.paired import PairedComparison, compare_pair, paired_difference, sign_flip_test
 from medthink.stats.power import Resolution, minimum_detectable_difference
 from medthink.stats.ranks import Ranking, rank_runs
 
-ALPHA = 0.05
+MOST_SLICED = 12
+"""Slices are compared among so many runs; of more, no table could show them all."""
+
 Rights = np.ndarray[tuple[int], np.dtype[np.float64]]
 """The share of right answers of every case."""
 
 
 class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference in one slice; `p_holm` is corrected over all slices of the comparison."""
+    """The difference in one slice; verdict, interval and p-value are adjusted for all slices of all pairs."""
 
     by: str
     value: str
     n: int
     difference: Measured
     p_value: float
-    p_holm: float
-
-    @property
-    def is_different(self) -> bool:
-        """Whether the difference holds after correction for all slices compared."""
-        return self.p_holm < ALPHA
+    is_different: bool
 
 
 class PairOfRuns(msgspec.Struct, frozen=True, kw_only=True):
-    """Run `a` minus run `b`: the comparison, the cases that flipped, and what difference n could have shown."""
+    """Run `a` minus run `b`: the difference and its verdict, the flipped cases, and what n cases could have shown.
+
+    Verdict, interval and p-value are adjusted for all pairs compared; `statistic` is McNemar's z for right and wrong.
+    """
 
     a: str
     b: str
-    comparison: PairedComparison
-    p_holm: float
+    difference: Measured
+    statistic: float
+    p_value: float
+    is_different: bool
     won: tuple[int, ...]
     lost: tuple[int, ...]
     resolution: Resolution | Undefined
     slices: tuple[SliceDifference, ...]
 
-    @property
-    def is_different(self) -> bool:
-        """Whether the difference holds after correction for all pairs compared."""
-        return self.p_holm < ALPHA
-
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Several runs on the same cases; `ranking` is None for two, for a single case and for runs of several kinds."""
+    """Several runs on the same cases, compared as one family.
+
+    `ranking` is None for two runs and for runs of several kinds. A p-value equal to `p_floor` means "this or less".
+    """
 
     runs: tuple[str, ...]
     n_cases: int
     differing: dict[str, tuple[str, ...]]
     pairs: tuple[PairOfRuns, ...]
     ranking: Ranking | None
+    method: str
+    p_floor: float
 
     def __repr__(self) -> str:
         different = sum(pair.is_different for pair in self.pairs)
@@ -93,14 +95,34 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
     """Compare every run with every other, paired by case; runs that cannot be compared are refused."""
     refuse_incomparable(scored)
     rng = np.random.default_rng(seed_from("compare", scored[0].origin.text_fingerprint))
-    pairs = [_compare(a, b, cases, rng) for a, b in combinations(scored, 2)]
-    corrected = holm([pair.comparison.sign_flip.p_value for pair in pairs])
+    ids = [one.case for one in scored[0].cases]
+    matrix = np.array([[one.right for one in scores.cases] for scores in scored])
+    family = rank_runs(matrix, cases=ids, rng=rng)
+    slices = _compare_slices(ids, matrix, cases, rng)
+    # With two runs the exact test needs no threshold of a family.
+    threshold = family.threshold if len(scored) > 2 else None
     return Comparison(
         runs=tuple(one.origin.name for one in scored),
-        n_cases=len(scored[0].cases),
+        n_cases=len(ids),
         differing=_differing(scored),
-        pairs=tuple(msgspec.structs.replace(pair, p_holm=float(p)) for pair, p in zip(pairs, corrected, strict=True)),
-        ranking=_rank(scored, rng),
+        pairs=tuple(
+            PairOfRuns(
+                a=scored[pair.a].origin.name,
+                b=scored[pair.b].origin.name,
+                difference=pair.difference,
+                statistic=pair.statistic,
+                p_value=pair.p_value,
+                is_different=pair.is_different,
+                won=_cases_where(ids, matrix[pair.a] > matrix[pair.b]),
+                lost=_cases_where(ids, matrix[pair.a] < matrix[pair.b]),
+                resolution=resolve(matrix[pair.a], matrix[pair.b], threshold=threshold),
+                slices=slices.get((pair.a, pair.b), ()),
+            )
+            for pair in family.pairs
+        ),
+        ranking=_with_scored_means(family, scored) if _is_one_list(scored) else None,
+        method=family.method,
+        p_floor=family.p_floor,
     )
 
 
@@ -140,20 +162,8 @@ def comparable_kind(scores: Scores) -> str:
     return "unaided" if scores.origin.kind == "submitted" else scores.origin.kind
 
 
-def _compare(a: Scores, b: Scores, cases: dict[int, Case], rng: np.random.Generator) -> PairOfRuns:
-    ids = [one.case for one in a.cases]
-    right_a, right_b = (np.array([one.right for one in scores.cases]) for scores in (a, b))
-    comparison = compare_pair(right_a, right_b, rng=rng, clusters=ids)
-    return PairOfRuns(
-        a=a.origin.name,
-        b=b.origin.name,
-        comparison=comparison,
-        p_holm=1.0,
-        won=tuple(case for case, x, y in zip(ids, right_a, right_b, strict=True) if x > y),
-        lost=tuple(case for case, x, y in zip(ids, right_a, right_b, strict=True) if x < y),
-        resolution=resolve(right_a, right_b),
-        slices=_compare_slices(ids, right_a - right_b, cases, rng),
-    )
+def _cases_where(ids: list[int], chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[int, ...]:
+    return tuple(ids[row] for row in np.flatnonzero(chosen))
 
 
 def resolve(right_a: Rights, right_b: Rights, *, threshold: float | None = None) -> Resolution | Undefined:
@@ -164,44 +174,42 @@ def resolve(right_a: Rights, right_b: Rights, *, threshold: float | None = None)
     gaps = np.abs(np.asarray(right_a) - np.asarray(right_b))
     if not gaps.any():
         return Undefined(reason="the runs agree on every case", n=len(gaps))
-    return minimum_detectable_difference(
-        n=len(gaps), discordance=float(np.mean(gaps**2)), largest=float(np.mean(gaps)), threshold=threshold
-    )
+    # Rounded, so that the many pairs of many runs share what was computed for one of them.
+    discordance, largest = (round(float(np.mean(part)), 4) for part in (gaps**2, gaps))
+    return minimum_detectable_difference(n=len(gaps), discordance=discordance, largest=largest, threshold=threshold)
 
 
 def _compare_slices(
-    ids: list[int], differences: Rights, cases: dict[int, Case], rng: np.random.Generator
-) -> tuple[SliceDifference, ...]:
-    """Every slice that is large enough, its p-value corrected over all of them."""
+    ids: list[int], matrix: Floats, cases: dict[int, Case], rng: np.random.Generator
+) -> dict[tuple[int, int], tuple[SliceDifference, ...]]:
+    """Every slice that is large enough, for every pair of runs; adjusted over all of them."""
+    if len(matrix) > MOST_SLICED:
+        return {}
     members = group_by_slice(((case_id, row) for row, case_id in enumerate(ids)), slice_cases(cases.values()))
-    large = {key: rows for key, rows in members.items() if len(rows) >= SMALL}
-    found = []
-    for (by, value), rows in large.items():
-        part = differences[rows]
-        zeros, labels = np.zeros(len(rows)), [ids[row] for row in rows]
-        found.append(
+    large = [(key, rows) for key, rows in members.items() if len(rows) >= SMALL]
+    found: dict[tuple[int, int], list[SliceDifference]] = {}
+    for one in compare_in_parts(matrix, [rows for _, rows in large], rng=rng):
+        (by, value), rows = large[one.part]
+        found.setdefault((one.a, one.b), []).append(
             SliceDifference(
                 by=by,
                 value=value,
                 n=len(rows),
-                difference=paired_difference(part, zeros, rng=rng, clusters=labels, resamples=2_000),
-                p_value=sign_flip_test(part, zeros, rng=rng, clusters=labels).p_value,
-                p_holm=1.0,
+                difference=one.difference,
+                p_value=one.p_value,
+                is_different=one.is_different,
             )
         )
-    if not found:
-        return ()
-    corrected = holm([one.p_value for one in found])
-    return tuple(msgspec.structs.replace(one, p_holm=float(p)) for one, p in zip(found, corrected, strict=True))
+    return {pair: tuple(listed) for pair, listed in found.items()}
 
 
-def _rank(scored: Sequence[Scores], rng: np.random.Generator) -> Ranking | None:
+def _is_one_list(scored: Sequence[Scores]) -> bool:
     # Unaided and cued runs may be paired to see what cues are worth, but have no place on one list.
-    if len(scored) < 3 or len(scored[0].cases) < 2 or len({comparable_kind(one) for one in scored}) > 1:
-        return None
-    matrix = [[one.right for one in scores.cases] for scores in scored]
-    ranking = rank_runs(matrix, cases=[one.case for one in scored[0].cases], rng=rng)
-    # The accuracy as it is scored, so that one run has one interval wherever it is shown.
+    return len(scored) > 2 and len({comparable_kind(one) for one in scored}) == 1
+
+
+def _with_scored_means(ranking: Ranking, scored: Sequence[Scores]) -> Ranking:
+    """The accuracy as it is scored, so that one run has one interval wherever it is shown."""
     runs = (
         msgspec.structs.replace(place, mean=answers.accuracy)
         for place in ranking.runs

@@ -7,12 +7,15 @@ from msgspec.structs import replace
 
 from medthink.core.files import short_names
 from medthink.core.markup import Markup, fold, joined, table, tag
-from medthink.core.percent import as_percent
+from medthink.core.percent import as_p_value, as_percent
 from medthink.scoring.compare import Comparison
 from medthink.scoring.scores import MetricScore, Scores, TextScores, number, percent, points
 from medthink.stats.ranks import RankedRun
 
 Row = tuple[object, ...]
+
+# Letters of more runs than this are harder to read than their ranges.
+MOST_LETTERED = 12
 
 
 class Grid(NamedTuple):
@@ -69,22 +72,44 @@ def pairs_grid(comparison: Comparison) -> Grid:
     rows = [
         (
             f"{pair.a} − {pair.b}",
-            points(pair.comparison.difference),
+            points(pair.difference),
             f"{len(pair.won)} : {len(pair.lost)}",
-            f"{pair.p_holm:.3g}",
+            as_p_value(pair.p_value, comparison.p_floor),
             "yes" if pair.is_different else "not shown",
         )
         for pair in comparison.pairs
     ]
-    columns = ("pair", "difference (95 %)", "won : lost", "p (Holm)", "different?")
+    columns = ("pair", "difference (95 %)", "won : lost", "p (all pairs)", "different?")
     return Grid("Accuracy, paired by case", columns, rows)
 
 
 def ranking_grid(comparison: Comparison) -> Grid:
     """The rank of every run as a range; no rows where there is no ranking."""
     ranked = comparison.ranking.runs if comparison.ranking else ()
-    rows = [(_rank_range(one), comparison.runs[one.run], percent(one.mean), one.tier) for one in ranked]
-    return Grid("Ranks (95 % range)", ("rank", "run", "accuracy (95 %)", "tier"), rows)
+    has_letters = len(ranked) <= MOST_LETTERED
+    rows = [
+        (
+            _rank_range(one),
+            comparison.runs[one.run],
+            percent(one.mean),
+            "yes" if one.is_leader else "",
+            *([" ".join(one.letters)] if has_letters else ()),
+            one.tier,
+        )
+        for one in ranked
+    ]
+    columns = ("rank", "run", "accuracy (95 %)", "leader", *(["letters"] if has_letters else ()), "tier")
+    return Grid("Ranks (95 % range)", columns, rows)
+
+
+def ranking_note(comparison: Comparison) -> str:
+    """What leaders, letters and tiers mean, in the order of the table's columns."""
+    lettered = "Runs that share a letter are not told apart. " if len(comparison.runs) <= MOST_LETTERED else ""
+    return (
+        "Leaders: no run is shown to be better; the best run is among them with 95 % confidence. "
+        f"{lettered}Every run of a tier is better than all of the next; within a tier nothing is claimed. "
+        "Not told apart means that these cases do not show which is better, not that the runs are equal."
+    )
 
 
 def with_short_names(comparison: Comparison) -> Comparison:
@@ -98,7 +123,8 @@ def comparison_card(comparison: Comparison) -> Markup:
     """The comparison as a notebook shows it."""
     short = with_short_names(comparison)
     grids = [grid for grid in (pairs_grid(short), ranking_grid(short)) if grid.rows]
-    return joined((tag("p", f"Cases: {short.n_cases:,}"), *map(draw, grids)))
+    note = tag("p", ranking_note(short)) if short.ranking else ""
+    return joined((tag("p", f"Cases: {short.n_cases:,}"), *map(draw, grids), note))
 
 
 def scores_card(one: Scores) -> Markup:

@@ -13,16 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from medthink.stats.clusters import Floats, as_floats
-from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
+from medthink.stats.differences import difference_intervals
+from medthink.stats.estimate import Measured, check_level
 from medthink.stats.flips import FLIPS, TOLERANCE, adjusted_p, critical_value, flip_maxima, pair_statistics
 from medthink.stats.intervals import mean_interval, normal_quantile, rate_interval
 from medthink.stats.letters import letter_display, tiers_of
 from medthink.stats.paired import mcnemar_limit, mcnemar_p
-from medthink.stats.tango import tango_ends
 
 Bools = npt.NDArray[np.bool_]
-FEW_CASES = 150
-"""Below so many cases the simultaneous intervals are approximate; the verdicts are not affected."""
 
 
 class RankedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +116,7 @@ def rank_runs(
     separated = test.statistics > test.threshold + TOLERANCE
     return Ranking(
         runs=_ranked_runs(means, separated, level=level, is_binary=is_binary),
-        pairs=_ranked_pairs(means, test, separated, level=level, is_binary=is_binary),
+        pairs=_ranked_pairs(means, test, separated, level=level),
         cases=means.shape[1],
         level=level,
         threshold=test.threshold,
@@ -135,8 +133,8 @@ def _case_matrix(scores: npt.ArrayLike, cases: Sequence[str | int]) -> Floats:
     labels = np.asarray(cases)
     if table.ndim != 2 or labels.shape != table.shape[1:]:
         raise ValueError(f"scores of shape {table.shape} need one label per case, got {labels.shape}")
-    if len(np.unique(labels)) != len(labels) or len(labels) < 2:
-        raise ValueError("cases must be two or more, each named once")
+    if len(np.unique(labels)) != len(labels) or not len(labels):
+        raise ValueError("cases must be one or more, each named once")
     return np.ascontiguousarray(table[:, np.argsort(labels)])
 
 
@@ -183,24 +181,11 @@ def _ranked_runs(means: Floats, separated: Bools, *, level: float, is_binary: bo
     )
 
 
-def _ranked_pairs(
-    means: Floats, test: _Test, separated: Bools, *, level: float, is_binary: bool
-) -> tuple[RankedPair, ...]:
+def _ranked_pairs(means: Floats, test: _Test, separated: Bools, *, level: float) -> tuple[RankedPair, ...]:
     first, second = np.triu_indices(len(means), k=1)
     gaps = means[first] - means[second]
     won, lost = (gaps > 0).sum(axis=1), (gaps < 0).sum(axis=1)
-    # A statistic that equals the threshold does not exceed it: its interval reaches 0.
-    n, threshold = means.shape[1], test.threshold + TOLERANCE
-    differences: list[Measured]
-    if is_binary:
-        ends = tango_ends(won, lost, n, threshold)
-        differences = [
-            _interval(value, low, high, n=n, level=level, method="Tango score interval")
-            for value, low, high in zip(gaps.mean(axis=1).tolist(), *(end.tolist() for end in ends), strict=True)
-        ]
-    else:
-        span = float(means.max() - means.min())
-        differences = [_inverted_t(row, threshold, span=span, level=level) for row in gaps]
+    differences = difference_intervals(gaps, test.threshold, level=level)
     return tuple(
         RankedPair(
             a=int(a),
@@ -214,29 +199,4 @@ def _ranked_pairs(
             difference=differences[k],
         )
         for k, (a, b) in enumerate(zip(first, second, strict=True))
-    )
-
-
-def _inverted_t(gaps: Floats, threshold: float, *, span: float, level: float) -> Measured:
-    """The differences δ with |Σ(d − δ)|/√Σ(d − δ)² ≤ threshold: d̄ ± c·√((G − 1)/(G − c²))·se."""
-    n, value = len(gaps), float(gaps.mean())
-    if n <= threshold**2:
-        return Undefined(reason="too few cases for this many comparisons", n=n, value=value)
-    if np.ptp(gaps) == 0:
-        return Undefined(reason="the two runs differ by the same amount on every case", n=n, value=value)
-    half = threshold * sqrt((n - 1) / (n - threshold**2)) * float(gaps.std(ddof=1)) / sqrt(n)
-    low, high = max(-span, value - half), min(span, value + half)
-    return _interval(value, low, high, n=n, level=level, method="inverted paired t")
-
-
-def _interval(value: float, low: float, high: float, *, n: int, level: float, method: str) -> Estimate:
-    about = ", approximate for so few cases" if n < FEW_CASES else ""
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        n=n,
-        clusters=n,
-        method=f"{method}, together with all other pairs{about}",
     )

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from medthink.stats import Undefined, mcnemar_p, rank_runs
+from medthink.stats.differences import compare_in_parts
 from medthink.stats.letters import letter_display
 from medthink.stats.tango import tango_ends
 
@@ -166,3 +167,16 @@ def test_letters_are_left_out_where_they_would_be_too_many():
         apart[2 * k, 2 * k + 1] = apart[2 * k + 1, 2 * k] = True
     assert set(letter_display(apart, range(2 * pairs)).values()) == {()}
     assert len(set().union(*letter_display(apart[:8, :8], range(8)).values())) == 16
+
+
+def test_slices_are_one_family_over_all_pairs_and_slices():
+    rng = np.random.default_rng(9)
+    parts = [list(range(k, k + 60)) for k in range(0, 150, 15)]
+    false = 0
+    for _ in range(200):
+        found = compare_in_parts(outcomes(rng, [0.5] * 3, 200), parts, rng=rng, flips=199)
+        assert len(found) == 3 * len(parts)
+        assert all(one.is_different == (one.p_value <= 0.05) for one in found)
+        false += any(one.is_different for one in found)
+    assert_rate_at_most(false, 200, 0.05)
+    assert compare_in_parts(np.zeros((2, 4)), [], rng=rng) == []

@@ -131,14 +131,14 @@ def make_versus_page(
     if isinstance(compared, str):
         return msgspec.structs.replace(empty, problem=compared)
     pair = compared.pairs[0]
-    difference = pair.comparison.difference
+    difference = pair.difference
     reach, slice_reach = _reach([difference]), _reach([one.difference for one in pair.slices])
     resolution = pair.resolution
     smallest = 0.0 if isinstance(resolution, Undefined) else resolution.difference
     return msgspec.structs.replace(
         empty,
         verdict=_verdict(a.name, b.name, pair),
-        details=_details(pair, compared.n_cases),
+        details=_details(pair, compared.n_cases, compared.method),
         caution=_caution(a, b, compared.n_cases),
         n=compared.n_cases,
         mark=_place(difference, reach, is_clear=pair.is_different),
@@ -167,20 +167,17 @@ def _material(run: ShelfRun, shared: list[int]) -> Material:
 
 
 def _verdict(a: str, b: str, pair: PairOfRuns) -> str:
-    value = pair.comparison.difference.value or 0.0
+    value = pair.difference.value or 0.0
     if not pair.is_different:
         return f"{a} and {b} cannot be told apart on these cases."
     better, worse = (a, b) if value > 0 else (b, a)
     return f"{better} is better than {worse} by {abs(value) * 100:.1f} points."
 
 
-def _details(pair: PairOfRuns, n: int) -> str:
+def _details(pair: PairOfRuns, n: int, method: str) -> str:
     flips = f"They differ on {len(pair.won) + len(pair.lost)} of {count_of(n, 'case')}: "
     flips += f"A is ahead on {len(pair.won)}, B on {len(pair.lost)}."
-    test, exact = pair.comparison.sign_flip, pair.comparison.mcnemar
-    p_value = exact.p_value if exact else test.p_value
-    name = "Exact McNemar test" if exact else "Sign-flip test over cases"
-    return f"{flips} {name}: p {_p_value(p_value)}."
+    return f"{flips} {method[:1].upper()}{method[1:]}: p {_p_value(pair.p_value)}."
 
 
 def _p_value(p: float) -> str:

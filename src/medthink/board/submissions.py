@@ -27,7 +27,7 @@ from medthink.board.store import BoardStore, lock_team
 from medthink.core.clock import now_utc
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import Declined, UsageError
-from medthink.scoring.scores import Scores, to_plain
+from medthink.scoring.scores import Scores, from_plain, to_plain
 from medthink.scoring.submission import SubmissionProblem
 
 Status = Literal["received", "checking", "invalid", "failed", "scored", "lapsed", "published", "withdrawn"]
@@ -213,7 +213,7 @@ def read_scores(store: BoardStore, submission_id: int) -> Scores | None:
     query = sa.select(table.c.scores).where(table.c.submission_id == submission_id).order_by(table.c.made_at.desc())
     with store.read() as connection:
         found = connection.execute(query).scalars().first()
-    return None if found is None else msgspec.convert(found, Scores)
+    return None if found is None else from_plain(found)
 
 
 def read_file(store: BoardStore, sha256: str) -> bytes:

@@ -93,7 +93,7 @@ def _show_headlines(scored: "list[Scores]") -> None:
 
 
 def _show_steps(scored: "list[Scores]") -> None:
-    """Every metric of one run; of several, the few that say most, side by side."""
+    """Every metric of one run; of several, those that tables show, side by side."""
     from medthink.scoring.tables import step_grid, steps_grid
 
     if len(scored) > 1 and steps_grid(scored).rows:

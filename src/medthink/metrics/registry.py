@@ -1,31 +1,46 @@
 """Every metric as data: its name, version, direction, range and function.
 
-A metric registered here is enrolled in the shared invariance suite and must have a card in `docs/metrics/`.
+Registering a metric of texts (`pairs`) is all it takes: the scorer, the tables, the exports and the figures walk this
+registry, the shared invariance suite enrols it, and it must have a card in `docs/metrics/`. The metrics of answers,
+repeats and usage describe the numbers that stand under these names in `scores.json`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import msgspec
 
+from medthink.core.errors import UsageError
 from medthink.metrics import answers, discussion, spelling, usage
 from medthink.metrics.bleu import bleu2
 from medthink.metrics.findings import VERSION as FINDINGS_VERSION
 from medthink.metrics.findings.agreement import FINDING_VALUES, FindingAgreement, compare_findings
 from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
-from medthink.metrics.rouge import KINDS, Rouge, RougeKind
+from medthink.metrics.rouge import KINDS, Overlaps, Rouge, RougeKind
 
 Direction = Literal["higher", "lower", "neither"]
-# What the function takes: texts in pairs, RadCliQ components of pairs, outcomes, outcomes by case, or calls.
-Kind = Literal["pairs", "components", "answers", "repeats", "usage"]
+# What the function takes: texts in pairs, whole discussions with their headings in pairs (one that never came is
+# empty), RadCliQ components of pairs, answers, answers by case, or calls.
+Kind = Literal["pairs", "discussions", "components", "answers", "repeats", "usage"]
+# Where a metric of texts appears beside `scores.json` and the table of a single run.
+Appearance = Literal["tables", "exports", "figures"]
+EVERYWHERE: tuple[Appearance, ...] = get_args(Appearance)
+Columns = dict[str, list[float | None]]
+"""A value a pair, by metric; None where the metric has none."""
 PairFunction = Callable[[Sequence[str], Sequence[str]], Sequence[float | None]]
+FamilyFunction = Callable[[Sequence[str], Sequence[str]], Columns]
 
 ROUGE_VERSION = "1"
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """One metric; those of `pairs` and `components` give a value a pair, the others one value for all they get."""
+    """One metric; those of texts and components give a value a pair, the others one value for all they get.
+
+    `label` is its name for people, `note` what to know when reading it. Metrics that share most of their work give the
+    same `family`, which computes them together. `best_if_identical` says whether any text with at least two words
+    scores the best value against itself.
+    """
 
     name: str
     version: str
@@ -35,8 +50,52 @@ class Metric(msgspec.Struct, frozen=True):
     high: float
     card: str
     function: Callable[..., Any]
-    # Whether any text with at least two words scores the best value against itself.
+    label: str = ""
+    note: str = ""
+    shown: tuple[Appearance, ...] = EVERYWHERE
+    family: FamilyFunction | None = None
     best_if_identical: bool = True
+
+    @property
+    def title(self) -> str:
+        """The metric's name at the head of a column."""
+        label = self.label or self.name
+        return label[0].upper() + label[1:]
+
+    def explain(self) -> str:
+        """One sentence for those who read its values."""
+        parts = [self.note] if self.note else []
+        if math.isfinite(self.low) and math.isfinite(self.high):
+            parts.append(f"{self.low:g} to {self.high:g}")
+        if self.direction != "neither":
+            parts.append(f"{self.direction} is better")
+        return f"{self.title}: {'; '.join(parts)}."
+
+
+def register(metric: Metric) -> None:
+    """Add a metric of your own; a name that is taken is refused."""
+    if metric.name in METRICS:
+        raise UsageError(f"there is a metric {metric.name} already", remedy="choose another name")
+    METRICS[metric.name] = metric
+
+
+def shown_in(place: Appearance) -> list[Metric]:
+    """The metrics of texts that appear there, in the order of the registry."""
+    kinds = ("pairs", "discussions", "components")
+    return [metric for metric in METRICS.values() if metric.kind in kinds and place in metric.shown]
+
+
+def score_pairs(references: Sequence[str], candidates: Sequence[str]) -> Columns:
+    """A value a pair for every registered metric of texts."""
+    columns: Columns = {}
+    for metric in list(METRICS.values()):
+        if metric.kind != "pairs" or metric.name in columns:
+            continue
+        if metric.family is not None:
+            columns |= metric.family(references, candidates)
+        else:
+            columns[metric.name] = list(metric.function(references, candidates))
+    return columns
 
 
 def _rouge_f1(kind: RougeKind, *, normalise: bool) -> PairFunction:
@@ -47,6 +106,27 @@ def _rouge_f1(kind: RougeKind, *, normalise: bool) -> PairFunction:
         return [overlaps[kind].f1 for overlaps in Rouge((kind,)).score_all(*texts)]
 
     return score
+
+
+def _rouge_family(references: Sequence[str], candidates: Sequence[str]) -> Columns:
+    plain = Rouge(KINDS).score_all(references, candidates)
+    folded = list(_score_folded(plain, references, candidates))
+    columns: Columns = {}
+    for kind in KINDS:
+        columns[kind] = [overlaps[kind].f1 for overlaps in plain]
+        columns[f"{kind}_norm"] = [overlaps[kind].f1 for overlaps in folded]
+    return columns
+
+
+def _score_folded(
+    plain: Sequence[Overlaps], references: Sequence[str], candidates: Sequence[str]
+) -> Iterator[Overlaps]:
+    """ROUGE in one spelling; where that changes neither text it is ROUGE as they are."""
+    rouge = Rouge(KINDS)
+    for overlaps, texts in zip(plain, zip(references, candidates, strict=True), strict=True):
+        folded = tuple(map(spelling.normalise_spelling, texts))
+        # ROUGE lowers letters itself.
+        yield overlaps if folded == tuple(map(str.lower, texts)) else rouge.score(*folded)
 
 
 def _bleu(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:
@@ -65,17 +145,45 @@ def _rouges() -> Iterable[Metric]:
                 high=1.0,
                 card="rouge_norm" if normalise else "rouge",
                 function=_rouge_f1(kind, normalise=normalise),
+                family=_rouge_family,
+                label=kind.replace("rouge", "ROUGE-"),
+                note="counts shared words and does not see a negation",
+                shown=EVERYWHERE if (kind, normalise) == ("rougeL", False) else (),
             )
 
 
-def _texts() -> Iterable[Metric]:
-    yield Metric("bleu2", "1", "pairs", "higher", 0.0, 1.0, "bleu2", _bleu)
-    yield Metric("section_coverage", "1", "pairs", "higher", 0.0, 1.0, "discussion", discussion.section_coverage)
+def _bleus() -> Iterable[Metric]:
+    yield Metric("bleu2", "1", "pairs", "higher", 0.0, 1.0, "bleu2", _bleu, label="BLEU-2", shown=())
+
+
+def _coverages() -> Iterable[Metric]:
+    yield Metric(
+        name="section_coverage",
+        version="1",
+        kind="discussions",
+        direction="higher",
+        low=0.0,
+        high=1.0,
+        card="discussion",
+        function=discussion.section_coverage,
+        label="section coverage",
+        note="the share of the expert's sections that the discussion has",
+        shown=("tables",),
+    )
+
+
+_FINDINGS: dict[str, tuple[str, str, tuple[Appearance, ...]]] = {
+    "finding_precision": ("finding precision", "the share of the model's statements that the expert makes", ()),
+    "finding_recall": ("finding recall", "the share of the expert's statements that the model makes", ()),
+    "finding_f1": ("finding F1", "counts shared statements", ("tables", "exports")),
+    "finding_conflicts": ("conflicts", "statements that contradict the expert's", ("tables",)),
+}
 
 
 def _findings() -> Iterable[Metric]:
     for name, read in FINDING_VALUES.items():
         counts = name == "finding_conflicts"
+        label, note, shown = _FINDINGS[name]
         yield Metric(
             name=name,
             version=FINDINGS_VERSION,
@@ -85,7 +193,16 @@ def _findings() -> Iterable[Metric]:
             high=math.inf if counts else 1.0,
             card="findings",
             function=_agreement_value(read),
+            family=_finding_family,
+            label=label,
+            note=note,
+            shown=shown,
         )
+
+
+def _finding_family(references: Sequence[str], candidates: Sequence[str]) -> Columns:
+    agreements = [compare_findings(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
+    return {name: [read(one) for one in agreements] for name, read in FINDING_VALUES.items()}
 
 
 def _agreement_value(read: Callable[[FindingAgreement], float | None]) -> PairFunction:
@@ -98,7 +215,19 @@ def _agreement_value(read: Callable[[FindingAgreement], float | None]) -> PairFu
 
 def _radcliqs() -> Iterable[Metric]:
     for name, function in (("radcliq_v0", radcliq_v0), ("radcliq_v1", radcliq_v1)):
-        yield Metric(name, "1", "components", "lower", -math.inf, math.inf, "radcliq", _composite_values(function))
+        yield Metric(
+            name=name,
+            version="1",
+            kind="components",
+            direction="lower",
+            low=-math.inf,
+            high=math.inf,
+            card="radcliq",
+            function=_composite_values(function),
+            label=name.replace("radcliq_", "RadCliQ-"),
+            note="fitted on reports of chest radiographs; for anything else it only orders texts",
+            shown=("tables",) if name == "radcliq_v1" else (),
+        )
 
 
 def _composite_values(function: Callable[[Components], float]) -> Callable[[Sequence[Components]], list[float]]:
@@ -157,8 +286,8 @@ _USAGE: tuple[tuple[str, Direction, Callable[[usage.UsageSummary], float | None]
     ("output_tokens_per_s", "higher", lambda summary: summary.output_tokens_per_s),
 )
 
-METRICS: Mapping[str, Metric] = {
+METRICS: dict[str, Metric] = {
     metric.name: metric
-    for source in (_rouges, _texts, _findings, _radcliqs, _answers, _repeats, _usages)
+    for source in (_rouges, _bleus, _findings, _radcliqs, _coverages, _answers, _repeats, _usages)
     for metric in source()
 }

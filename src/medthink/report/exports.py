@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from medthink.core.cells import guard
 from medthink.core.markup import clean, one_line
+from medthink.metrics.registry import shown_in
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of, value_of
 from medthink.report.tables import (
     STEP_NAMES,
@@ -107,10 +108,10 @@ def _usage_record(entry: Entry) -> dict[str, Cell]:
 def _step_record(entry: Entry) -> dict[str, Cell]:
     record: dict[str, Cell] = {}
     for step in STEP_NAMES:
-        for metric in ("rougeL", "finding_f1"):
-            measured = metric_value(entry.scores, step, metric)
+        for metric in shown_in("exports"):
+            measured = metric_value(entry.scores, step, metric.name)
             low, high = ends_of(measured) or (None, None)
-            name = f"{step}_{metric}"
+            name = f"{step}_{metric.name}"
             record |= {name: _rounded(value_of(measured)), f"{name}_low": _rounded(low), f"{name}_high": _rounded(high)}
     return record
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from medthink import __version__
 from medthink.core.markup import Markup, fold, joined, tag
+from medthink.metrics.registry import shown_in
 from medthink.report.assets import read_asset
 from medthink.report.entries import Group
 from medthink.report.figures.accuracy import accuracy_drawing
@@ -13,11 +14,11 @@ from medthink.report.figures.cost import cost_drawing
 from medthink.report.figures.curves import curve_panels, curves_drawing
 from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.slices import slices_drawing
-from medthink.report.figures.steps import steps_drawing
+from medthink.report.figures.steps import steps_drawings
 from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged import Judged, judged_markup
 from medthink.report.provenance import provenance_markup
-from medthink.report.tables import METRIC_NAMES, headline_table, steps_table, table_markup
+from medthink.report.tables import headline_table, steps_table, table_markup
 from medthink.report.validity import Audited, validity_markup
 from medthink.report.words import count_of, summarise_group
 from medthink.report.wrong_cases import MOST_CASES, wrong_cases_markup
@@ -32,14 +33,7 @@ _READING = (
     "Runs on other cases, other data or with an expert's cues stand in groups of their own and are never ranked "
     "together.",
 )
-_STEPS = (
-    "Means over cases, of the texts that have a score. ROUGE-L (shared words) and finding F1 (shared statements) lie "
-    "within 0 and 1, higher is better. Conflicts are the statements of a text that contradict the expert's, lower is "
-    "better."
-)
-_RADCLIQ = (
-    "RadCliQ: lower is better. It was fitted on reports of chest radiographs; for anything else it only orders texts."
-)
+_STEPS = "Means over cases, of the texts that have a score."
 
 
 class Section(NamedTuple):
@@ -104,9 +98,8 @@ def _results(group: Group, prefix: str) -> Iterator[Markup]:
             continue
         yield tag("h3", heading)
         yield table_markup(steps, name=f"{heading}: scores")
-        yield tag("p", _STEPS, class_="soft")
-        if METRIC_NAMES["radcliq_v1"] in steps.columns:
-            yield tag("p", _RADCLIQ, class_="soft")
+        notes = [metric.explain() for metric in shown_in("tables") if metric.title in steps.columns]
+        yield tag("p", " ".join([_STEPS, *notes]), class_="soft")
     figures = [figure_markup(drawing, prefix=prefix) for drawing in _drawings(group)]
     if figures:
         yield tag("h3", "Figures")
@@ -116,7 +109,7 @@ def _results(group: Group, prefix: str) -> Iterator[Markup]:
 def _drawings(group: Group) -> Iterator[Drawing]:
     """The figures that the runs have data for."""
     curves = [curves_drawing(panel) for panel in curve_panels(group)]
-    found = (accuracy_drawing(group), *curves, cost_drawing(group), steps_drawing(group), slices_drawing(group))
+    found = (accuracy_drawing(group), *curves, cost_drawing(group), *steps_drawings(group), slices_drawing(group))
     yield from (drawing for drawing in (*found, letters_drawing(group)) if drawing is not None)
 
 

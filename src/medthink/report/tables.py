@@ -4,20 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from medthink.core.markup import Markup, tag
+from medthink.metrics.registry import shown_in
 from medthink.metrics.usage import UsageSummary
 from medthink.report.entries import Entry, Group, answer_pairs
 from medthink.scoring.scores import MetricScore, Scores, number, percent
 from medthink.stats.estimate import Measured, Undefined
 
 STEP_NAMES = {"findings": "Step 1: findings", "summary": "Step 2: summary", "discussion": "Discussion"}
-STEP_METRICS = ("rougeL", "finding_f1", "finding_conflicts", "radcliq_v1", "section_coverage")
-METRIC_NAMES = {
-    "rougeL": "ROUGE-L",
-    "finding_f1": "Finding F1",
-    "finding_conflicts": "Conflicts",
-    "radcliq_v1": "RadCliQ-v1",
-    "section_coverage": "Section coverage",
-}
 _NOT_COMPUTED = "not computed"
 _NO_VALUE = {"–", _NOT_COMPUTED}
 
@@ -79,17 +72,17 @@ def headline_table(group: Group) -> Table:
 
 def steps_table(entries: Sequence[Entry], steps: Sequence[str]) -> Table | None:
     """One row a run and step with the metrics that apply; None when no run wrote any of them."""
-    rows = []
+    rows, metrics = [], shown_in("tables")
     written = [(entry, step) for entry in entries for step in entry.scores.steps]
     for name in steps:
         for entry, step in (pair for pair in written if pair[1].step == name):
             found = {metric.metric: metric for metric in step.metrics}
-            cells = (_metric_text(found.get(metric)) for metric in STEP_METRICS)
+            cells = (_metric_text(found.get(metric.name)) for metric in metrics)
             scored, rest = step.states.get("ok", 0), sum(step.states.values()) - step.states.get("ok", 0)
             rows.append((entry.label, STEP_NAMES[step.step], f"{scored:,}", f"{rest:,}", *cells))
     if not rows:
         return None
-    columns = ("Run", "Text", "Scored", "Without score", *(METRIC_NAMES[name] for name in STEP_METRICS))
+    columns = ("Run", "Text", "Scored", "Without score", *(metric.title for metric in metrics))
     table = Table(columns, tuple(rows), frozenset(range(2, len(columns))))
     return without_columns(table, {i for i in range(4, len(columns)) if {row[i] for row in rows} <= _NO_VALUE})
 

@@ -7,8 +7,6 @@ from medthink.cases.sections import SECTIONS, split_discussion
 from medthink.scoring.material import Material
 
 PairState = Literal["ok", "missing", "empty", "extra", "no reference", "not in reference"]
-Columns = dict[str, list[float | None]]
-"""A value a pair, by metric; None where the metric has none."""
 
 
 class TextPair(NamedTuple):

@@ -13,7 +13,8 @@ from medthink.metrics.radcliq.graphs import RadGraph
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
 from medthink.metrics.radcliq.score import FIELDS, Fingerprint
 from medthink.metrics.radcliq.weights import WeightSource
-from medthink.scoring.pairs import Columns, TextPair
+from medthink.metrics.registry import Columns
+from medthink.scoring.pairs import TextPair
 
 NAMES = ("radcliq_v0", "radcliq_v1")
 

@@ -16,7 +16,7 @@ from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run
 from medthink.scoring.pairs import discussion_pairs, finding_pairs, section_pairs, summary_pairs
 from medthink.scoring.radcliq import RadCliQOptions
-from medthink.scoring.scores import FORMAT, SCORER_VERSION, Origin, Scores, TextScores, to_plain
+from medthink.scoring.scores import FORMAT, SCORER_VERSION, Origin, Scores, TextScores, from_plain, to_plain
 from medthink.scoring.texts import score_coverage, score_texts
 
 SCORES_FILE = "scores.json"
@@ -32,7 +32,7 @@ def score_loaded(path: Path, material: Material, *, radcliq: RadCliQOptions | No
     plain = to_plain(score(material, usage=_usage(path), radcliq=radcliq))
     write_json(path / SCORES_FILE, plain)
     # As a later reader has them, to the digit: scores kept and scores just made meet in one comparison.
-    return msgspec.convert(plain, Scores)
+    return from_plain(plain)
 
 
 def kept_scores(path: Path, material: Material) -> Scores:
@@ -41,7 +41,7 @@ def kept_scores(path: Path, material: Material) -> Scores:
     A submission file keeps no scores beside it: its scores are made each time.
     """
     if material.manifest is None:
-        return msgspec.convert(to_plain(score(material)), Scores)
+        return from_plain(to_plain(score(material)))
     return _read_scores(path, material) or score_loaded(path, material)
 
 
@@ -57,7 +57,7 @@ def _read_scores(path: Path, material: Material) -> Scores | None:
     if not is_same_scorer:
         return None
     try:
-        scores = msgspec.convert(found, Scores)
+        scores = from_plain(found)
     except msgspec.ValidationError:
         return None
     if scores.origin.text_fingerprint != material.text_fingerprint:
@@ -112,11 +112,12 @@ def _score_steps(material: Material, radcliq: RadCliQOptions | None) -> tuple[Te
 def _score_discussions(material: Material, *, rng: np.random.Generator) -> TextScores:
     """Whole texts, and sections where the reference has headings."""
     whole = score_texts("discussion", discussion_pairs(material), rng=rng)
-    sections = score_texts("sections", section_pairs(material), rng=rng)
+    sections = score_texts("discussion", section_pairs(material), rng=rng)
     coverage = score_coverage(material, rng=rng)
     return replace(
         whole,
-        metrics=(coverage, *(metric for metric in whole.metrics if not metric.not_computed)),
+        metrics=(*coverage.metrics, *(metric for metric in whole.metrics if not metric.not_computed)),
+        case_values=coverage.case_values | whole.case_values,
         by_group=sections.by_group,
         group_states=sections.states,
     )

@@ -12,7 +12,7 @@ from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.repeats import Repeats
 
 FORMAT = 1
-SCORER_VERSION = "4"
+SCORER_VERSION = "5"
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,8 @@ class TextScores(msgspec.Struct, frozen=True, kw_only=True):
 
     A text that is missing or empty has no score; it is counted here. Means go image → case → benchmark. `by_group` has
     the same by modality (step 1) or by section (discussion, where the reference has headings; `group_states` then
-    counts the sections by state). `radcliq` says what RadCliQ was computed with, where it was.
+    counts the sections by state). `case_values` has every metric's mean for each case, for figures and for
+    those who compare runs case by case. `radcliq` says what RadCliQ was computed with, where it was.
     """
 
     step: str
@@ -75,6 +76,7 @@ class TextScores(msgspec.Struct, frozen=True, kw_only=True):
     metrics: tuple[MetricScore, ...]
     by_group: dict[str, tuple[MetricScore, ...]] = {}
     group_states: dict[str, int] = {}
+    case_values: dict[str, dict[int, float]] = {}
     radcliq: Fingerprint | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -128,7 +130,12 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
 def to_plain(scores: Scores) -> Any:
     """Plain data for JSON, floats cut to ten digits: the last ones depend on the processor."""
-    return _round(msgspec.to_builtins(scores))
+    return _round(msgspec.to_builtins(scores, str_keys=True))
+
+
+def from_plain(plain: Any) -> Scores:
+    """The scores again, or msgspec.ValidationError."""
+    return msgspec.convert(plain, Scores, str_keys=True)
 
 
 def _round(value: Any) -> Any:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from medthink.core.files import short_names
 from medthink.core.markup import Markup, fold, joined, table, tag
 from medthink.core.percent import as_p_value, as_percent
+from medthink.metrics.registry import Metric, shown_in
 from medthink.scoring.compare import Comparison
 from medthink.scoring.scores import MetricScore, Scores, TextScores, number, percent, points
 from medthink.stats.ranks import RankedRun
@@ -34,9 +35,11 @@ def headline_grid(scored: Sequence[Scores]) -> Grid:
 
 
 def steps_grid(scored: Sequence[Scores]) -> Grid:
-    """The few metrics of the written steps that say most, for several runs side by side."""
-    columns = ("run", "step", "texts", "ROUGE-L ↑", "finding F1 ↑", "conflicts ↓")
-    rows = [(one.origin.name, step.step, *_key_metrics(step)) for one in scored for step in one.steps]
+    """The metrics of the written steps that are shown in tables, for several runs side by side."""
+    found = {metric.metric for one in scored for step in one.steps for metric in step.metrics if metric.value}
+    metrics = [metric for metric in shown_in("tables") if metric.name in found]
+    columns = ("run", "step", "texts", *(f"{metric.label or metric.name} {_arrow(metric)}" for metric in metrics))
+    rows = [(one.origin.name, step.step, *_key_metrics(step, metrics)) for one in scored for step in one.steps]
     return Grid("Written steps, mean over cases (95 %)", columns, rows)
 
 
@@ -160,11 +163,11 @@ def _headline(one: Scores) -> Row:
     )
 
 
-def _key_metrics(step: TextScores) -> tuple[str, ...]:
+def _key_metrics(step: TextScores, metrics: Sequence[Metric]) -> tuple[str, ...]:
     values = {metric.metric: metric.value for metric in step.metrics}
     return (
         ", ".join(f"{count} {state}" for state, count in step.states.items()) or "none",
-        *(number(values.get(name)) for name in ("rougeL", "finding_f1", "finding_conflicts")),
+        *(number(values.get(metric.name)) for metric in metrics),
     )
 
 
@@ -172,7 +175,7 @@ def _mean(metric: MetricScore) -> str:
     return number(metric.value) if metric.value else f"not computed: {metric.not_computed}"
 
 
-def _arrow(metric: MetricScore) -> str:
+def _arrow(metric: MetricScore | Metric) -> str:
     return {"higher": "↑", "lower": "↓", "neither": ""}[metric.direction]
 
 

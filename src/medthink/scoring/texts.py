@@ -5,20 +5,15 @@ interval is a bootstrap over cases.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import UNSET
 
-from medthink.metrics.aggregate import mean_by_group
-from medthink.metrics.bleu import bleu2
-from medthink.metrics.discussion import section_coverage
-from medthink.metrics.findings.agreement import FINDING_VALUES, compare_findings
-from medthink.metrics.registry import METRICS
-from medthink.metrics.rouge import KINDS, Overlaps, Rouge
-from medthink.metrics.spelling import normalise_spelling
+from medthink.metrics.registry import METRICS, Columns, score_pairs
 from medthink.scoring.material import Material
-from medthink.scoring.pairs import Columns, TextPair
+from medthink.scoring.pairs import TextPair
 from medthink.scoring.radcliq import NAMES, RadCliQOptions, compute_radcliq
 from medthink.scoring.scores import MetricScore, TextScores
 from medthink.stats.bootstrap import replicate_interval, resample_totals
@@ -29,6 +24,42 @@ RESAMPLES = 10_000
 GROUP_RESAMPLES = 2_000
 
 
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+class CaseMeans(NamedTuple):
+    """Every metric's mean for every case: two columns of `sums` a metric, its values and whether they are known."""
+
+    names: tuple[str, ...]
+    cases: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+    sums: Array
+
+    def by_case(self) -> dict[str, dict[int, float]]:
+        """Every metric's mean for each case that has one."""
+        cases = self.cases.tolist()
+        return {
+            name: {case: value for case, value, known in zip(cases, *self._columns(i), strict=True) if known}
+            for i, name in enumerate(self.names)
+        }
+
+    def _columns(self, index: int) -> tuple[list[float], list[float]]:
+        return self.sums[:, 2 * index].tolist(), self.sums[:, 2 * index + 1].tolist()
+
+
+def case_means(columns: Columns, cases: Sequence[int]) -> CaseMeans:
+    """From values of pairs to means of cases."""
+    order, rows = np.unique(np.asarray(cases, dtype=np.int64), return_inverse=True)
+    sums = np.zeros((len(order), 2 * len(columns)))
+    for place, values in enumerate(columns.values()):
+        array = np.array(values, dtype=np.float64)  # None becomes NaN
+        known = ~np.isnan(array)
+        counts = np.bincount(rows[known], minlength=len(order))
+        totals = np.bincount(rows[known], weights=array[known], minlength=len(order))
+        sums[:, 2 * place] = np.divide(totals, counts, out=np.zeros(len(order)), where=counts > 0)
+        sums[:, 2 * place + 1] = counts > 0
+    return CaseMeans(tuple(columns), order, sums)
+
+
 def score_texts(
     step: str, pairs: Iterable[TextPair], *, rng: np.random.Generator, radcliq: RadCliQOptions | None = None
 ) -> TextScores:
@@ -36,62 +67,35 @@ def score_texts(
     listed = list(pairs)
     # In one order, whatever that of the lines: sums of floats depend on it in their last digits.
     usable = sorted(pair for pair in listed if pair.state == "ok")
-    columns = text_columns([pair.reference for pair in usable], [pair.candidate for pair in usable])
+    columns = score_pairs([pair.reference for pair in usable], [pair.candidate for pair in usable])
     composites = compute_radcliq(usable, radcliq)
     columns |= composites.columns
     groups = sorted({pair.group for pair in usable if pair.group})
+    means = case_means(columns, [pair.case for pair in usable])
     return TextScores(
         step=step,
         states=dict(sorted(Counter(pair.state for pair in listed).items())),
-        metrics=_mean_scores(columns, [pair.case for pair in usable], rng=rng) + _not_computed(composites.not_computed),
+        metrics=_mean_scores(means, rng=rng) + _not_computed(composites.not_computed),
         by_group={group: _score_group(columns, usable, group, rng=rng) for group in groups},
+        case_values=means.by_case(),
         radcliq=composites.fingerprint or UNSET,
     )
 
 
-def text_columns(references: Sequence[str], candidates: Sequence[str]) -> Columns:
-    """A value a pair for every metric of texts, by metric name."""
-    columns: Columns = {}
-    plain = Rouge(KINDS).score_all(references, candidates)
-    folded = list(_score_folded(plain, references, candidates))
-    for kind in KINDS:
-        columns[kind] = [overlaps[kind].f1 for overlaps in plain]
-        columns[f"{kind}_norm"] = [overlaps[kind].f1 for overlaps in folded]
-    columns["bleu2"] = [bleu2(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
-    agreements = [compare_findings(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
-    return columns | {name: [read(one) for one in agreements] for name, read in FINDING_VALUES.items()}
-
-
-def _score_folded(
-    plain: Sequence[Overlaps], references: Sequence[str], candidates: Sequence[str]
-) -> Iterator[Overlaps]:
-    """ROUGE in one spelling; where that changes neither text it is ROUGE as they are."""
-    rouge = Rouge(KINDS)
-    for overlaps, texts in zip(plain, zip(references, candidates, strict=True), strict=True):
-        folded = tuple(map(normalise_spelling, texts))
-        # ROUGE lowers letters itself.
-        yield overlaps if folded == tuple(map(str.lower, texts)) else rouge.score(*folded)
-
-
-def score_coverage(material: Material, *, rng: np.random.Generator) -> MetricScore:
-    """The share of the reference's sections that a discussion has; a discussion that never came covers none."""
+def score_coverage(material: Material, *, rng: np.random.Generator) -> TextScores:
+    """The metrics of whole discussions with their headings; a discussion that never came is an empty one."""
     references = [material.cases[one.case].reference.discussion for one in material.predictions]
     written = [
         "\n\n".join(f"{name.replace('_', ' ')}:\n{text}" for name, text in (one.discussion or {}).items())
         for one in material.predictions
     ]
-    columns: Columns = {"section_coverage": section_coverage(references, written)}
-    return _mean_scores(columns, [one.case for one in material.predictions], rng=rng)[0]
-
-
-def case_means(columns: Columns, cases: Sequence[int]) -> dict[str, dict[int, float]]:
-    """Each metric's mean for every case that has one."""
-    return {
-        name: {
-            int(str(case)): mean.value for case, mean in mean_by_group(values, cases).items() if mean.value is not None
-        }
-        for name, values in columns.items()
+    columns: Columns = {
+        metric.name: list(metric.function(references, written))
+        for metric in METRICS.values()
+        if metric.kind == "discussions"
     }
+    means = case_means(columns, [one.case for one in material.predictions])
+    return TextScores(step="discussion", states={}, metrics=_mean_scores(means, rng=rng), case_values=means.by_case())
 
 
 def _not_computed(reason: str) -> tuple[MetricScore, ...]:
@@ -108,27 +112,16 @@ def _score_group(
 ) -> tuple[MetricScore, ...]:
     rows = [place for place, pair in enumerate(usable) if pair.group == group]
     part: Columns = {name: [values[row] for row in rows] for name, values in columns.items()}
-    return _mean_scores(part, [usable[row].case for row in rows], rng=rng, resamples=GROUP_RESAMPLES)
+    return _mean_scores(case_means(part, [usable[row].case for row in rows]), rng=rng, resamples=GROUP_RESAMPLES)
 
 
-def _mean_scores(
-    columns: Columns, cases: Sequence[int], *, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> tuple[MetricScore, ...]:
+def _mean_scores(means: CaseMeans, *, rng: np.random.Generator, resamples: int = RESAMPLES) -> tuple[MetricScore, ...]:
     """The mean over cases of every metric, all from the same resampled cases."""
-    order, rows = np.unique(np.asarray(cases, dtype=np.int64), return_inverse=True)
-    sums = np.zeros((len(order), 2 * len(columns)))
-    for place, values in enumerate(columns.values()):
-        array = np.array(values, dtype=np.float64)  # None becomes NaN
-        known = ~np.isnan(array)
-        counts = np.bincount(rows[known], minlength=len(order))
-        totals = np.bincount(rows[known], weights=array[known], minlength=len(order))
-        sums[:, 2 * place] = np.divide(totals, counts, out=np.zeros(len(order)), where=counts > 0)
-        sums[:, 2 * place + 1] = counts > 0
-    drawn = resample_totals(sums, resamples=resamples, rng=rng) if len(order) > 1 else None
-    return tuple(_score(name, sums[:, 2 * i], sums[:, 2 * i + 1], _columns(drawn, i)) for i, name in enumerate(columns))
-
-
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+    sums = means.sums
+    drawn = resample_totals(sums, resamples=resamples, rng=rng) if len(means.cases) > 1 else None
+    return tuple(
+        _score(name, sums[:, 2 * i], sums[:, 2 * i + 1], _columns(drawn, i)) for i, name in enumerate(means.names)
+    )
 
 
 def _columns(drawn: Array | None, index: int) -> tuple[Array, Array] | None:

@@ -47,9 +47,12 @@ def cases() -> dict[str, list[GradedAnswer]]:
     return {str(i): [o._replace(gold="A") for o in listed[i : i + 1 + i % 4]] for i in range(0, 36, 3)}
 
 
+TEXTUAL = ("pairs", "discussions")
+
+
 def inputs_of(metric: Metric) -> tuple[Any, ...]:
     """Ordinary input for a metric of this kind."""
-    if metric.kind == "pairs":
+    if metric.kind in TEXTUAL:
         return TEXTS, TEXTS[1:] + TEXTS[:1]
     if metric.kind == "components":
         return ([Components(0.1 * i, 0.05 * i, 0.09 * i, 0.02 * i) for i in range(8)],)
@@ -64,7 +67,7 @@ def reversed_inputs(metric: Metric) -> tuple[Any, ...]:
 
 def one_value(metric: Metric, inputs: tuple[Any, ...]) -> float | None:
     result = metric.function(*inputs)
-    return mean_of(result).value if metric.kind in ("pairs", "components") else result
+    return mean_of(result).value if metric.kind in (*TEXTUAL, "components") else result
 
 
 def in_range(metric: Metric, value: float | None) -> bool:
@@ -72,7 +75,7 @@ def in_range(metric: Metric, value: float | None) -> bool:
 
 
 every = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
-pairs = pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.kind == "pairs"], ids=lambda m: m.name)
+pairs = pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.kind in TEXTUAL], ids=lambda m: m.name)
 
 
 @every
@@ -95,10 +98,10 @@ def test_ordinary_input_gives_a_value_in_range(metric: Metric) -> None:
 @every
 def test_nothing_in_gives_no_made_up_score(metric: Metric) -> None:
     empty: Callable[[], Any] = dict if metric.kind == "repeats" else list
-    result = metric.function([], []) if metric.kind == "pairs" else metric.function(empty())
+    result = metric.function([], []) if metric.kind in TEXTUAL else metric.function(empty())
     # Sums over nothing are 0; everything else over nothing is unknown.
     sums = {"calls", "attempts", "input_tokens", "output_tokens", "reasoning_tokens", "cost_usd"}
-    by_pair = metric.kind in ("pairs", "components")
+    by_pair = metric.kind in (*TEXTUAL, "components")
     assert result == ([] if by_pair else 0 if metric.name in sums else None)
 
 

@@ -14,7 +14,7 @@ from medthink.report.figures.curves import curve_panels, curves_drawing, share_c
 from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.overview import overview_drawing
 from medthink.report.figures.slices import one_per_model, slices_drawing
-from medthink.report.figures.steps import steps_drawing
+from medthink.report.figures.steps import steps_drawings
 from medthink.report.figures.style import draw_markup, save_drawing
 
 
@@ -73,7 +73,8 @@ def test_small_slices_are_hollow_and_the_smallest_not_drawn(blind):
 
 
 def test_steps_are_drawn_from_these_quantiles(blind):
-    assert steps_drawing(blind).table.columns[3:] == ("5 %", "25 %", "50 %", "75 %", "95 %")
+    (drawing,) = steps_drawings(blind)
+    assert drawing.table.columns[3:] == ("5 %", "25 %", "50 %", "75 %", "95 %")
 
 
 def test_chance_is_a_mean_over_the_options_of_each_case(blind):
@@ -107,7 +108,7 @@ def test_runs_without_a_price_are_not_on_the_cost_figure(blind):
 
 
 def drawings(group):
-    found = [accuracy_drawing(group), slices_drawing(group), letters_drawing(group), steps_drawing(group)]
+    found = [accuracy_drawing(group), slices_drawing(group), letters_drawing(group), *steps_drawings(group)]
     return [*found, cost_drawing(group)]
 
 

@@ -11,7 +11,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.slices import SLICINGS, SMALL, sort_slices
 from medthink.cli.door import enter
 from medthink.core.errors import DataError, UsageError
-from medthink.metrics.registry import METRICS
+from medthink.metrics.registry import METRICS, score_pairs
 from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run, load_submission
@@ -19,7 +19,7 @@ from medthink.scoring.pairs import TextPair, discussion_pairs, finding_pairs, se
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
 from medthink.scoring.scores import number, percent, points, to_plain
-from medthink.scoring.texts import case_means, score_texts, text_columns
+from medthink.scoring.texts import score_texts
 from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Estimate, Undefined
 from medthink.stats.intervals import wilson
@@ -67,9 +67,8 @@ def test_text_scores_weigh_cases_alike_and_draw_them_whole():
         for case in range(12)
         for slot in range(1 + case % 3)
     ]
-    columns = text_columns([pair.reference for pair in pairs], [pair.candidate for pair in pairs])
-    scored = {one.metric: one.value for one in score_texts("findings", pairs, rng=np.random.default_rng(3)).metrics}
-    means = case_means(columns, [pair.case for pair in pairs])
+    made = score_texts("findings", pairs, rng=np.random.default_rng(3))
+    scored, means = {one.metric: one.value for one in made.metrics}, made.case_values
     expected = bootstrap_mean(list(means["rouge1"].values()), clusters=range(12), rng=np.random.default_rng(3))
     assert (scored["rouge1"].value, scored["rouge1"].low, scored["rouge1"].high) == pytest.approx(
         (expected.value, expected.low, expected.high), abs=1e-12
@@ -182,7 +181,7 @@ def test_scores_without_radcliq_say_nothing_of_what_made_it(make_run, twi):
 def test_a_run_is_scored_by_the_metrics_that_are_registered():
     references = ["A 12 mm nodule in the right upper lobe. No effusion.", "Oedema of the left frontal lobe.", "Words."]
     candidates = ["A 30 mm nodule in the right upper lobe.\nAn effusion.", "Edema of the left frontal lobe.", "Others."]
-    columns = text_columns(references, candidates)
+    columns = score_pairs(references, candidates)
     assert columns == {name: list(METRICS[name].function(references, candidates)) for name in columns}
     assert columns["rougeL_norm"][1] == 1.0 > columns["rougeL"][1]
     assert columns["finding_conflicts"] == [2.0, 0.0, 0.0]

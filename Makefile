@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 
-.PHONY: demo test check unit bench bench-peers docs clean lock
+.PHONY: demo test check unit quick bench bench-peers docs site clean lock
 
 demo: .venv/.ready
 	$(BIN)/medthink demo
@@ -19,6 +19,10 @@ check: .venv/.ready-dev
 unit: .venv/.ready-dev
 	$(BIN)/pytest -n auto --dist worksteal
 
+# A minute's worth: no torch, no browser, no server, no child process, and nothing that takes a second alone.
+quick: check
+	$(BIN)/pytest -n auto --dist worksteal -m 'not slow' tests/unit tests/snapshot
+
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench
 
@@ -29,12 +33,16 @@ bench-peers: .venv/.ready-dev
 docs: .venv/.ready-dev
 	$(BIN)/python docs/build_commands.py
 
+# The documentation as a site in site/, from the README and docs/. With --quiet, mkdocs would overlook its warnings.
+site: .venv/.ready-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 # The versions that the tests passed with; names and numbers only, so that any index can serve them.
 lock: .venv/.ready-dev
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
 
 clean:
-	rm -rf .venv .venv-peers demo
+	rm -rf .venv .venv-peers demo site
 
 .venv/.ready: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

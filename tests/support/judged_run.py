@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -43,7 +44,7 @@ def make_discussions(root: Path, *, cases: int = 2, sections: dict[str, str] | N
     return run
 
 
-def rewrite(run: Path, changes: list[dict]) -> None:
+def rewrite(run: Path, changes: list[dict[str, Any]]) -> None:
     """Change the predictions of a run, line by line."""
     path = run / "predictions.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]

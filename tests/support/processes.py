@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 FAULT_SERVER = Path(__file__).parents[1] / "faults" / "fault_server.py"
 
@@ -18,15 +19,17 @@ class Server:
     def __init__(self, *flags: str) -> None:
         command = [sys.executable, str(FAULT_SERVER), "--port", "0", "--lifetime", "240", *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+        assert self.process.stdout is not None
+        self._output = self.process.stdout
+        self.url = f"http://127.0.0.1:{int(self._output.readline())}"
 
-    def ask(self, path: str):
+    def ask(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=30) as reply:
             return json.loads(reply.read())
 
     @property
     def requests(self) -> int:
-        return self.ask("/_stats")["requests"]
+        return int(self.ask("/_stats")["requests"])
 
     def wait_for(self, requests: int) -> None:
         deadline = time.monotonic() + 60
@@ -36,12 +39,12 @@ class Server:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.process.stdout.close()
+        self._output.close()
 
 
 def medthink(
-    *words: object, env: dict[str, str] | None = None, prefix: Sequence[str] = (), **options
-) -> subprocess.Popen:
+    *words: object, env: dict[str, str] | None = None, prefix: Sequence[str] = (), **options: Any
+) -> subprocess.Popen[str]:
     """Start `medthink` with these words, by another command where `prefix` names one."""
     command = [*prefix, sys.executable, "-m", "medthink", *map(str, words)]
     return subprocess.Popen(
@@ -49,7 +52,7 @@ def medthink(
     )
 
 
-def finish(process: subprocess.Popen) -> tuple[int, str, str]:
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Wait for it; exit code, standard output, standard error."""
     out, err = process.communicate(timeout=240)
     return process.returncode, out, err

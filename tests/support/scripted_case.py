@@ -18,6 +18,12 @@ class Memory:
     def has(self, path: str) -> bool:
         return True
 
+    def problem(self, path: str) -> str:
+        return ""
+
+    def listing(self) -> dict[str, list[str]]:
+        return {}
+
 
 class ScriptedAsk:
     """Answers each prompt by `answer(prompt)`, which may raise Unanswered, and keeps every prompt."""

@@ -3,6 +3,7 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -16,7 +17,7 @@ def picture(seed: int) -> bytes:
     return stream.getvalue()
 
 
-def make_row(number: int, images: int) -> dict:
+def make_row(number: int, images: int) -> dict[str, Any]:
     """One row in the released form, a mark in every withheld field."""
     row = {
         "title": f"Case number {number}",

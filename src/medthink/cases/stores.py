@@ -17,6 +17,8 @@ from typing import Any
 
 from medthink.core.errors import DataError
 
+# The path is resolved, so a link found now was put there since; NONBLOCK keeps a pipe from hanging. Not on Windows.
+_READ_ONLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 MAX_IMAGE_BYTES = 64 * 1024 * 1024
 MAX_ZIP_RATIO = 100
 FOLDER = "images"
@@ -175,8 +177,7 @@ class FolderImages:
         return real
 
     def _read_regular(self, real: str, path: str) -> bytes:
-        # The path is resolved, so a link found now was put there since; NONBLOCK keeps a pipe from hanging.
-        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(real, _READ_ONLY)
         try:
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):

@@ -1,23 +1,32 @@
-"""One process at a time works on a run; the system frees the lock of a process that died."""
+"""One process at a time works on a run; the system frees the lock of a process that died.
 
-import fcntl
+Windows has no such locks: there, a run that starts says in one line that nobody else may work on it.
+"""
+
+import logging
 import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError
 
 _LOCK = ".lock"
+_HAS_LOCKS = find_spec("fcntl") is not None
 # Whoever asks `is_held` has the lock for some microseconds: a run that starts just then tries again.
 _TRIES, _PAUSE_S = 5, 0.02
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a process works on the run just now; nothing is written."""
+    """Whether a process works on the run just now; nothing is written. False where the system has no locks."""
+    if not _HAS_LOCKS:
+        return False
+    import fcntl
+
     try:
         handle = os.open(folder / _LOCK, os.O_RDONLY)
     except OSError:
@@ -36,6 +45,10 @@ def is_held(folder: Path) -> bool:
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
     """Hold the run's lock, or raise LedgerError naming who has it."""
+    if not _HAS_LOCKS:
+        logging.getLogger("medthink").warning("No file locks here: let no other process work on %s meanwhile.", folder)
+        yield
+        return
     path = folder / _LOCK
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -59,6 +72,8 @@ def _take(handle: int, folder: Path) -> None:
 
 
 def _try(handle: int, *, last: bool) -> bool:
+    import fcntl
+
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

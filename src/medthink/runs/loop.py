@@ -36,7 +36,8 @@ async def _insist(work: Coroutine[Any, Any, Result]) -> Result:
 def _hard_interrupts() -> Iterator[None]:
     """Let Ctrl-C end work that keeps the loop busy, such as a baseline that learns, where it is and not at its end."""
     ask_to_stop = signal.getsignal(signal.SIGINT)  # the loop's own way: it cancels the task at its next turn
-    if threading.current_thread() is not threading.main_thread() or not callable(ask_to_stop):
+    has_timers = hasattr(signal, "setitimer")  # not on Windows
+    if not has_timers or threading.current_thread() is not threading.main_thread() or not callable(ask_to_stop):
         yield
         return
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -124,7 +125,9 @@ def _look_at_all(slots: list[Slot], store: ImageStore) -> Iterator[tuple[Slot, L
 
 
 def _limit_memory() -> None:
-    """A ceiling against pictures that unpack without end."""
+    """A ceiling against pictures that unpack without end, where the system sets one."""
+    if find_spec("resource") is None:  # Windows
+        return
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, resource.getrlimit(resource.RLIMIT_AS)[1]))

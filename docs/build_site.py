@@ -32,6 +32,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Name a file of the source tree by its path: the site does not hold it."""
+    return re.sub(r"\[([^\]]+)\]\(\.\./(src/[^)\s]+)\)", r"\1 (`\2`)", markdown)
+
+
 def contents(readme: str) -> list[Any]:
     """The sections of the site and their pages, as the README lists them."""
     listed = readme.partition("## Documentation")[2]

@@ -27,7 +27,7 @@ def open_viewer(runs: Path, cache: Path, data: Path | None = None) -> tuple[View
     """The viewer of a folder, and a client that asks it."""
     viewer = Viewer([runs], data)
     app = view_application(viewer, hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(cache))
-    return viewer, TestClient(app, base_url=f"http://127.0.0.1:{PORT}")  # type: ignore[arg-type]
+    return viewer, TestClient(app, base_url=f"http://127.0.0.1:{PORT}")
 
 
 def slug(viewer: Viewer, name: str) -> str:

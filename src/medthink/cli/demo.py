@@ -1,60 +1,115 @@
 """`medthink demo`: the whole job on phantom data, by the very commands a person would type."""
 
+import io
+import re
 import shlex
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 CASES = 360
 SHARES = (0, 20, 40, 60, 80, 100)
+_BASELINES = ("random", "longest", "guesser")
+
+
+class _Step(NamedTuple):
+    """One command, what it does in a few words, and which of its lines matter (a pattern; none: all are left out)."""
+
+    words: list[str]
+    does: str
+    matters: str = ""
 
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default="demo", show_default=True, help="Where to put it all.")
-def demo(out: Path) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Show everything that every command prints.")
+def demo(out: Path, verbose: bool) -> None:
     """Make a phantom benchmark, check it, run embedded baselines over it, score, probe and judge them, write a report.
 
     Needs no key and no network. Run it again and it continues where it was; nothing is done twice.
 
     Example: medthink demo --out demo
     """
-    from medthink.cli.door import enter
-
-    for words in _steps(out):
-        click.echo(click.style(f"$ medthink {shlex.join(words)}", bold=True))
-        code = enter(words)
-        click.echo()
+    for step in _steps(out):
+        # The benchmark may be there from an earlier time, and so may the plan of the sweep.
+        if step.words[0] == "sweep":
+            _write_plan(Path(step.words[1]))
+        code = _take_aloud(step) if verbose else _take(step)
         if code:
             # Its message stands above, and its code says what kind of end it was.
             raise click.exceptions.Exit(code)
     click.echo(f"Open {out / 'report.html'} in a browser: every score, figure and wrong answer of these runs.")
 
 
-def _steps(out: Path) -> list[list[str]]:
+def _take_aloud(step: _Step) -> int:
+    from medthink.cli.door import enter
+
+    click.echo(click.style(f"$ medthink {shlex.join(step.words)}", bold=True))
+    code = enter(step.words)
+    click.echo()
+    return code
+
+
+def _take(step: _Step) -> int:
+    """Run the command and show only what matters of what it prints; all of it where it failed."""
+    from medthink.cli.door import enter
+
+    click.echo(f"{step.does} …")
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        code = enter(step.words)
+    lines = printed.getvalue().splitlines()
+    if code:
+        click.echo("\n".join(lines), err=True)
+        return code
+    shown = [line.rstrip() for line in lines if step.matters and re.search(step.matters, line)]
+    if shown:
+        click.echo("\n".join(["", f"$ medthink {shlex.join(step.words)}", *shown, ""]))
+    return 0
+
+
+def _steps(out: Path) -> list[_Step]:
     """The commands in order; the benchmark is made once."""
     bench, runs = str(out / "bench"), out / "runs"
-    make = [] if (out / "bench").exists() else [["data", "synth", bench, "--cases", str(CASES), "--seed", "7"]]
-    shares = [str(runs / f"images-{share:03d}") for share in SHARES]
+    shares = [str(runs / _share_name(share)) for share in SHARES]
     discussion = str(runs / "discussion")
-    baselines = [str(runs / name) for name in ("random", "longest", "guesser")]
+    baselines = [str(runs / name) for name in _BASELINES]
+    make = _Step(["data", "synth", bench, "--cases", str(CASES), "--seed", "7"], f"Drawing {CASES} phantom cases")
     return [
-        *make,
-        ["data", "check", bench, "--images"],
-        ["data", "stats", bench, "--figure", str(out / "stats.svg")],
-        *(_run(bench, f"baseline/{Path(path).name}", path) for path in baselines),
-        *(
-            _run(bench, "baseline/retrieval", path, "--task", "twi", "--image-share", f"{share}%")
-            for share, path in zip(SHARES, shares, strict=True)
+        *([] if (out / "bench").exists() else [make]),
+        _Step(["data", "check", bench, "--images"], "Checking them"),
+        _Step(["data", "stats", bench, "--figure", str(out / "stats.svg")], "Describing them"),
+        _Step(["sweep", str(out / "sweep.toml")], "Running baselines, one of them on 0 to 100 % of the images", "."),
+        _Step(["score", *baselines, *shares], "Scoring every step"),
+        _Step(["compare", shares[-1], shares[0]], "Comparing all images with none"),
+        _Step(
+            ["probe", bench, shares[-1], shares[0]],
+            "Asking whether it is diagnosis or guessing",
+            r"^Diagnostic gain|^\(",
         ),
-        _run(bench, "baseline/retrieval", discussion, "--task", "discussion"),
-        ["score", *baselines, *shares],
-        ["compare", shares[-1], shares[0]],
-        ["probe", bench, shares[-1], shares[0]],
-        ["judge", shares[-1], "--judge", "baseline/rules"],
-        ["judge", discussion, "--judge", "baseline/rules"],
-        ["report", *baselines, *shares, discussion, "--probe", "-o", str(out / "report.html")],
+        _Step(["judge", shares[-1], "--judge", "baseline/rules"], "Judging the steps"),
+        _Step(["judge", discussion, "--judge", "baseline/rules"], "Judging the discussions"),
+        _Step(
+            ["report", *baselines, *shares, discussion, "--probe", "-o", str(out / "report.html")],
+            "Writing the report",
+        ),
     ]
 
 
-def _run(bench: str, model: str, out: str, *more: str) -> list[str]:
-    return ["run", bench, "--model", model, "--out", out, *more]
+def _write_plan(file: Path) -> None:
+    """The sweep of the demo: three baselines that look at no image, and one on growing shares of the images."""
+    from medthink.core.files import write_atomic
+
+    runs = [{"name": name, "model": f"baseline/{name}"} for name in _BASELINES]
+    retrieval = {"model": "baseline/retrieval"}
+    runs += [{"name": _share_name(share), **retrieval, "task": "twi", "image_share": f"{share}%"} for share in SHARES]
+    runs.append({"name": "discussion", **retrieval, "task": "discussion"})
+    blocks = ["\n".join(["[[runs]]", *(f'{key} = "{value}"' for key, value in run.items())]) for run in runs]
+    head = 'data = "bench"\nout = "runs"\n'
+    write_atomic(file, [("\n\n".join([head.rstrip(), *blocks]) + "\n").encode()])
+
+
+def _share_name(share: int) -> str:
+    return f"images-{share:03d}"

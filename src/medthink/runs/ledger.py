@@ -271,8 +271,8 @@ def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Wr
         rows.setdefault(order.kind, []).append(order.row)
     try:
         with connection:
-            # Kind by kind: an attempt and how its call ended may wait together, but their order does not matter.
-            written = {kind: _write_rows(connection, kind, rows[kind]) for kind in rows}
+            # Kind by kind, in the order of a call's life: its intent and its reply may wait together.
+            written = {kind: _write_rows(connection, kind, rows[kind]) for kind in _STATEMENTS if kind in rows}
     except sqlite3.Error as error:
         return error
     return {key: Settled(call_id, cost_usd) for key, call_id, cost_usd in written.get("reply", [])}

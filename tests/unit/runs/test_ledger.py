@@ -80,6 +80,21 @@ def test_many_at_once_are_all_kept(ledger):
     assert all(ledger.finished(f"k{n}") for n in range(300))
 
 
+def test_a_call_may_be_intended_and_settled_at_once_whatever_waits_before_it(ledger):
+    async def both() -> Settled:
+        await ledger.intend(call("k1"))
+        # The reply to another call comes first in the batch, so replies would be written before intents.
+        orders = (
+            ledger.settle("k1", REPLY, cost_usd=0.1),
+            ledger.intend(call("k2")),
+            ledger.settle("k2", REPLY, cost_usd=0.2),
+        )
+        return (await asyncio.gather(*orders))[2]
+
+    assert asyncio.run(both()).cost_usd == 0.2
+    assert ledger.finished("k2") is not None
+
+
 def test_a_call_left_open_by_a_dead_process_is_written_down_as_unknown(tmp_path):
     first = Ledger(tmp_path / "ledger.sqlite")
     asyncio.run(first.intend(call("k1")))

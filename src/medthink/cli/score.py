@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from medthink.cli.show import console, plain, print_json, table
+from medthink.cli.show import console, plain, print_json, progress, table
 from medthink.core.files import short_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.progress import Progress, TaskID
+
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import Scores
     from medthink.scoring.tables import Grid
@@ -48,7 +52,9 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     is_wanted = radcliq.pop("radcliq")
     options = RadCliQOptions(**radcliq)
     wanted = options if is_wanted or options != RadCliQOptions() else None
-    scored = [_score(path, data, split, wanted) for path in runs]
+    with progress() as bar:
+        wanted = wanted and replace(wanted, progress=_telling(bar))
+        scored = [_score(path, data, split, wanted) for path in runs]
     if as_json:
         print_json([to_plain(one) for one in scored])
         return
@@ -69,6 +75,18 @@ def show_scores(scored: "list[Scores]", *, slices: bool) -> None:
             _show_slices(one)
         for note in one.notes:
             out.print(plain(f"{one.origin.name}: {note}"))
+
+
+def _telling(bar: "Progress") -> "Callable[[str, int, int], None]":
+    """A line of the progress bar for each component of RadCliQ, filled again for every run and step."""
+    tasks: dict[str, TaskID] = {}
+
+    def tell(component: str, total: int, done: int) -> None:
+        if component not in tasks or bar.tasks[tasks[component]].finished:
+            tasks[component] = bar.add_task(f"RadCliQ: {component}", total=total)
+        bar.advance(tasks[component], done)
+
+    return tell
 
 
 def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions | None") -> "Scores":

@@ -1,5 +1,7 @@
 """RadCliQ of written steps: computed with the weights at hand, read from a file, or not computed and why."""
 
+import os
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +13,7 @@ from medthink.metrics.radcliq.chexbert import CheXbert
 from medthink.metrics.radcliq.component import Bleu2, Component
 from medthink.metrics.radcliq.graphs import RadGraph
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
-from medthink.metrics.radcliq.score import FIELDS, Fingerprint
+from medthink.metrics.radcliq.score import FIELDS, Fingerprint, TellProgress
 from medthink.metrics.radcliq.weights import WeightSource
 from medthink.metrics.registry import Columns
 from medthink.scoring.pairs import TextPair
@@ -26,6 +28,7 @@ class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
     download: bool = False
     components: Path | None = None
     annotations: Path | None = None
+    progress: TellProgress | None = None
 
 
 class Computed(NamedTuple):
@@ -56,10 +59,21 @@ def _score(pairs: list[TextPair], options: RadCliQOptions) -> RadCliQ:
     if options.components is not None:
         known: dict[str, Components] = read_components(options.components)
         return score_components([known.get(pair.id) for pair in pairs], source=options.components.name)
-    source = WeightSource(folder=options.weights, online=options.download)
-    graphs: Component = RadGraph(source, source)
+    graphs, *others = _components(options.weights, options.download)
     if options.annotations is not None:
         ids = {(pair.reference, pair.candidate): pair.id for pair in pairs}
         graphs = AnnotatedRadGraph(options.annotations, ids)
-    components = [graphs, BertScore(source), CheXbert(source, source), Bleu2()]
-    return score_radcliq([pair.reference for pair in pairs], [pair.candidate for pair in pairs], components)
+    texts = [pair.reference for pair in pairs], [pair.candidate for pair in pairs]
+    return score_radcliq(*texts, [graphs, *others], options.progress)
+
+
+@cache
+def _components(weights: Path | None, download: bool) -> tuple[Component, ...]:
+    """The four components, their models loaded once for all runs of a command."""
+    source, features = WeightSource(folder=weights, online=download), feature_folder()
+    return RadGraph(source, source, features), BertScore(source), CheXbert(source, source, features), Bleu2()
+
+
+def feature_folder() -> Path:
+    """Where the features of references are kept from one run to the next; it may be deleted at any time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "medthink" / "radcliq"

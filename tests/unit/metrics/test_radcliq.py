@@ -19,6 +19,7 @@ from medthink.metrics.radcliq import (
     score_radcliq,
 )
 from medthink.metrics.radcliq.annotations import radgraph_f1, read_annotation
+from medthink.metrics.radcliq.batches import Advance, advance_nothing
 from medthink.metrics.radcliq.bertscore import BertScore
 from medthink.metrics.radcliq.chexbert import CheXbert
 from medthink.metrics.radcliq.component import Bleu2
@@ -54,7 +55,9 @@ class Fixed:
     def unavailable(self) -> str | None:
         return self.reason
 
-    def score(self, references: Sequence[str], candidates: Sequence[str]) -> ComponentScores:
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
         assert all(text.strip() for text in (*references, *candidates))
         return ComponentScores([self.value] * len(references), self.cut)
 

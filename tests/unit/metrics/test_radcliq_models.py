@@ -1,6 +1,5 @@
 """RadCliQ's model components with tiny random checkpoints, made here and read by the real loading code."""
 
-import json
 import pickle
 import tarfile
 from pathlib import Path
@@ -18,147 +17,20 @@ from medthink.metrics.radcliq.weights import ENVIRONMENT, WeightSource
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+checkpoints = pytest.importorskip("radcliq_checkpoints")
+SENTENCES = checkpoints.SENTENCES
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-SENTENCES = [
-    "Small left pleural effusion with bibasilar atelectasis.",
-    "No acute cardiopulmonary process.",
-    "Mild cardiomegaly. No pleural effusion or pneumothorax.",
-]
 LONG = " ".join(["effusion and atelectasis"] * 400)
-
-
-def build_roberta(folder: Path) -> None:
-    from tokenizers import ByteLevelBPETokenizer
-
-    folder.mkdir(parents=True)
-    trained = ByteLevelBPETokenizer()
-    trained.train_from_iterator(SENTENCES, vocab_size=400, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
-    trained.save_model(str(folder))
-    config = transformers.RobertaConfig(
-        vocab_size=trained.get_vocab_size(),
-        hidden_size=32,
-        num_hidden_layers=6,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=514,
-        type_vocab_size=1,
-        pad_token_id=1,
-    )
-    transformers.RobertaModel(config).save_pretrained(folder)
-    transformers.RobertaTokenizerFast(
-        vocab=str(folder / "vocab.json"),
-        merges=str(folder / "merges.txt"),
-        **(
-            {}
-            if int(transformers.__version__.split(".")[0]) >= 5
-            else {"vocab_file": str(folder / "vocab.json"), "merges_file": str(folder / "merges.txt")}
-        ),
-    ).save_pretrained(folder)
-
-
-def build_bert_tokenizer(folder: Path) -> int:
-    folder.mkdir(parents=True)
-    words = sorted({word for sentence in SENTENCES for word in sentence.lower().replace(".", " .").split()})
-    letters = [chr(code) for code in range(97, 123)]
-    vocabulary = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *words,
-        *letters,
-        *(f"##{c}" for c in letters),
-        "1",
-        "2",
-    ]
-    vocabulary = list(dict.fromkeys(vocabulary))
-    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
-    size = bert_config(len(vocabulary))
-    size.save_pretrained(folder)
-    return len(vocabulary)
-
-
-def bert_config(vocabulary: int) -> Any:
-    return transformers.BertConfig(
-        vocab_size=vocabulary,
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=1,
-        intermediate_size=128,
-        initializer_range=0.5,
-    )
-
-
-def build_chexbert(path: Path, vocabulary: int) -> None:
-    path.parent.mkdir(parents=True)
-    encoder = transformers.BertModel(bert_config(vocabulary))
-    state = {f"module.bert.{key}": tensor for key, tensor in encoder.state_dict().items()}
-    for head in range(14):
-        state[f"module.linear_heads.{head}.weight"] = torch.zeros(4, 64)
-    torch.save({"model_state_dict": state}, path)
-
-
-def build_radgraph(folder: Path) -> None:
-    """Config, vocabulary and weights of a DyGIE on a tiny BERT, whose encoder is named as on the hub."""
-    from medthink.metrics.radcliq.graphs import _mend_tokenizers, _quiet
-
-    encoder = folder.parents[1] / "tiny-encoder"
-    build_bert_tokenizer(encoder)
-    (folder / "vocabulary").mkdir(parents=True)
-    (folder / "vocabulary" / "non_padded_namespaces.txt").write_text("*tags\n*labels\n")
-    (folder / "vocabulary" / "radgraph__ner_labels.txt").write_text("\nOBS-DP\nANAT-DP\nOBS-U\nOBS-DA\n")
-    (folder / "vocabulary" / "radgraph__relation_labels.txt").write_text("\nmodify\nlocated_at\nsuggestive_of\n")
-    bert = {"model_name": "someone/tiny-encoder", "max_length": 512}
-    model = {
-        "type": "dygie",
-        "embedder": {"token_embedders": {"bert": bert}},
-        "initializer": {},
-        "module_initializer": {},
-        "feature_size": 8,
-        "max_span_width": 3,
-        "target_task": "ner",
-        "feedforward_params": {"num_layers": 1, "hidden_dims": 16, "dropout": 0.1},
-        "loss_weights": {"ner": 1.0, "relation": 1.0, "coref": 0.0, "events": 0.0},
-        "modules": {
-            "coref": {"spans_per_word": 0.3, "max_antecedents": 10, "coref_prop": 0},
-            "ner": {},
-            "relation": {"spans_per_word": 0.5},
-            "events": {
-                "trigger_spans_per_word": 0.3,
-                "argument_spans_per_word": 0.8,
-                "loss_weights": {"trigger": 1.0, "arguments": 1.0},
-            },
-        },
-    }
-    config = {"dataset_reader": {"max_span_width": 3, "token_indexers": {"bert": bert}}, "model": model}
-    (folder / "config.json").write_text(json.dumps(config))
-    with _quiet():
-        _mend_tokenizers()
-        from radgraph.allennlp.data import Vocabulary
-        from radgraph.allennlp.modules import text_field_embedders, token_embedders
-        from radgraph.dygie.models import dygie
-
-        embedder = token_embedders.PretrainedTransformerMismatchedEmbedder(model_name=str(encoder), max_length=512)
-        settings = {
-            k: v for k, v in model.items() if k not in ("type", "embedder", "initializer", "module_initializer")
-        }
-        built = dygie.DyGIE(
-            vocab=Vocabulary.from_files(str(folder / "vocabulary")),
-            embedder=text_field_embedders.BasicTextFieldEmbedder({"bert": embedder}),
-            **json.loads(json.dumps(settings)),
-        )
-    torch.save(built.state_dict(), folder / "weights.th")
 
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     root = tmp_path_factory.mktemp("weights")
-    build_roberta(root / "distilroberta-base")
-    vocabulary = build_bert_tokenizer(root / "bert-base-uncased")
-    build_chexbert(root / "chexbert" / "chexbert.pth", vocabulary)
+    checkpoints.build_roberta(root / "distilroberta-base")
+    vocabulary = checkpoints.build_bert_tokenizer(root / "bert-base-uncased")
+    checkpoints.build_chexbert(root / "chexbert" / "chexbert.pth", vocabulary)
     return root
 
 
@@ -167,7 +39,7 @@ def graph_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("radgraph.allennlp.data")
     torch.manual_seed(3)
     root = tmp_path_factory.mktemp("graph")
-    build_radgraph(root / "radgraph" / "radgraph")
+    checkpoints.build_radgraph(root / "radgraph" / "radgraph")
     return root
 
 
@@ -288,3 +160,50 @@ def test_equal_texts_score_the_same_whatever_the_weights(
     for row in result.rows:
         assert row.components is not None
         assert row.v1 == pytest.approx(expected[row.components.radgraph], abs=1e-3)
+
+
+MIXED = [*SENTENCES, "Effusion", " ".join(SENTENCES), f"{SENTENCES[2]} {SENTENCES[0]}", LONG]
+
+
+def one_by_one(component: Any, texts: list[str]) -> list[float]:
+    return [component.score([text], [SENTENCES[0]]).values[0] for text in texts]
+
+
+@pytest.mark.parametrize("budget", [600, 10_000])
+def test_batches_change_no_value(
+    environment: Path, graph_weights: Path, budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("bertscore", "chexbert", "graphs"):
+        monkeypatch.setattr(f"medthink.metrics.radcliq.{module}.token_budget", lambda: budget)
+    graphs = RadGraph(
+        WeightSource(graph_weights / "radgraph" / "radgraph"), WeightSource(graph_weights / "tiny-encoder")
+    )
+    for component, texts in ((BertScore(), MIXED), (CheXbert(), MIXED), (graphs, MIXED[:-1])):
+        together = component.score(texts, [SENTENCES[0]] * len(texts)).values
+        assert together == pytest.approx(one_by_one(component, texts), abs=1e-5)
+
+
+def test_features_of_a_text_are_made_once(
+    environment: Path, graph_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = WeightSource(graph_weights / "radgraph" / "radgraph"), WeightSource(graph_weights / "tiny-encoder")
+    makers = {
+        "_embed": lambda: CheXbert(features=tmp_path),
+        "_annotate_batch": lambda: RadGraph(*sources, features=tmp_path),
+    }
+    for name, make in makers.items():
+        first = make().score(SENTENCES, SENTENCES[::-1])
+        again = make()
+        asked: list[Any] = []
+        original = getattr(again, name)
+        monkeypatch.setattr(again, name, lambda texts, *rest, o=original, a=asked: a.extend(texts) or o(texts, *rest))
+        assert again.score(SENTENCES, SENTENCES[::-1]) == first and asked == []
+        assert len(again.score(["Effusion and process"], SENTENCES[:1]).values) == 1 and len(asked) == 1
+
+
+def test_progress_counts_every_text_of_every_component(environment: Path, tmp_path: Path) -> None:
+    told: list[int] = []
+    component = CheXbert(features=tmp_path)
+    for _ in range(2):
+        component.score(SENTENCES, SENTENCES[::-1], told.append)
+    assert sum(told) == 2 * len(SENTENCES)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from medthink.metrics.radcliq.batches import Advance, advance_nothing, batches_by_length, token_budget
 from medthink.metrics.radcliq.component import MAX_TOKENS, ComponentScores, missing_packages, package_versions
 from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights
 
@@ -19,7 +20,6 @@ REPO = "distilroberta-base"
 LAYER = 5
 # The baseline of layer 5 for precision, recall and F1, published with bert-score 0.3.13.
 BASELINE = (0.84732, 0.84759504, 0.8473319)
-_BATCH = 32
 
 
 class BertScore:
@@ -37,10 +37,12 @@ class BertScore:
             return packages
         return self._found.reason if isinstance(self._found, Missing) else None
 
-    def score(self, references: Sequence[str], candidates: Sequence[str]) -> ComponentScores:
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
         """Rescaled F1 of every pair."""
         texts = list(dict.fromkeys(_clean(text) for text in (*references, *candidates)))
-        encoded = dict(zip(texts, self._encode(texts), strict=True))
+        encoded = dict(zip(texts, self._encode(texts, advance), strict=True))
         pairs = [(encoded[_clean(r)], encoded[_clean(c)]) for r, c in zip(references, candidates, strict=True)]
         cut = [i for i, ((_, r_cut), (_, c_cut)) in enumerate(pairs) if r_cut or c_cut]
         return ComponentScores([_rescaled_f1(ref, cand) for (ref, _), (cand, _) in pairs], cut)
@@ -69,26 +71,31 @@ class BertScore:
         # The prefix space is set when loading: transformers 5 ignores it when encoding.
         tokenizer = AutoTokenizer.from_pretrained(path, add_prefix_space=True, local_files_only=True)
         model = AutoModel.from_pretrained(path, local_files_only=True, use_safetensors=True)
+        # The layers above the one that is read would be computed for nothing.
+        model.encoder.layer = model.encoder.layer[:LAYER]
         return tokenizer, model.eval()
 
-    def _encode(self, texts: Sequence[str]) -> list[tuple["torch.Tensor", bool]]:
+    def _encode(self, texts: Sequence[str], advance: Advance) -> list[tuple["torch.Tensor", bool]]:
         """Unit vectors of every token of every text, special tokens first and last, and whether it was cut."""
         import torch
 
         tokenizer, model = self._model
-        vectors: list[tuple[torch.Tensor, bool]] = []
-        for start in range(0, len(texts), _BATCH):
-            batch = list(texts[start : start + _BATCH])
-            lengths = [len(ids) for ids in tokenizer(batch, truncation=False, verbose=False)["input_ids"]]
+        lengths = [len(ids) for ids in tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]]
+        kept = [min(length, MAX_TOKENS) for length in lengths]
+        vectors: dict[int, torch.Tensor] = {}
+        for places in batches_by_length(kept, token_budget()):
+            batch = [texts[place] for place in places]
             inputs = tokenizer(
                 batch, return_tensors="pt", padding=True, truncation=True, max_length=MAX_TOKENS, verbose=False
             )
             with torch.inference_mode():
-                hidden = model(**inputs, output_hidden_states=True).hidden_states[LAYER]
-            hidden = torch.nn.functional.normalize(hidden, dim=-1)
-            for row, length in zip(hidden, lengths, strict=True):
-                vectors.append((row[: min(length, MAX_TOKENS)], length > MAX_TOKENS))
-        return vectors
+                hidden = model(**inputs).last_hidden_state
+                hidden = torch.nn.functional.normalize(hidden, dim=-1)
+            for row, place in zip(hidden, places, strict=True):
+                # A copy, so that the padded batch can go.
+                vectors[place] = row[: kept[place]].clone()
+            advance(len(places))
+        return [(vectors[place], length > MAX_TOKENS) for place, length in enumerate(lengths)]
 
 
 def _clean(text: str) -> str:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medthink.core.errors import DataError
+from medthink.metrics.radcliq.batches import Advance, advance_nothing, batches_by_length, token_budget
 from medthink.metrics.radcliq.component import MAX_TOKENS, ComponentScores, missing_packages, package_versions
+from medthink.metrics.radcliq.features import FeatureStore
 from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights
 
 if TYPE_CHECKING:
@@ -23,7 +25,11 @@ class CheXbert:
 
     name = "semb"
 
-    def __init__(self, source: WeightSource | None = None, tokenizer: WeightSource | None = None) -> None:
+    def __init__(
+        self, source: WeightSource | None = None, tokenizer: WeightSource | None = None, features: Path | None = None
+    ) -> None:
+        """`features` is a folder in which vectors are kept from one run to the next."""
+        self._features = features
         self._source = source or WeightSource()
         self._tokenizer_source = tokenizer or WeightSource(online=self._source.online)
 
@@ -35,12 +41,14 @@ class CheXbert:
         missing = [found.reason for found in (self._weights, self._tokenizer_folder) if isinstance(found, Missing)]
         return "; ".join(missing) or None
 
-    def score(self, references: Sequence[str], candidates: Sequence[str]) -> ComponentScores:
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
         """The cosine of every pair."""
         import torch
 
         texts = list(dict.fromkeys(_clean(text) for text in (*references, *candidates)))
-        vectors = {text: self._embed(text) for text in texts}
+        vectors = self._vectors(texts, advance)
         values, cut = [], []
         for place, (reference, candidate) in enumerate(zip(references, candidates, strict=True)):
             (ref, ref_cut), (cand, cand_cut) = vectors[_clean(reference)], vectors[_clean(candidate)]
@@ -48,6 +56,15 @@ class CheXbert:
             if ref_cut or cand_cut:
                 cut.append(place)
         return ComponentScores(values, cut)
+
+    def _vectors(self, texts: Sequence[str], advance: Advance) -> dict[str, tuple["torch.Tensor", bool]]:
+        """The vector of every text, and whether it was cut; those that are kept are read, the others made and kept."""
+        store = FeatureStore(self._features, self.name, self.fingerprint())
+        vectors = {text: _unpack(feature) for text, feature in store.read(texts).items()}
+        advance(len(vectors))
+        made = self._embed([text for text in texts if text not in vectors], advance)
+        store.keep({text: _pack(*vector) for text, vector in made.items()})
+        return vectors | made
 
     def fingerprint(self) -> dict[str, str]:
         """The checkpoint and the tokenizer by digest, the packages, the options."""
@@ -77,18 +94,42 @@ class CheXbert:
         tokenizer = AutoTokenizer.from_pretrained(str(self._tokenizer_folder.path), local_files_only=True)
         return tokenizer, load_encoder(self._weights.path)
 
-    def _embed(self, text: str) -> tuple["torch.Tensor", bool]:
+    def _embed(self, texts: Sequence[str], advance: Advance) -> dict[str, tuple["torch.Tensor", bool]]:
         import torch
 
+        if not texts:
+            return {}
         tokenizer, model = self._model
-        ids = tokenizer(text, truncation=False, verbose=False)["input_ids"]
-        is_cut = len(ids) > MAX_TOKENS
-        if is_cut:
-            ids = [*ids[: MAX_TOKENS - 1], tokenizer.sep_token_id]
-        with torch.inference_mode():
-            tokens = torch.tensor([ids])
-            output = model(input_ids=tokens, attention_mask=torch.ones_like(tokens))
-        return output.last_hidden_state[0, 0], is_cut
+        all_ids = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
+        kept = [_cut(ids, tokenizer.sep_token_id) for ids in all_ids]
+        vectors: dict[str, tuple[torch.Tensor, bool]] = {}
+        for places in batches_by_length(list(map(len, kept)), token_budget()):
+            longest = len(kept[places[-1]])
+            tokens = torch.full((len(places), longest), tokenizer.pad_token_id)
+            mask = torch.zeros_like(tokens)
+            for row, place in enumerate(places):
+                tokens[row, : len(kept[place])] = torch.tensor(kept[place])
+                mask[row, : len(kept[place])] = 1
+            with torch.inference_mode():
+                output = model(input_ids=tokens, attention_mask=mask).last_hidden_state[:, 0].clone()
+            for row, place in enumerate(places):
+                vectors[texts[place]] = (output[row], len(all_ids[place]) > MAX_TOKENS)
+            advance(len(places))
+        return vectors
+
+
+def _cut(ids: list[int], end: int) -> list[int]:
+    return ids if len(ids) <= MAX_TOKENS else [*ids[: MAX_TOKENS - 1], end]
+
+
+def _pack(vector: "torch.Tensor", is_cut: bool) -> bytes:
+    return bytes([is_cut, *vector.numpy().tobytes()])
+
+
+def _unpack(feature: bytes) -> tuple["torch.Tensor", bool]:
+    import torch
+
+    return torch.frombuffer(bytearray(feature[1:]), dtype=torch.float32), bool(feature[0])
 
 
 def load_encoder(path: Path) -> Any:

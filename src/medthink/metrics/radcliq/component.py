@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from medthink.metrics.bleu import bleu2
+from medthink.metrics.radcliq.batches import Advance, advance_nothing
 
 MAX_TOKENS = 512
 
@@ -28,8 +29,10 @@ class Component(Protocol):
     def unavailable(self) -> str | None:
         """Why it cannot be computed here; None if it can."""
 
-    def score(self, references: Sequence[str], candidates: Sequence[str]) -> ComponentScores:
-        """The value of every pair; texts are not empty."""
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
+        """The value of every pair; texts are not empty, and `advance` is told of each text that is done."""
 
     def fingerprint(self) -> dict[str, str]:
         """What the values depend on: weights by digest, packages by version, options."""
@@ -44,8 +47,11 @@ class Bleu2:
         """It always can."""
         return None
 
-    def score(self, references: Sequence[str], candidates: Sequence[str]) -> ComponentScores:
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
         """BLEU-2 of every pair."""
+        advance(len({*references, *candidates}))
         return ComponentScores([bleu2(r, c) for r, c in zip(references, candidates, strict=True)], [])
 
     def fingerprint(self) -> dict[str, str]:

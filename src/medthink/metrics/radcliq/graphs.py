@@ -11,11 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from orjson import dumps
+
 from medthink.core.errors import DataError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import parse_json
 from medthink.metrics.radcliq.annotations import Annotation, radgraph_f1, read_annotation
+from medthink.metrics.radcliq.batches import Advance, advance_nothing, batches_by_length, token_budget
 from medthink.metrics.radcliq.component import ComponentScores, missing_packages, package_versions
+from medthink.metrics.radcliq.features import FeatureStore
 from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights, extract_archive
 
 MODEL = "radgraph"
@@ -28,7 +32,11 @@ class RadGraph:
 
     name = "radgraph"
 
-    def __init__(self, source: WeightSource | None = None, encoder: WeightSource | None = None) -> None:
+    def __init__(
+        self, source: WeightSource | None = None, encoder: WeightSource | None = None, features: Path | None = None
+    ) -> None:
+        """`features` is a folder in which annotations are kept from one run to the next."""
+        self._features = features
         self._source = source or WeightSource()
         self._encoder_source = encoder or WeightSource(online=self._source.online)
 
@@ -40,18 +48,64 @@ class RadGraph:
         missing = [found.reason for found in (self._weights, self._encoder) if isinstance(found, Missing)]
         return missing[0] if missing else None
 
-    def score(self, references: Sequence[str], candidates: Sequence[str]) -> ComponentScores:
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
         """RadGraph F1 of every pair; each text is annotated once."""
         texts = list(dict.fromkeys((*references, *candidates)))
-        annotated = dict(zip(texts, self.annotate(texts), strict=True))
+        annotated = dict(zip(texts, self.annotate(texts, advance), strict=True))
         pairs = zip(references, candidates, strict=True)
         return ComponentScores([radgraph_f1(annotated[ref], annotated[cand]) for ref, cand in pairs], [])
 
-    def annotate(self, texts: Sequence[str]) -> list[Annotation]:
-        """The entities and relations the model finds in each text."""
+    def annotate(self, texts: Sequence[str], advance: Advance = advance_nothing) -> list[Annotation]:
+        """The entities and relations the model finds in each text; those that are kept are read."""
+        store = FeatureStore(self._features, self.name, self.fingerprint())
+        raw = {text: parse_json(feature, file="kept annotations") for text, feature in store.read(texts).items()}
+        advance(len(raw))
+        missing = list(dict.fromkeys(text for text in texts if text not in raw))
+        made: dict[str, Any] = {}
         with _quiet():
-            found = self._model(list(texts))
-        return [read_annotation(found[str(place)]) for place in range(len(texts))]
+            words = self._words(missing)
+            for places in batches_by_length(list(map(len, words)), token_budget()):
+                found = self._annotate_batch([words[place] for place in places])
+                made |= dict(zip((missing[place] for place in places), found, strict=True))
+                advance(len(places))
+        store.keep({text: dumps(annotation) for text, annotation in made.items()})
+        return [read_annotation((raw | made)[text]) for text in texts]
+
+    def _words(self, texts: Sequence[str]) -> list[list[str]]:
+        """Each text by words, as the package cuts them."""
+        if not texts:
+            return []
+        self._model  # noqa: B018 - the package can only be imported once its tokenizers are mended
+        from radgraph.utils import preprocess_reports
+
+        return [report["sentences"][0] for report in preprocess_reports(list(texts), MODEL)]
+
+    def _annotate_batch(self, texts: list[list[str]]) -> list[dict[str, Any]]:
+        """The texts as the sentences of one document: the package takes documents one by one, sentences side by side.
+
+        Entities and relations never leave their sentence, so each text is read as it would be alone.
+        """
+        import torch
+        from radgraph.radgraph import AllennlpDataset, PyTorchDataLoader
+        from radgraph.utils import get_entity
+
+        document = {"doc_key": "0", "sentences": texts, "dataset": MODEL}
+        data = AllennlpDataset([self._model.reader.text_to_instance(document)])
+        data.index_with(self._model.model.vocab)
+        with torch.inference_mode():
+            (batch,) = PyTorchDataLoader(batch_size=1, dataset=data)
+            found = self._model.model.make_output_human_readable(self._model.model(**batch)).to_json()
+        annotations, start = [], 0
+        for words, entities, relations in zip(
+            found["sentences"], found["predicted_ner"], found["predicted_relations"], strict=True
+        ):
+            own = [[a - start, b - start, *rest] for a, b, *rest in entities]
+            joined = [[a - start, b - start, c - start, d - start, *rest] for a, b, c, d, *rest in relations]
+            annotations.append({"entities": get_entity(own, joined, words)})
+            start += len(words)
+        return annotations
 
     def fingerprint(self) -> dict[str, str]:
         """The model by digest, its base encoder's files by digest, the packages."""
@@ -113,8 +167,6 @@ class RadGraph:
 
     def _prepare(self) -> Path:
         """A copy of the model's folder whose config names the encoder by its path, so that nothing is fetched."""
-        from orjson import dumps
-
         assert isinstance(self._encoder, Found)
         root = self._scratch / "prepared"
         (root / MODEL).mkdir(parents=True, exist_ok=True)

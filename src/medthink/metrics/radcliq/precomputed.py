@@ -15,6 +15,7 @@ from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading
 from medthink.core.jsonio import parse_json
 from medthink.metrics.radcliq.annotations import Annotation, radgraph_f1, read_annotations
+from medthink.metrics.radcliq.batches import Advance, advance_nothing
 from medthink.metrics.radcliq.component import ComponentScores
 from medthink.metrics.radcliq.composite import Components
 from medthink.metrics.radcliq.score import FIELDS
@@ -89,8 +90,11 @@ class AnnotatedRadGraph:
         missing = sorted(wanted - (self._references.keys() & self._candidates.keys()))
         return f"no annotation of {missing[0]} in {self._path.name}" if missing else None
 
-    def score(self, references: Sequence[str], candidates: Sequence[str]) -> ComponentScores:
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
         """RadGraph F1 of every pair."""
+        advance(len({*references, *candidates}))
         ids = [self._ids[pair] for pair in zip(references, candidates, strict=True)]
         return ComponentScores([radgraph_f1(*self._annotations(key)) for key in ids], [])
 

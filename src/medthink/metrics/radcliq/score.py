@@ -5,18 +5,22 @@ reference is left out and counted; texts cut at the models' limit are counted; m
 were fitted on chest radiographs: elsewhere the absolute value is out of domain.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from medthink.metrics.aggregate import mean_of
+from medthink.metrics.radcliq.batches import Advance, advance_nothing
 from medthink.metrics.radcliq.component import Component
 from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
 
 PairState = Literal["ok", "empty_candidate", "empty_reference"]
 Fingerprint = dict[str, dict[str, str]]
 """By component, what its values depend on: weights by digest, packages by version, options."""
+TellProgress = Callable[[str, int, int], None]
+"""Told a component, how many texts it has to encode, and how many more are done."""
 _NOTHING = Components(0.0, 0.0, 0.0, 0.0)
 FIELDS = ("radgraph", "bertscore", "semb", "bleu2")
 POLICY = (
@@ -57,7 +61,12 @@ class RadCliQ(msgspec.Struct, frozen=True):
         return 1 / self.v1 if self.v1 is not None and self.v1 > 0 else None
 
 
-def score_radcliq(references: Sequence[str], candidates: Sequence[str], components: Sequence[Component]) -> RadCliQ:
+def score_radcliq(
+    references: Sequence[str],
+    candidates: Sequence[str],
+    components: Sequence[Component],
+    progress: TellProgress | None = None,
+) -> RadCliQ:
     """RadCliQ of every pair, from components computed here."""
     by_name = {component.name: component for component in components}
     lacking = {name: by_name[name].unavailable() if name in by_name else "no provider given" for name in FIELDS}
@@ -67,7 +76,8 @@ def score_radcliq(references: Sequence[str], candidates: Sequence[str], componen
     states = [_state(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
     whole = [place for place, state in enumerate(states) if state == "ok"]
     texts = [references[place] for place in whole], [candidates[place] for place in whole]
-    scores = {name: by_name[name].score(*texts) for name in FIELDS}
+    total = len({*texts[0], *texts[1]})
+    scores = {name: by_name[name].score(*texts, _telling(progress, name, total)) for name in FIELDS}
     values: dict[int, Components] = {
         place: Components(**{name: scores[name].values[i] for name in FIELDS}) for i, place in enumerate(whole)
     }
@@ -84,6 +94,10 @@ def score_components(
         return _not_computed([f"components of pair {lacking[0] + 1} are not in {source}"])
     values = {place: entry for place, entry in enumerate(components) if entry is not None}
     return _assemble(states or ["ok"] * len(components), values, 0, {"precomputed": {"source": source}})
+
+
+def _telling(progress: TellProgress | None, name: str, total: int) -> Advance:
+    return partial(progress, name, total) if progress else advance_nothing
 
 
 def _is_state(states: Sequence[PairState] | None, place: int) -> bool:

@@ -19,6 +19,7 @@ from ledger_rows import read_rows
 from medthink.judge.judged import load_judged, score_judged
 from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.units import read_units
 from medthink.models.limits import Pace
 from medthink.models.retries import Backoff
 from medthink.models.transport import Transport
@@ -160,6 +161,38 @@ def test_fenced_json_and_finished_thinking_are_read(tmp_path):
     run = make_run(tmp_path, cases=1)
     with JudgeServer(lambda n, d, o: f"<think>hm</think>\n```json\n{judge_well(n, d, o)}\n```") as server:
         judge(run, server)
+    assert read_judgements(run)[0].state == "ok"
+
+
+def test_json_that_quotes_the_end_of_thinking_is_read(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(lambda n, d, o: judge_well(n, d, o).replace("as the findings say", "it says </think>")) as server:
+        judge(run, server)
+    (row,) = read_judgements(run)
+    assert (row.state, row.verdicts[0].reason) == ("ok", "it says </think>")
+
+
+@pytest.mark.parametrize(("reply", "state"), [("```json\n{}\n```", "ok"), ("Sure! {} Anything else?", "unjudged")])
+def test_with_a_schema_a_fenced_reply_is_read_and_prose_is_not_json(reply, state, tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(lambda n, d, o: reply.replace("{}", judge_well(n, d, o))) as server:
+        judge(run, server, use_schema=True)
+        assert len(server.bodies) == (1 if state == "ok" else 3), (
+            "asked again by the judge's desk, not by the transport"
+        )
+    (row,) = read_judgements(run)
+    assert (row.state, row.why) == (state, None if state == "ok" else "not_json")
+
+
+def test_with_a_schema_a_splitter_that_writes_prose_falls_back_to_sentences(tmp_path):
+    run = make_run(tmp_path, cases=1)
+
+    def answer(nonce, data, outside):
+        return "Here are the steps." if "rationale" in data else judge_well(nonce, data, outside)
+
+    with JudgeServer(answer) as server:
+        judge(run, server, use_schema=True, splitter=None)
+    assert next(iter(read_units(run).values())).detail.startswith("not_json")
     assert read_judgements(run)[0].state == "ok"
 
 

@@ -19,7 +19,7 @@ Answer = Callable[[str, dict[str, Any], str], str]
 class JudgeServer:
     """Chat Completions on loopback; `answer` writes the reply's text from nonce, data and the words around it."""
 
-    def __init__(self, answer: Answer, *, finish_reason: str = "stop", model: str = "judge-2026") -> None:
+    def __init__(self, answer: Answer, *, finish_reason: str = "stop", model: str | None = None) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.answer = answer
         self.finish_reason = finish_reason
@@ -60,8 +60,9 @@ class JudgeServer:
     def reply(self, body: dict[str, Any]) -> dict[str, Any]:
         text = self.answer(*read_request(request_text(body)))
         message = {"role": "assistant", "content": text}
+        model = f"{body['model']}-2026" if self.model is None else self.model
         return {
-            "id": "j", "object": "chat.completion", "model": self.model,
+            "id": "j", "object": "chat.completion", "model": model,
             "choices": [{"index": 0, "message": message, "finish_reason": self.finish_reason}],
             "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
         }  # fmt: skip

@@ -7,7 +7,7 @@ import click
 
 from medthink.cli.params import Real
 from medthink.cli.show import print_json, say
-from medthink.core.errors import OutsideError, UsageError
+from medthink.core.errors import Declined, OutsideError, UsageError
 from medthink.models.request import Effort
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     "--splitter",
     metavar="SPEC",
     help="Who cuts rationales into steps: a model (by default the first judge), or `sentences`.",
+)
+@click.option(
+    "--retry-unjudged", is_flag=True, help="Ask again for what is unjudged, such as replies in the wrong form."
 )
 @click.option("--allow-self", is_flag=True, help="Let a model judge itself.")
 @click.option("--effort", type=click.Choice(get_args(Effort)), help="How hard the judge thinks.")
@@ -82,6 +85,11 @@ def judge(as_json: bool, **flags: Any) -> None:
     asked = [one for one in own if one.state != "absent" and one.why != "too_many"]
     if asked and all(one.why in ("failed", "unsplit") for one in asked):
         raise OutsideError(f"no judge answered: {asked[0].detail}", remedy="mend that, then run the same command again")
+    if asked and all(one.state == "unjudged" for one in asked):
+        raise Declined(
+            f"no reply of the judge could be used: {asked[0].detail}",
+            remedy="take another judge, or try again with --retry-unjudged",
+        )
 
 
 def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:
@@ -100,6 +108,13 @@ def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> Non
         show_scores(scores)
         say(f"{session.calls_made} calls made now; judgements: {path / 'judgements.jsonl'}")
     show_outdated(judged)
+    doubts = session.image_doubts
+    if doubts.doubtful:
+        say(
+            f"Caution: {doubts.doubtful} of {doubts.replies} replies count too few input tokens for their images: "
+            "the server may ignore images",
+            stderr=True,
+        )
 
 
 def _read_order(flags: dict[str, Any]) -> "JudgeOrder":

@@ -52,7 +52,11 @@ def show_outdated(run: JudgedRun) -> None:
 
 def _show_seat(what: str, scores: SeatScores) -> None:
     first, *others = KINDS[what].tables(scores)
-    rows = [*_coverage(scores.coverage), *((name, _text(cell)) for name, cell in first.rows[0].items())]
+    rows = [
+        *_coverage(scores.coverage),
+        *_ties(scores.ties),
+        *((name, _text(cell)) for name, cell in first.rows[0].items()),
+    ]
     out = console()
     out.print(table(f"{KINDS[what].plural.capitalize()} · {scores.label}", ("", ""), rows))
     for one in others:
@@ -88,6 +92,11 @@ def _coverage(coverage: Coverage) -> Iterable[tuple[str, str]]:
         yield "nothing to judge", str(coverage.absent)
     if coverage.fallback_splits:
         yield "cut by sentences instead", str(coverage.fallback_splits)
+
+
+def _ties(count: int) -> Iterable[tuple[str, str]]:
+    if count:
+        yield "units without a majority", str(count)
 
 
 def _counts(counts: dict[str, int]) -> str:

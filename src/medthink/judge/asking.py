@@ -13,6 +13,7 @@ from medthink.judge.judgement import Setting
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
 from medthink.judge.verdicts import UnitVerdict, Unjudged, UnjudgedKind
+from medthink.judge.voices import voice_of
 from medthink.models.request import ImagePart, Reply, Request, TextPart
 from medthink.runs.asking import Desk, encode_image
 from medthink.runs.prediction import Spent
@@ -20,6 +21,7 @@ from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 
 MAX_TRIES = 3
+MAX_REPEATS = 1000
 
 Read = TypeVar("Read")
 
@@ -42,9 +44,12 @@ class Hearing:
         self._barred = barred
 
     async def hear(
-        self, prompt: JudgePrompt, read: Callable[[str], Read | Fault], *, case_id: int, repeat: int
+        self, prompt: JudgePrompt, read: Callable[[str], Read | Fault], *, case_id: int, repeat: int, rounds: int = 0
     ) -> Heard[Read]:
-        """Ask until a reply can be used; after the last try the last fault is why there is no verdict."""
+        """Ask until a reply can be used; after the last try the last fault is why there is no verdict.
+
+        `rounds` is how often all tries were repeated before.
+        """
         images = await asyncio.to_thread(self._encode, prompt)
         spent: list[Spent] = []
         asked, model = prompt, ""
@@ -52,7 +57,7 @@ class Hearing:
         for attempt in range(MAX_TRIES):
             try:
                 # Every try is a call of its own, even where two are worded alike.
-                request = self._request(asked, images, sample=repeat * MAX_TRIES + attempt)
+                request = self._request(asked, images, sample=(rounds * MAX_REPEATS + repeat) * MAX_TRIES + attempt)
                 reply, cost = await self.desk.call(asked, request, case_id)
             except Unanswered as stop:
                 kind: UnjudgedKind = "refused" if stop.state == "refused" else "failed"
@@ -77,6 +82,7 @@ class Hearing:
             system=prompt.system,
             parts=tuple(images[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts),
             schema=prompt.schema if setting.use_schema else None,
+            is_json_checked=False,
             max_tokens=setting.max_tokens,
             temperature=setting.temperature,
             effort=setting.effort,
@@ -84,7 +90,7 @@ class Hearing:
         )
 
     def _refuse_self(self, model: str) -> None:
-        if model in self._barred:
+        if voice_of(model) in self._barred:
             raise Declined(
                 f"{self.desk.answerer.spec} says that it is {model}, the model under judgement",
                 remedy="take another judge, or say --allow-self",

@@ -65,8 +65,7 @@ def object_of(**properties: dict[str, Any]) -> dict[str, Any]:
 
 def read_form(text: str, form: type[Form], call: str) -> Form | Fault:
     """The reply as a form of this call, or what is wrong with it."""
-    rest = drop_thinking(text)
-    value = None if isinstance(rest, Unparsed) else read_object(unfence(rest))
+    value = _find_object(text)
     if value is None:
         return Fault("not_json", "the reply was not one JSON object and nothing else")
     try:
@@ -76,6 +75,15 @@ def read_form(text: str, form: type[Form], call: str) -> Form | Fault:
     if read.call != call:
         return Fault("wrong_call", 'the "call" of the reply was not the one given')
     return read
+
+
+def _find_object(text: str) -> dict[str, Any] | None:
+    """The reply as JSON, else what is left of it without its thinking: a text in the JSON may quote a thinking mark."""
+    value = read_object(unfence(text))
+    if value is not None:
+        return value
+    rest = drop_thinking(text)
+    return None if isinstance(rest, Unparsed) else read_object(unfence(rest))
 
 
 def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...] | Fault:

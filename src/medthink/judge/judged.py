@@ -13,11 +13,11 @@ from medthink.judge.judgement import Judgement
 from medthink.judge.judgements import JUDGEMENTS_FILE, read_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.panel import Division, divide, seat_panel
-from medthink.judge.scores import SeatScores, by_seat
+from medthink.judge.scores import SeatScores, by_seat, mean_of
 from medthink.judge.units import UnitKey, UnitSet, read_units
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
-from medthink.stats import Measured, mean_interval
+from medthink.stats import Measured
 
 
 class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def load_judged(path: Path, cases: Mapping[int, Case]) -> JudgedRun:
 
 def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
     """Every score that the run's judgements allow, seat by seat."""
-    rows = [*run.judgements, *_panels(run)]
+    rows = [*run.judgements, *seat_panel(run.judgements)]
     return JudgedScores(
         kinds={
             name: tuple(
@@ -94,14 +94,7 @@ def _disagreement(run: JudgedRun, what: str) -> Measured | None:
     divided = [(key[0], one.disagreement) for key, units in divisions(run).items() if key[2] == what for one in units]
     if not divided:
         return None
-    return mean_interval([share for _, share in divided], clusters=[case for case, _ in divided])
-
-
-def _panels(run: JudgedRun) -> list[Judgement]:
-    """The panel's judgements of every kind that two judges or more have judged."""
-    voters = [one for one in run.judgements if not one.seat.is_wiring_check]
-    seats = {what: {one.seat for one in voters if one.what == what} for what in KINDS}
-    return seat_panel(one for one in voters if len(seats[one.what]) > 1)
+    return mean_of(((case, share) for case, share in divided), within=(0, 1))
 
 
 def _is_right(prediction: Prediction, case: Case) -> bool | None:

@@ -52,7 +52,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     `state` is "ok", "unjudged" (there is no verdict; `why` and `detail` say the reason) or "absent" (there is nothing
     to judge). Verdicts are those of the kind `what`, in the order of its items, which they name by id. `model` is the
     name that the provider reported, `images` how many were attached, `judged_at` when the last call was answered,
-    `tries` how many replies it took, and `calls` are their ids in `judge.sqlite`.
+    `tries` how many replies it took, and `calls` are their ids in `judge.sqlite`. `round` counts how often it was asked
+    for again as unjudged. `ties` are items over which a panel is divided.
     """
 
     case: int
@@ -71,7 +72,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     tries: int = 0
     calls: tuple[int, ...] = ()
     cost_usd: float | None = None
+    round: int = 0
     verdicts: tuple[UnitVerdict, ...] = ()
+    ties: tuple[str, ...] = ()
 
     @property
     def key(self) -> UnitKey:

@@ -1,7 +1,6 @@
 """Several judgements of the same units taken together: what most say, and how far they differ."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 
@@ -9,9 +8,10 @@ from medthink.judge.ballots import disagreement, majority
 from medthink.judge.evidence import SIGHTS
 from medthink.judge.judgement import Judgement, Seat, Setting
 from medthink.judge.kinds import KINDS
-from medthink.judge.kinds.kind import JudgeKind, Label
+from medthink.judge.kinds.kind import Label
 from medthink.judge.units import UnitKey
 from medthink.judge.verdicts import UnitVerdict
+from medthink.judge.voices import voice_of
 
 PANEL = "panel"
 
@@ -41,30 +41,45 @@ def divide(judgements: Iterable[Judgement]) -> tuple[Division, ...]:
 
 
 def seat_panel(judgements: Iterable[Judgement]) -> list[Judgement]:
-    """One judgement for each prediction by the majority of its judges; without one, it is unjudged.
+    """One judgement for each prediction by the majority of its judges, item by item.
 
-    A judge has one vote, its first reply, however often it was asked. The embedded judge has none, and neither has
-    what is unjudged. A prediction with nothing to judge stays so.
+    A panel has two voices or more that gave verdicts; a model is one voice, however often and with whatever settings it
+    was asked, and its first reply counts. The embedded judge has none. A quorum is two voices and more than half of
+    the panel: below it the prediction is unjudged. An item without a majority is a tie, and takes nothing from others.
     """
-    groups: dict[UnitKey, list[Judgement]] = {}
-    seated: dict[str, list[Judgement]] = {}
-    for one in judgements:
-        if one.repeat == 0 and not one.seat.is_wiring_check:
-            groups.setdefault(one.key, []).append(one)
-            seated.setdefault(one.what, []).append(one)
-    seats = {what: _seat(members) for what, members in seated.items()}
-    return [_vote(group, seats[group[0].what]) for _, group in sorted(groups.items())]
+    groups: dict[UnitKey, dict[str, Judgement]] = {}
+    voices: dict[str, dict[str, list[Judgement]]] = {}
+    for one in sorted(judgements, key=lambda one: one.order):
+        if one.repeat or one.seat.is_wiring_check:
+            continue
+        voice = voice_of(one.model) or voice_of(one.judge)
+        _take(groups.setdefault(one.key, {}), voice, one)
+        if one.state == "ok":
+            voices.setdefault(one.what, {}).setdefault(voice, []).append(one)
+    panels = {what: _seat(found) for what, found in voices.items() if len(found) > 1}
+    return [
+        _vote(group, panels[key[2]], size=len(voices[key[2]]))
+        for key, group in sorted(groups.items())
+        if key[2] in panels
+    ]
 
 
-def _seat(members: list[Judgement]) -> Seat:
+def _take(group: dict[str, Judgement], voice: str, one: Judgement) -> None:
+    """A voice's first verdict; where it has none, its first word."""
+    if voice not in group or (group[voice].state != "ok" and one.state == "ok"):
+        group[voice] = one
+
+
+def _seat(voices: dict[str, list[Judgement]]) -> Seat:
     """The panel is one seat, even where some of its judges have judged fewer predictions than others."""
+    members = [one for found in voices.values() for one in found]
     sees = {sight for one in members for sight in one.setting.sees}
     setting = Setting(sees=tuple(sight for sight in SIGHTS if sight in sees))
     return Seat(judge=PANEL, setting=setting, prompt=min(one.prompt for one in members))
 
 
-def _vote(group: list[Judgement], seat: Seat) -> Judgement:
-    first = group[0]
+def _vote(group: dict[str, Judgement], seat: Seat, *, size: int) -> Judgement:
+    first = next(iter(group.values()))
     blank = Judgement(
         case=first.case,
         sample=first.sample,
@@ -75,17 +90,22 @@ def _vote(group: list[Judgement], seat: Seat) -> Judgement:
         setting=seat.setting,
         prompt=seat.prompt,
     )
-    voting = [one for one in group if one.state == "ok"]
+    voting = [one for one in group.values() if one.state == "ok"]
     if not voting:
         return msgspec.structs.replace(blank, state=first.state, why=first.why, detail=first.detail)
-    verdicts = _vote_all([one.verdicts for one in voting], KINDS[first.what])
-    if verdicts is None:
-        return msgspec.structs.replace(blank, why="no_majority", detail="the judges are divided over a unit")
-    return msgspec.structs.replace(blank, state="ok", tries=len(voting), verdicts=verdicts)
-
-
-def _vote_all(rows: Sequence[tuple[UnitVerdict, ...]], kind: JudgeKind[Any, Any]) -> tuple[UnitVerdict, ...] | None:
-    """One vote per item; judges of the same prediction hold verdicts of the same items in the same order."""
-    results = [kind.vote(ballots) for ballots in zip(*rows, strict=True)]
-    decided = tuple(result for result in results if result is not None)
-    return decided if len(decided) == len(results) else None
+    if len(voting) < 2 or 2 * len(voting) <= size:
+        detail = f"{len(voting)} of {size} voices gave verdicts"
+        return msgspec.structs.replace(blank, why="no_quorum", detail=detail)
+    kind = KINDS[first.what]
+    ballots: dict[str, list[UnitVerdict]] = {}
+    for one in voting:
+        for verdict in one.verdicts:
+            ballots.setdefault(verdict.id, []).append(verdict)
+    results = {unit: kind.vote(given) for unit, given in ballots.items()}
+    decided = tuple(result for result in results.values() if result is not None)
+    ties = tuple(unit for unit, result in results.items() if result is None)
+    if not decided:
+        return msgspec.structs.replace(
+            blank, why="no_majority", detail="the judges are divided over every unit", ties=ties
+        )
+    return msgspec.structs.replace(blank, state="ok", tries=len(voting), verdicts=decided, ties=ties)

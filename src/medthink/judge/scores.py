@@ -9,7 +9,7 @@ import msgspec
 
 from medthink.judge.coverage import Coverage
 from medthink.judge.judgement import Judgement, Seat
-from medthink.stats import Measured, mean_interval, rate_interval
+from medthink.stats import Measured, Undefined, mean_interval, rate_interval
 
 # Whether the answer of a case's sample is right; None where there is no answer.
 Rights = Mapping[tuple[int, int], bool | None]
@@ -25,12 +25,16 @@ class JudgedSlice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeatScores(msgspec.Struct, frozen=True, kw_only=True):
-    """What every kind of judging tells of a seat; each kind adds its own figures."""
+    """What every kind of judging tells of a seat; each kind adds its own figures.
+
+    `ties` counts the items over which a panel is divided.
+    """
 
     seat: Seat
     label: str
     is_wiring_check: bool
     coverage: Coverage
+    ties: int = 0
     slices: tuple[JudgedSlice, ...] = ()
 
 
@@ -69,10 +73,13 @@ def rate_of(pairs: Iterable[tuple[int, bool]]) -> Measured:
     return rate_interval([hit for _, hit in rows], clusters=[case for case, _ in rows])
 
 
-def mean_of(pairs: Iterable[tuple[int, float]]) -> Measured:
-    """The mean of (case, value) pairs, with the pairs of a case as one cluster."""
+def mean_of(pairs: Iterable[tuple[int, float]], *, within: tuple[float, float]) -> Measured:
+    """The mean of (case, value) pairs, with the pairs of a case as one cluster; its interval stays on the scale."""
     rows = list(pairs)
-    return mean_interval([value for _, value in rows], clusters=[case for case, _ in rows])
+    found = mean_interval([value for _, value in rows], clusters=[case for case, _ in rows])
+    if isinstance(found, Undefined):
+        return found
+    return msgspec.structs.replace(found, low=max(within[0], found.low), high=min(within[1], found.high))
 
 
 def share_cell(measured: Measured) -> ScoreCell:

@@ -17,11 +17,13 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
 from medthink.judge.units import SENTENCES, Source, UnitKey, UnitSet, read_units, write_units
 from medthink.judge.verdicts import UnitVerdict, Unjudged
+from medthink.judge.voices import voice_of
 from medthink.models.prices import load_prices
 from medthink.models.request import Effort
 from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer
 from medthink.runs.asking import Desk
 from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.doubts import ImageDoubts, count_image_doubts
 from medthink.runs.engine import work_through
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
@@ -53,6 +55,7 @@ class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 1
     splitter: str | None = None
     allow_self: bool = False
+    retry_unjudged: bool = False
     effort: Effort | None = None
     temperature: float | None = None
     max_tokens: int | None = None
@@ -76,11 +79,15 @@ class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeSession(msgspec.Struct, frozen=True):
-    """How a session ended: the run, all its judgements, the calls made now, and what stopped it early, if anything."""
+    """How a session ended: the run, all its judgements, the calls made now, and what stopped it early, if anything.
+
+    `image_doubts` counts replies with too few input tokens for their images: the server may ignore images.
+    """
 
     run: Run
     judgements: tuple[Judgement, ...]
     calls_made: int
+    image_doubts: ImageDoubts
     stopped_by: BudgetReached | None
 
 
@@ -104,6 +111,7 @@ class _Worker:
         self._benchmark = self._run.split(order.benchmark)
         self._showing = Showing(self._run.manifest.condition, self._benchmark)
         self._made: list[Judgement] = []
+        self._known = {one.order: one for one in read_judgements(order.run)}
         refuse_self(order, self._run.manifest)
         self._whats = order.what or _kinds_of(self._run.manifest.task)
 
@@ -140,7 +148,8 @@ class _Worker:
                 raise end
         made = sum(hearing.desk.made for hearing in hearings.values())
         stopped_by = next((one for one in (stop, *ends) if isinstance(one, BudgetReached)), None)
-        return JudgeSession(self._run, tuple(judgements), made, stopped_by)
+        doubts = count_image_doubts(ledger)
+        return JudgeSession(self._run, tuple(judgements), made, doubts, stopped_by)
 
     @property
     def _judges(self) -> tuple[str, ...]:
@@ -163,7 +172,7 @@ class _Worker:
             calls=totals.calls_made,
         )
         reported = manifest.progress.reported_models if manifest.progress else ()
-        barred = frozenset() if order.allow_self else frozenset(reported)
+        barred = frozenset() if order.allow_self else frozenset(map(voice_of, reported))
         shared = asyncio.Semaphore(places)
         return {
             spec: Hearing(Desk(one, ledger, budget, shared), order.setting, manifest.condition, barred - {""})
@@ -241,19 +250,31 @@ class _Worker:
         case = self._benchmark.case(case_id)
         evidence = gather_evidence(case, self._showing.show(case)[0], self._order.sees)
         prompt = verdict_prompt(units, evidence, source)
-        heard = await hearing.hear(prompt, lambda text: read_verdicts(text, prompt), case_id=case_id, repeat=repeat)
+        rounds = self._round_of(blank)
+        heard = await hearing.hear(
+            prompt, lambda text: read_verdicts(text, prompt), case_id=case_id, repeat=repeat, rounds=rounds
+        )
         costs = [one.cost_usd for one in heard.spent]
         calls = tuple(one.call_id for one in heard.spent)
         known = _replace(
             blank,
             model=heard.model,
             images=len(evidence.images),
+            round=rounds,
             tries=len(heard.spent),
             calls=calls,
             cost_usd=None if None in costs else sum(cost for cost in costs if cost),
             judged_at=ledger.ended_at(calls),
         )
         return _settle(known, heard.result)
+
+    def _round_of(self, blank: Judgement) -> int:
+        """The round that a judgement was made in; the next one, if it came to nothing and is to be tried again."""
+        known = self._known.get(blank.order)
+        if known is None:
+            return 0
+        is_due = self._order.retry_unjudged and known.state == "unjudged" and known.tries > 0
+        return known.round + 1 if is_due else known.round
 
 
 def merge_judgements(old: Iterable[Judgement], new: Iterable[Judgement]) -> list[Judgement]:
@@ -262,10 +283,11 @@ def merge_judgements(old: Iterable[Judgement], new: Iterable[Judgement]) -> list
 
 
 def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:
-    """Raise UsageError where a judge is the judged model by name, whichever way it is reached."""
-    judged = manifest.model.partition("/")[2]
-    for spec in order.judges:
-        if spec.partition("/")[2] == judged and not order.allow_self:
+    """Raise UsageError where a judge or the splitter is the judged model, by whatever spelling of its name."""
+    reported = manifest.progress.reported_models if manifest.progress else ()
+    judged = {voice_of(name) for name in (manifest.model, *reported)} - {""}
+    for spec in (*order.judges, *([order.splitter] if order.splitter else [])):
+        if voice_of(spec) in judged and not order.allow_self:
             raise UsageError(
                 f"{spec} would judge itself: the run is by {manifest.model}",
                 remedy="take another judge, or say --allow-self",

@@ -16,6 +16,7 @@ UnjudgedKind = Literal[
     "truncated",
     "failed",
     "no_majority",
+    "no_quorum",
 ]
 
 

@@ -56,11 +56,15 @@ class Schema(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model, with nothing in it that depends on which model is asked."""
+    """One question to a model, with nothing in it that depends on which model is asked.
+
+    Whoever reads replies itself unsets `is_json_checked`: then a reply that is not JSON is no error of the call.
+    """
 
     parts: tuple[TextPart | ImagePart, ...]
     system: str = ""
     schema: Schema | None = None
+    is_json_checked: bool = True
     max_tokens: int | None = None
     temperature: float | None = None
     seed: int | None = None

@@ -144,7 +144,7 @@ class HttpModel:
         endpoint.served += 1
         try:
             http_reply = await self._post(posting, endpoint)
-            reply = self._decode(http_reply, wants_json=request.schema is not None)
+            reply = self._decode(http_reply, wants_json=request.schema is not None and request.is_json_checked)
             outcome, usage = "ok", reply.usage
             self.endpoints.note_success(endpoint)
             return msgspec.structs.replace(reply, latency_s=time.monotonic() - started)

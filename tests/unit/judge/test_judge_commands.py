@@ -176,3 +176,19 @@ def test_opening_the_commands_loads_no_judge_and_no_numbers():
     code = "import sys; import medthink.cli.judge, medthink.cli.agree, medthink.cli.reading; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "openpyxl", "aiohttp", "scipy"} & set(loaded)
+
+
+def test_a_judge_whose_every_reply_is_unusable_exits_1(run, capsys):
+    with JudgeServer(lambda *_: "no") as server:
+        words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
+        assert enter(words) == 1
+        assert "no reply of the judge could be used" in capsys.readouterr().err
+        server.answer = judge_well
+        assert enter([*words, "--retry-unjudged"]) == 0
+
+
+def test_judging_with_images_cautions_against_servers_that_ignore_them(run, capsys):
+    with JudgeServer(judge_well) as server:
+        words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
+        assert enter([*words, "--images"]) == 0
+        assert "3 of 3 replies count too few input tokens for their images" in capsys.readouterr().err

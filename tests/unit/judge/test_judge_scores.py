@@ -13,10 +13,10 @@ from medthink.judge.kinds.findings import StatementVerdict
 from medthink.judge.kinds.step_scores import StepVerdict
 from medthink.judge.panel import divide, seat_panel
 from medthink.judge.rubric import DIMENSIONS
-from medthink.judge.scores import by_seat
+from medthink.judge.scores import by_seat, mean_of
 from medthink.judge.session import merge_judgements
 from medthink.judge.units import UnitSet
-from medthink.stats import rate_interval
+from medthink.stats import mean_interval, rate_interval
 
 SETTING = Setting(sees=("history",))
 
@@ -194,7 +194,30 @@ def test_the_panel_votes_unit_by_unit_and_is_unjudged_where_it_is_divided():
     assert (split.majority, split.judgements) == ("contradicted", 3)
     assert split.disagreement == pytest.approx(2 / 3)
     (row,) = seat_panel(three[1:])
-    assert (row.state, row.why) == ("unjudged", "no_majority")
+    assert (row.state, row.why, row.ties) == ("unjudged", "no_majority", ("u1",))
+
+
+def test_a_tie_is_a_state_of_its_unit_and_takes_nothing_from_the_others():
+    wrong = step(1, "contradicted", "reasoning")
+    (row,) = seat_panel([judged(1, wrong, step(2), judge="a/x"), judged(1, step(1), step(2), judge="a/y")])
+    assert (row.state, row.ties, [one.id for one in row.verdicts]) == ("ok", ("u1",), ["u2"])
+
+
+def test_a_panel_needs_two_voices_and_a_quorum():
+    failed = [judged(case, judge="a/y", state="unjudged", why="failed") for case in (1, 2)]
+    alone = [judged(case, step(1), judge="a/x") for case in (1, 2)]
+    assert seat_panel([*alone, *failed]) == [], "a member that failed everywhere makes no panel"
+    rows = [*alone, failed[0], judged(2, step(1), judge="a/y")]
+    assert [(row.state, row.why) for row in seat_panel(rows)] == [("unjudged", "no_quorum"), ("ok", None)]
+
+
+def test_one_model_at_two_settings_or_under_two_names_is_one_voice():
+    other = {"setting": Setting(sees=("history", "images"))}
+    assert seat_panel([judged(1, step(1)), judged(1, step(1), **other)]) == []
+    assert seat_panel([judged(1, step(1), model="gpt-5"), judged(1, step(1), judge="b/x", model="gpt-5")]) == []
+    wrong = step(1, "contradicted", "reasoning")
+    rows = [judged(1, wrong), judged(1, wrong, **other), *(judged(1, step(1), judge=f"b/{k}") for k in "xy")]
+    assert seat_panel(rows)[0].verdicts[0].factual == "supported", "two against one"
 
 
 def test_a_judge_that_was_asked_more_often_has_no_more_votes():
@@ -207,7 +230,9 @@ def test_a_judge_that_was_asked_more_often_has_no_more_votes():
 def test_the_panel_is_one_seat_where_a_judge_has_judged_fewer_predictions():
     seeing = {"judge": "a/y", "setting": Setting(sees=("history", "images")), "prompt": "q"}
     rows = [judged(1, step(1), judge="a/x"), judged(1, step(1), **seeing), judged(2, step(1), judge="a/x")]
-    (seat,) = by_seat(seat_panel(rows), "steps")
+    seated = seat_panel(rows)
+    (seat,) = by_seat(seated, "steps")
+    assert [row.why for row in seated] == [None, "no_quorum"]
     assert (seat.judge, seat.setting.sees) == ("panel", ("history", "images"))
 
 
@@ -224,8 +249,11 @@ def test_types_without_a_majority_keep_the_one_named_most():
 def test_on_a_scale_the_panel_takes_the_lower_middle_and_it_has_nothing_to_say_of_nothing():
     (row,) = seat_panel([judged(1, step(1, critical=True), judge="a/x"), judged(1, step(1), judge="a/y")])
     assert (row.verdicts[0].weight, row.verdicts[0].critical) == ("incidental", False)
-    (row,) = seat_panel([judged(1, judge=name, state="absent") for name in ("a/x", "a/y")])
-    assert row.state == "absent"
+    judges = ("a/x", "a/y")
+    rows = [judged(1, step(1), judge=name) for name in judges] + [
+        judged(2, judge=one, state="absent") for one in judges
+    ]
+    assert [row.state for row in seat_panel(rows)] == ["ok", "absent"]
 
 
 def test_the_panel_on_discussions_is_the_majority_of_labels_and_the_middle_score():
@@ -240,7 +268,7 @@ def test_the_panel_on_discussions_is_the_majority_of_labels_and_the_middle_score
     assert {one.score for one in row.verdicts[1:]} == {1}
     (row,) = seat_panel([three[0], discussed("a/w", "correct", 1)])
     assert {one.score for one in row.verdicts[1:]} == {1}, "the lower one of two"
-    assert seat_panel(three[:2])[0].why == "no_majority"
+    assert [one.id for one in seat_panel(three[:2])[0].verdicts] == list(DIMENSIONS), "a score has a middle"
 
 
 def test_the_panel_on_findings_is_the_majority_of_support():
@@ -256,8 +284,9 @@ def test_the_panel_on_findings_is_the_majority_of_support():
 def test_the_embedded_judge_and_the_unjudged_have_no_vote():
     rules = judged(1, step(1, "contradicted", "reasoning"), judge="baseline/rules")
     silent = judged(1, judge="a/y", state="unjudged", why="failed")
-    (row,) = seat_panel([rules, silent, judged(1, step(1), judge="a/x")])
+    (row,) = seat_panel([rules, silent, *(judged(1, step(1), judge=f"a/{name}") for name in "xz")])
     assert row.verdicts[0].factual == "supported"
+    assert seat_panel([rules, silent, judged(1, step(1), judge="a/x")]) == []
     assert seat_panel([rules]) == []
     assert rules.seat.is_wiring_check
     assert "wiring check" in rules.seat.label()
@@ -291,3 +320,9 @@ def test_judgements_of_an_earlier_release_are_read(tmp_path):
     assert (labels["critical"], labels["weight"], labels["error: reasoning"]) == (True, None, False)
     assert [one.id for one in discussion.verdicts] == ["u2", *(education_id(["u2"], name) for name in DIMENSIONS)]
     assert findings.verdicts[0].support == "unverifiable"
+
+
+def test_the_interval_of_a_score_stays_on_its_scale():
+    found = mean_of([(case, 2 if case else 0) for case in range(4)], within=(0, 2))
+    assert (found.value, found.low, found.high) == (1.5, 0, 2)
+    assert mean_interval([0, 2, 2, 2]).high > 2

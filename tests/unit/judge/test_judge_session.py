@@ -43,7 +43,7 @@ def test_verdicts_are_kept_by_id_with_who_said_so_and_when(tmp_path):
     assert [step.factual for step in first.verdicts] == ["supported", "contradicted", "supported"]
     assert first.verdicts[1].error_types == ("image_understanding",)
     assert [step.id for step in first.verdicts] == list(read_units(run)[first.key].ids)
-    assert (first.state, first.judge, first.model, first.tries) == ("ok", "server/good", "judge-2026", 1)
+    assert (first.state, first.judge, first.model, first.tries) == ("ok", "server/good", "good-2026", 1)
     assert first.cost_usd is None, "what has no price was not for nothing"
     assert first.judged_at and len(first.prompt) == 64 and first.setting.sees == DEFAULT_SIGHT
     for units in read_units(run).values():
@@ -128,7 +128,9 @@ def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):
     scores = score_judged(judged, {})
     assert scores.disagreement["steps"].value == pytest.approx(1 / 3)
     panel = next(one for one in scores["steps"] if one.label.startswith("panel"))
-    assert panel.coverage.unjudged == {"no_majority": 3}
+    assert panel.coverage.judged == 3, "one tie takes nothing from the other steps"
+    assert (panel.steps, panel.ties) == (6, 3)
+    assert panel.sound_if_right.every_step.n + panel.sound_if_wrong.every_step.n == 0, "a tie leaves open what is sound"
 
 
 def test_the_same_judge_with_and_without_images_holds_two_seats(tmp_path):
@@ -419,3 +421,53 @@ def test_every_call_is_in_the_judge_s_own_ledger(tmp_path):
     calls = read_rows(run / "judge.sqlite", "SELECT kind, state, count(*) FROM calls GROUP BY 1, 2")
     assert calls == [("steps", "done", 3)]
     assert (run / "ledger.sqlite").read_bytes() == before
+
+
+def test_unjudged_is_asked_again_only_when_told_and_then_by_new_calls(tmp_path):
+    run = make_run(tmp_path, cases=2)
+    with JudgeServer(lambda *_: "no") as server:
+        judge_run(order(run, server))
+        assert len(server.bodies) == 6
+        server.answer = judge_well
+        assert judge_run(order(run, server)).calls_made == 0
+        session = judge_run(order(run, server, retry_unjudged=True))
+        assert session.calls_made == 2
+        assert [(row.state, row.round) for row in session.judgements] == [("ok", 1)] * 2
+        before = files(run)
+        assert judge_run(order(run, server)).calls_made == 0, "the round is known again"
+        assert judge_run(order(run, server, retry_unjudged=True)).calls_made == 0, "what is judged is not asked again"
+    assert files(run) == before
+
+
+@pytest.mark.parametrize(
+    ("judged", "spec"),
+    [
+        ("openai/gpt-5.2", "inspect/openai/gpt-5.2"),
+        ("openai/gpt-5.2", "openai/GPT-5.2-2026-01-15"),
+        ("anthropic/claude-opus-4-6", "server/claude-opus-4.6"),
+        ("server/Qwen/Qwen3-VL-8B-Instruct", "server/qwen3-vl-8b"),
+    ],
+)
+def test_a_model_is_known_by_another_spelling_of_its_name_and_as_splitter(judged, spec, tmp_path):
+    run = make_run(tmp_path)
+    manifest = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(manifest | {"model": judged}))
+    with pytest.raises(UsageError, match="would judge itself"):
+        judge_run(order(run, judges=(spec,)))
+    with pytest.raises(UsageError, match="would judge itself"):
+        judge_run(order(run, judges=("baseline/rules",), splitter=spec))
+
+
+def test_models_that_differ_by_more_than_spelling_are_two(tmp_path):
+    run = make_run(tmp_path)
+    manifest = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(manifest | {"model": "server/gpt-5.2"}))
+    with JudgeServer(judge_well) as server:
+        assert judge_run(order(run, server, judges=("server/gpt-5.2-mini",))).judgements[0].state == "ok"
+
+
+def test_a_server_that_counts_too_few_tokens_for_images_is_pointed_out(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        doubts = judge_run(order(run, server, sees=SIGHTS)).image_doubts
+    assert (doubts.replies, doubts.doubtful) == (3, 3)

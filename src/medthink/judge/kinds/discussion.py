@@ -219,10 +219,13 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             labels={word: rate_of((case, label == word) for case, _, label in labelled) for word in SENTENCE_LABELS},
             by_section={name: _section(labelled, name) for name in SECTIONS},
             missing_sections={name: missing[name] for name in SECTIONS},
-            education={name: mean_of((c, score) for c, one, score in scores if one == name) for name in DIMENSIONS},
+            education={
+                name: mean_of(((c, score) for c, one, score in scores if one == name), within=(0, 2))
+                for name in DIMENSIONS
+            },
             levels={name: _count_levels(score for _, one, score in scores if one == name) for name in DIMENSIONS},
             zeros={name: dict(Counter(str(why) for one, why in zeros if one == name)) for name in DIMENSIONS},
-            total=mean_of(totals),
+            total=mean_of(totals, within=(0, 10)),
         )
 
     def _total(self, row: Judgement) -> int | None:

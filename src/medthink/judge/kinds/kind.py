@@ -179,4 +179,5 @@ def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:
         "label": seat.label(),
         "is_wiring_check": seat.is_wiring_check,
         "coverage": measure_coverage(rows, units),
+        "ties": sum(len(row.ties) for row in rows),
     }

@@ -230,11 +230,10 @@ def _profile(pairs: Sequence[tuple[int, StepVerdict]]) -> tuple[ErrorCell, ...]:
 
 
 def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
-    counted = [
-        (row.case, steps)
-        for row, steps in rows
-        if row.state != "unjudged" and rights.get((row.case, row.sample)) is wanted
-    ]
+    judged = [(row, steps) for row, steps in rows if row.state != "unjudged"]
+    # Without a known error, a tie leaves open whether the rationale is sound.
+    known = [(row, steps) for row, steps in judged if not row.ties or any(step.is_error for step in steps)]
+    counted = [(row.case, steps) for row, steps in known if rights.get((row.case, row.sample)) is wanted]
 
     def is_sound(steps: Sequence[StepVerdict], *, only_critical: bool) -> bool:
         return bool(steps) and not any(step.is_error and (step.critical or not only_critical) for step in steps)
@@ -246,7 +245,8 @@ def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
 
 
 def _first_errors(rows: JudgedRows) -> FirstErrors:
-    judged = [(row.case, steps) for row, steps in rows if row.state == "ok"]
+    # With a tie among the steps nobody knows which error is the first.
+    judged = [(row.case, steps) for row, steps in rows if row.state == "ok" and not row.ties]
     firsts = [
         (case, len(steps), next((number for number, step in enumerate(steps, start=1) if step.is_error), None))
         for case, steps in judged
@@ -255,7 +255,7 @@ def _first_errors(rows: JudgedRows) -> FirstErrors:
     return FirstErrors(
         by_step=dict(sorted(Counter(number for _, _, number in found).items())),
         without=len(firsts) - len(found),
-        place=mean_of((case, number / total) for case, total, number in found),
+        place=mean_of(((case, number / total) for case, total, number in found), within=(0, 1)),
     )
 
 

@@ -5,7 +5,7 @@ hang on what was judged and never on a position in a list. All judges and reader
 are kept in `units.jsonl`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,7 @@ import msgspec
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl, write_jsonl
-from medthink.judge.sentences import Span, split_sentences
+from medthink.judge.sentences import Span, split_clauses, split_sentences
 
 UNITS_FILE = "units.jsonl"
 SENTENCES = "sentences"
@@ -116,9 +116,15 @@ def _unmarked(text: str) -> str:
 
 
 def split_source(source: Source) -> UnitSet:
-    """Cut every part at its sentences."""
-    units = [source.unit(part, span) for part, text in source.parts.items() for span in split_sentences(text)]
+    """Cut every part at its sentences; a text of steps also at the clauses of long ones, unless that makes too many."""
+    units = _cut(source, split_clauses) if source.is_cut_by_model else []
+    if not units or len(units) > source.max_units:
+        units = _cut(source, split_sentences)
     return unit_set(source, units, splitter=SENTENCES)
+
+
+def _cut(source: Source, split: Callable[[str], list[Span]]) -> list[Unit]:
+    return [source.unit(part, span) for part, text in source.parts.items() for span in split(text)]
 
 
 def unit_set(

@@ -271,7 +271,7 @@ def test_a_cut_that_is_not_the_rationale_falls_back_to_sentences_and_says_so(tmp
     with JudgeServer(embellish) as server:
         judge_run(order(run, server, splitter=None))
     (units,) = read_units(run).values()
-    assert units.is_fallback and "not an exact copy" in units.detail
+    assert units.is_fallback and "does not keep to the text" in units.detail
     assert len(units.units) == 3
     assert score_judged(load_judged(run, Run.open(run).cases()), {})["steps"][0].coverage.fallback_splits == 1
 

@@ -9,8 +9,10 @@ import click
 from medthink.cli.conditions import condition_flags, read_condition
 from medthink.cli.params import Real
 from medthink.cli.plans import take_plan, write_plan
+from medthink.cli.sections import SectionedCommand
 from medthink.cli.show import print_json, say
 from medthink.core.errors import OutsideError, UsageError
+from medthink.core.suggest import did_you_mean
 from medthink.workflow.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -20,7 +22,17 @@ if TYPE_CHECKING:
 _GARBAGE_THRESHOLD = 20_000
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    sections={
+        "--model": "What to run",
+        "--split": "Which cases",
+        "--image-share": "Condition (what the model is shown, and how it is asked)",
+        "--base-url": "Server, limits and money",
+        "--dry-run": "Look, and send nothing",
+        "--json": "Output",
+    },
+)
 @click.argument(
     "data", metavar="DATA|PLAN.toml", required=False, is_eager=True, callback=take_plan, type=click.Path(path_type=Path)
 )
@@ -69,12 +81,24 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
         return
     transport = read_transport(flags)
     spec = read_spec(data, flags, needs_out=not (dry_run or show_prompts))
+    _question_model(spec)
     if show_prompts:
         views.show_prompts(spec)
     elif dry_run:
         views.show_estimate(spec, transport, as_json=as_json)
     else:
         _carry_out(spec, transport, as_json=as_json)
+
+
+def _question_model(spec: "RunSpec") -> None:
+    """Ask whether another model is meant where a provider's is not listed and one with nearly its name is."""
+    from medthink.models.prices import load_prices
+
+    prices = load_prices(spec.prices)
+    provider = spec.model.partition("/")[0]
+    known = [name for name in prices.models if name.startswith(f"{provider}/")]
+    if known and prices.find(spec.model) is None and (meant := did_you_mean(spec.model, known, cutoff=0.85)):
+        say(f"{spec.model} is not in the list of prices: {meant}", stderr=True)
 
 
 def _carry_out(spec: "RunSpec", transport: "Transport", *, as_json: bool) -> None:

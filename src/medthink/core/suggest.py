@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean NAME?` for the closest known name, or "" where none is close."""
+def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """`did you mean NAME?` for the closest known name, or "" where none is close; at a cutoff of 1, only the same."""
     import difflib
 
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return f"did you mean {close[0]}?" if close else ""
 
 

@@ -31,6 +31,28 @@ def test_a_misspelt_word_gets_a_suggestion(words, meant, tmp_path, monkeypatch, 
     assert meant in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("model", "meant"),
+    [("openai/gtp-5.2", "openai/gpt-5.2"), ("openai/gpt-5.2", None), ("openai/mine", None), ("server/gpt-5.2", None)],
+)
+def test_a_model_with_nearly_the_name_of_another_is_questioned(model, meant, tmp_path, capsys):
+    from small_benchmark import write_benchmark
+
+    bench = write_benchmark(tmp_path / "bench", cases=1)
+    words = ["run", str(bench), "--model", model, "--base-url", "http://localhost/v1", "--dry-run"]
+    assert enter(words) == 0
+    err = capsys.readouterr().err
+    assert (f"did you mean {meant}?" in err) if meant else err == ""
+
+
+def test_the_flags_of_run_stand_under_headings(capsys):
+    assert enter(["run", "-h"]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f"\n{title}") for title in ("What to run:", "Which cases:", "Condition (", "Server, limits")]
+    assert places == sorted(places)
+    assert places[2] < shown.index("--image-share") < places[3] < shown.index("--rpm")
+
+
 def test_a_word_like_no_other_gets_none(capsys):
     assert enter(["zzzzzz"]) == 2
     assert "did you mean" not in capsys.readouterr().err

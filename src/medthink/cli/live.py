@@ -94,7 +94,7 @@ def block(counts: LiveCounts) -> Group:
 def line(counts: LiveCounts) -> str:
     """The counts in one line."""
     told = dict(describe(counts))
-    return f"{_phase(counts)}: {_finished(counts)} calls, {told['calls']}; {told['cases']}; {told['spent']}"
+    return f"{_phase(counts)}: {_finished(counts)} · {told['calls']}; cases: {told['cases']}; {told['spent']}"
 
 
 def describe(counts: LiveCounts) -> list[tuple[str, str]]:
@@ -134,7 +134,7 @@ def _phase(counts: LiveCounts) -> str:
 
 def _finished(counts: LiveCounts) -> str:
     share = f" ({100 * counts.finished // counts.calls} %)" if counts.calls else ""
-    return f"{counts.finished:,} of {max(counts.calls, counts.finished):,}{share}"
+    return f"{counts.finished:,} of {max(counts.calls, counts.finished):,} calls{share}"
 
 
 def _flow(counts: LiveCounts) -> list[str]:

@@ -33,7 +33,7 @@ def test_everything_that_matters_is_told_by_calls(counts):
         "calls": "4 in flight · 2 retried · 0 failed · 20 a minute · about 3 min left",
         "spent": "2,000 tokens in, 200 out · $0.2000",
     }
-    assert line(counts).startswith("asking: 40 of 100 (40 %) calls, 4 in flight")
+    assert line(counts).startswith("asking: 40 of 100 calls (40 %) · 4 in flight")
 
 
 def test_what_is_not_known_is_said_so(counts):
@@ -63,7 +63,7 @@ def test_a_terminal_gets_the_block_and_is_left_clean(counts):
     with LiveProgress(screen=Console(file=stream, width=100, force_terminal=True)) as progress:
         progress.follow(counts)
         progress._live.refresh()
-    assert "40 of 100 (40 %)" in stream.getvalue()
+    assert "40 of 100 calls (40 %)" in stream.getvalue()
 
 
 def test_elsewhere_a_line_comes_at_intervals_and_at_once_when_it_waits(counts):

@@ -1,11 +1,14 @@
 """A run as a file: its fields are the flags, and every run keeps its own."""
 
 import json
+import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from medthink.cli.door import enter
+from medthink.cli.sweep_plan import read_sweep_plan
 from small_benchmark import write_benchmark
 
 PLAN = """
@@ -82,3 +85,13 @@ def test_a_plan_without_data_and_a_plan_that_is_not_there_are_refused(folder, ca
     assert "plan.toml: data: no benchmark is named" in capsys.readouterr().err
     assert enter(["run", str(folder / "absent.toml")]) == 2
     assert "absent.toml: no such file" in capsys.readouterr().err
+
+
+def test_the_plans_of_the_docs_are_plans(tmp_path, capsys):
+    page = Path(__file__).resolve().parents[3] / "docs/running.md"
+    single, sweep = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    write_benchmark(tmp_path / "bench", cases=1)
+    (tmp_path / "plan.toml").write_text(single)
+    assert enter(["run", str(tmp_path / "plan.toml"), "--dry-run"]) == 0
+    (tmp_path / "sweep.toml").write_text(sweep)
+    assert len(read_sweep_plan(tmp_path / "sweep.toml").runs) == 3 * 6 * 2

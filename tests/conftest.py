@@ -1,3 +1,47 @@
 """What holds for every test."""
 
+from pathlib import Path
+
+import pytest
+
 pytest_plugins = ["children"]
+
+HERE = Path(__file__).parent
+# What `make quick` leaves out: files that take seconds, or need torch, a server, a browser or processes of their own.
+SLOW = (
+    "unit/baselines",
+    "unit/board",
+    "unit/cases/test_check_defects.py",
+    "unit/cases/test_export.py",
+    "unit/cases/test_pull.py",
+    "unit/cases/test_statistics.py",
+    "unit/cli/test_demo.py",
+    "unit/cli/test_door.py",
+    "unit/cli/test_live.py",
+    "unit/door/test_python_door.py",
+    "unit/judge/test_judge_commands.py",
+    "unit/judge/test_judge_session.py",
+    "unit/metrics/test_radcliq_models.py",
+    "unit/phantoms",
+    "unit/readers",
+    "unit/report/test_figures.py",
+    "unit/report/test_judged.py",
+    "unit/report/test_page.py",
+    "unit/runs/test_run_commands.py",
+    "unit/runs/test_session.py",
+    "unit/runs/test_without_posix.py",
+    "unit/scoring/test_comparing.py",
+    "unit/scoring/test_scoring.py",
+    "unit/stats/test_ranks.py",
+    "unit/stats/test_stats_coverage.py",
+    "unit/validity",
+    "unit/web",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow, by its place."""
+    places = [HERE / name for name in SLOW]
+    for item in items:
+        if any(item.path.is_relative_to(place) for place in places):
+            item.add_marker("slow")

@@ -28,7 +28,7 @@ _EXPORTS = {
     "synth": "medthink.door",
 }
 # Rooms that can be called: the name of the room is the name of what it does.
-_ROOMS = {"report": "medthink.report.writing:write_report"}
+_ROOMS = {"judge": "medthink.judge.judging:judge_and_score", "report": "medthink.report.writing:write_report"}
 
 __all__ = ["__version__", *_EXPORTS, *_ROOMS]
 

@@ -4,6 +4,7 @@ from medthink.cases.case import Case, Image, Question, Reference
 from medthink.core.errors import DataError, MedThinkError, UsageError
 from medthink.door import OpenRun as Run
 from medthink.door import check, compare, run, synth
+from medthink.judge.judging import judge_and_score as judge
 from medthink.models.errors import ModelError
 from medthink.report.writing import write_report as report
 from medthink.scoring.compare import Comparison
@@ -29,6 +30,7 @@ __all__ = [
     "check",
     "compare",
     "default_condition",
+    "judge",
     "report",
     "run",
     "synth",

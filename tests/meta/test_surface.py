@@ -37,6 +37,7 @@ def test_exports_are_these_and_resolve():
         "Comparison",
         "check",
         "compare",
+        "judge",
         "report",
         "synth",
     }

@@ -13,7 +13,7 @@ from medthink.cli.sections import SectionedCommand
 from medthink.cli.show import print_json, say
 from medthink.core.errors import OutsideError, UsageError
 from medthink.core.suggest import did_you_mean
-from medthink.workflow.tasks import TASKS
+from medthink.workflow.tasks import task_names
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -40,7 +40,7 @@ _GARBAGE_THRESHOLD = 20_000
     "--model", metavar="SPEC", help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, baseline/NAME, replay/RUN."
 )
 @click.option(
-    "--task", type=click.Choice(list(TASKS)), default="answer", show_default=True,
+    "--task", type=click.Choice(task_names()), default="answer", show_default=True,
     help="The answer alone; twi (think with images): findings, summary, differential; or a teaching discussion.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder; made, or continued.")

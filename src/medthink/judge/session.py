@@ -18,9 +18,8 @@ from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
 from medthink.judge.units import SENTENCES, Source, UnitKey, UnitSet, read_units, write_units
 from medthink.judge.verdicts import UnitVerdict, Unjudged
 from medthink.judge.voices import voice_of
-from medthink.models.prices import load_prices
 from medthink.models.request import Effort
-from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer
+from medthink.runs.answerers import Answerer, ReplayAnswerer, open_model_answerer
 from medthink.runs.asking import Desk
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import ImageDoubts, count_image_doubts
@@ -189,8 +188,9 @@ class _Worker:
             raise UsageError(f"{spec} is no judge", remedy=f"the embedded judge is {RULES}")
         if provider == "replay":
             return ReplayAnswerer(spec, Path(name), JUDGE_LEDGER)
-        price = load_prices(self._order.prices).find(spec)
-        return ModelAnswerer(spec, base_urls=self._order.base_urls, transport=self._transport, price=price)
+        return open_model_answerer(
+            spec, base_urls=self._order.base_urls, transport=self._transport, prices=self._order.prices
+        )
 
     def _read_sources(self) -> dict[UnitKey, Source]:
         run = self._run.manifest.digest()

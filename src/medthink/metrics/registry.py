@@ -7,11 +7,13 @@ repeats and usage describe the numbers that stand under these names in `scores.j
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from medthink.core.errors import UsageError
+from medthink.core.plugins import load_plugin, plugin_names
 from medthink.metrics import answers, discussion, spelling, usage
 from medthink.metrics.bleu import bleu2
 from medthink.metrics.findings import VERSION as FINDINGS_VERSION
@@ -72,6 +74,22 @@ class Metric(msgspec.Struct, frozen=True):
         return f"{self.title}: {'; '.join(parts)}."
 
 
+def all_metrics() -> dict[str, Metric]:
+    """Every metric: those here, those registered, and those that other packages add."""
+    _add_plugins()
+    return METRICS
+
+
+@cache
+def _add_plugins() -> None:
+    # Not when this module is imported: the other packages import it themselves.
+    for name in plugin_names("medthink.metrics"):
+        metric = load_plugin("medthink.metrics", name)
+        if not isinstance(metric, Metric):
+            raise UsageError(f"what a package adds as the metric {name} is no Metric", remedy="see docs/extending.md")
+        register(metric)
+
+
 def register(metric: Metric) -> None:
     """Add a metric of your own; a name that is taken is refused."""
     if metric.name in METRICS:
@@ -82,13 +100,13 @@ def register(metric: Metric) -> None:
 def shown_in(place: Appearance) -> list[Metric]:
     """The metrics of texts that appear there, in the order of the registry."""
     kinds = ("pairs", "discussions", "components")
-    return [metric for metric in METRICS.values() if metric.kind in kinds and place in metric.shown]
+    return [metric for metric in all_metrics().values() if metric.kind in kinds and place in metric.shown]
 
 
 def score_pairs(references: Sequence[str], candidates: Sequence[str]) -> Columns:
     """A value a pair for every registered metric of texts."""
     columns: Columns = {}
-    for metric in list(METRICS.values()):
+    for metric in all_metrics().values():
         if metric.kind != "pairs" or metric.name in columns:
             continue
         if metric.family is not None:

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from medthink.core.errors import UsageError
+from medthink.core.plugins import plugin_names
 from medthink.core.suggest import did_you_mean
 from medthink.models.keys import Key
 from medthink.models.preflight import MB, ImageLimits
@@ -75,7 +76,7 @@ def parse_model_name(spec: str) -> ModelName:
     """Take `provider/name` apart, or raise UsageError; the name itself may contain slashes."""
     provider, _, name = spec.partition("/")
     if provider not in PROVIDERS or not name:
-        known = ", ".join(f"{each}/NAME" for each in PROVIDERS)
+        known = ", ".join(f"{each}/NAME" for each in (*PROVIDERS, *plugin_names("medthink.models")))
         meant = did_you_mean(provider, [*PROVIDERS, "baseline", "replay"]) if name else ""
         remedy = f"{meant} Write {known}, baseline/NAME or replay/RUN".removeprefix(" ")
         raise UsageError(f"unknown model {spec!r}", remedy=remedy)

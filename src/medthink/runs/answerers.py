@@ -1,14 +1,17 @@
 """Who answers a run's prompts: a model behind HTTP, an embedded baseline, or another run's ledger."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from medthink.baselines.baseline import Baseline, refuse_settings
 from medthink.core.errors import UsageError
+from medthink.core.plugins import load_plugin
+from medthink.models.catalog import PROVIDERS
 from medthink.models.errors import ModelError
 from medthink.models.prices import Price, load_prices
-from medthink.models.request import Attempt, Reply, Request, Usage
+from medthink.models.request import Attempt, Model, Reply, Request, Usage
 from medthink.models.tokens import estimate_input_tokens
 from medthink.runs.progress import Phase
 from medthink.runs.records import LEDGER, Records
@@ -120,6 +123,56 @@ class ModelAnswerer:
         self._notes[id(request)](attempt)
 
 
+class AddedAnswerer:
+    """A model that another package adds: it sends and retries by itself, and each call counts as one attempt."""
+
+    concurrency = 8
+    first_phase: Phase = "asking"
+
+    def __init__(self, spec: str, model: Model, price: Price | None) -> None:
+        self.spec = spec
+        self._model = model
+        self._price = price
+
+    async def answer(self, prompt: Kinded, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+        """Hand the request over."""
+        began = time.monotonic()
+        outcome, usage = "cancelled", None
+        try:
+            reply = await self._model.generate(request)
+            outcome, usage = "ok", reply.usage
+        except ModelError as error:
+            outcome, usage = error.kind, error.usage
+            raise
+        finally:
+            latency = time.monotonic() - began
+            provider = self.spec.partition("/")[0]
+            note(Attempt(number=1, endpoint=provider, outcome=outcome, is_sent=True, latency_s=latency, usage=usage))
+        return reply
+
+    def cost_usd(self, usage: Usage | None) -> float | None:
+        """The price of the tokens."""
+        return None if self._price is None or usage is None else self._price.cost_usd(usage)
+
+    def input_tokens(self, request: Request) -> int:
+        """Counted as a server would."""
+        return estimate_input_tokens(request, "server", "")
+
+    def upload_bytes(self, request: Request) -> int:
+        """The images' bytes; what else is sent is the package's own business."""
+        return sum(image.size_bytes for image in request.images)
+
+    def worst_cost_usd(self, request: Request) -> float | None:
+        """The price of the estimated input and of all the output allowed."""
+        if self._price is None:
+            return None
+        tokens = Usage(input=self.input_tokens(request), output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS)
+        return self._price.cost_usd(tokens)
+
+    async def close(self) -> None:
+        """Nothing is held open here."""
+
+
 class Free:
     """Costs nothing and counts no tokens: nothing leaves this machine."""
 
@@ -204,5 +257,23 @@ def open_answerer(
         return BaselineAnswerer(spec, open_baseline(name, benchmark))
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name))
+    return open_model_answerer(spec, base_urls=base_urls, transport=transport, prices=prices, needs_key=needs_key)
+
+
+def open_model_answerer(
+    spec: str,
+    *,
+    base_urls: tuple[str, ...] = (),
+    transport: "Transport | None" = None,
+    prices: Path | None = None,
+    needs_key: bool = True,
+) -> ModelAnswerer | AddedAnswerer:
+    """The model behind HTTP that the spec names, or the one that another package adds under that name."""
+    provider, _, name = spec.partition("/")
     price = load_prices(prices).find(spec)
-    return ModelAnswerer(spec, base_urls=base_urls, transport=transport, price=price, needs_key=needs_key)
+    open_added = load_plugin("medthink.models", provider) if name and provider not in PROVIDERS else None
+    if open_added is None:
+        return ModelAnswerer(spec, base_urls=base_urls, transport=transport, price=price, needs_key=needs_key)
+    if base_urls:
+        raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
+    return AddedAnswerer(spec, open_added(name), price)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import UNSET
 
-from medthink.metrics.registry import METRICS, Columns, score_pairs
+from medthink.metrics.registry import Columns, all_metrics, score_pairs
 from medthink.scoring.material import Material
 from medthink.scoring.pairs import TextPair
 from medthink.scoring.radcliq import NAMES, RadCliQOptions, compute_radcliq
@@ -91,7 +91,7 @@ def score_coverage(material: Material, *, rng: np.random.Generator) -> TextScore
     ]
     columns: Columns = {
         metric.name: list(metric.function(references, written))
-        for metric in METRICS.values()
+        for metric in all_metrics().values()
         if metric.kind == "discussions"
     }
     means = case_means(columns, [one.case for one in material.predictions])
@@ -101,8 +101,9 @@ def score_coverage(material: Material, *, rng: np.random.Generator) -> TextScore
 def _not_computed(reason: str) -> tuple[MetricScore, ...]:
     if not reason:
         return ()
+    metrics = all_metrics()
     return tuple(
-        MetricScore(metric=name, version=METRICS[name].version, direction=METRICS[name].direction, not_computed=reason)
+        MetricScore(metric=name, version=metrics[name].version, direction=metrics[name].direction, not_computed=reason)
         for name in NAMES
     )
 
@@ -130,10 +131,10 @@ def _columns(drawn: Array | None, index: int) -> tuple[Array, Array] | None:
 
 def _score(name: str, values: Array, known: Array, drawn: tuple[Array, Array] | None) -> MetricScore:
     # RadCliQ's components are parts of it, not metrics of their own: higher is better for each.
-    metric = METRICS.get(name)
+    metric = all_metrics().get(name)
     return MetricScore(
         metric=name,
-        version=metric.version if metric else METRICS["radcliq_v1"].version,
+        version=metric.version if metric else all_metrics()["radcliq_v1"].version,
         direction=metric.direction if metric else "higher",
         value=_estimate(values, known, drawn),
     )

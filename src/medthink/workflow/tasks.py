@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from medthink.cases.case import Question
 from medthink.core.errors import UsageError
+from medthink.core.plugins import load_plugin, plugin_names
 from medthink.models.request import Reply
 from medthink.workflow.ask import Ask, PromptKind, Unanswered
 from medthink.workflow.condition import Condition
@@ -21,11 +22,17 @@ Parsed = TypeVar("Parsed")
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task by name: how it runs, and the condition it is run under when nothing else is said."""
+    """A task by name: how it runs, the condition it is run under when nothing else is said, and the prompts it sends.
+
+    `kinds` gives the kinds of prompts under a condition; `writes_steps` says whether the task can write findings and
+    summary itself.
+    """
 
     name: str
     run: TaskFunction
     default: Condition
+    kinds: Callable[[Condition], tuple[PromptKind, ...]]
+    writes_steps: bool = False
 
 
 async def answer(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Answered:
@@ -70,62 +77,67 @@ async def discussion(question: Question, cues: Cues, ask: Ask, condition: Condit
         return end(Discussed(), stop)
 
 
+def _twi_kinds(condition: Condition) -> tuple[PromptKind, ...]:
+    if condition.single_call:
+        return ("twi",)
+    steps: list[PromptKind] = ["findings"] if condition.findings == "self" else []
+    steps += ["summary"] if condition.summary == "self" else []
+    return (*steps, "differential")
+
+
 TASKS = {
     task.name: task
     for task in (
-        Task("answer", answer, Condition()),
-        Task("twi", think_with_images, Condition(findings="self", summary="self")),
-        Task("discussion", discussion, Condition()),
+        Task("answer", answer, Condition(), lambda _: ("answer",)),
+        Task("twi", think_with_images, Condition(findings="self", summary="self"), _twi_kinds, writes_steps=True),
+        Task("discussion", discussion, Condition(), lambda _: ("discussion",)),
     )
 }
 
 
+def task_names() -> list[str]:
+    """The tasks here, and those that other packages add."""
+    return [*TASKS, *(name for name in plugin_names("medthink.tasks") if name not in TASKS)]
+
+
 def default_condition(name: str) -> Condition:
     """The condition a task is run under when nothing else is said."""
-    if name not in TASKS:
-        raise UsageError(f"no such task: {name}", remedy=f"known: {', '.join(TASKS)}")
-    return TASKS[name].default
+    return _named_task(name).default
+
+
+def _named_task(name: str) -> Task:
+    task = TASKS.get(name) or load_plugin("medthink.tasks", name)
+    if task is None:
+        raise UsageError(f"no such task: {name}", remedy=f"known: {', '.join(task_names())}")
+    if not isinstance(task, Task):
+        raise UsageError(f"what a package adds as the task {name} is no Task", remedy="see docs/extending.md")
+    return task
 
 
 def find_task(name: str, condition: Condition) -> Task:
     """The task of that name, or UsageError when it does not exist or cannot be run under the condition."""
-    default_condition(name)
+    task = _named_task(name)
     is_self = (condition.findings == "self", condition.summary == "self")
-    if name != "twi" and any(is_self):
+    if not task.writes_steps and any(is_self):
         raise UsageError(f"the task {name} asks once and writes no findings of its own", remedy="use the task twi")
-    if name != "twi" and condition.single_call:
+    if not task.writes_steps and condition.single_call:
         raise UsageError(f"the task {name} is a single call as it is", remedy="leave single_call out")
     if condition.single_call and not all(is_self):
         raise UsageError(
             "a single call writes findings and summary itself", remedy='set findings and summary to "self"'
         )
-    return TASKS[name]
+    return task
 
 
 def prompt_versions(name: str, condition: Condition) -> dict[PromptKind, str]:
     """The version of every kind of prompt that the task sends under the condition."""
     prompts = load_prompts(condition.prompt_set)
-    return {kind: prompts.version(kind) for kind in _prompt_kinds(name, condition)}
-
-
-def _prompt_kinds(name: str, condition: Condition) -> list[PromptKind]:
-    if find_task(name, condition).name == "answer":
-        return ["answer"]
-    if name == "discussion":
-        return ["discussion"]
-    if condition.single_call:
-        return ["twi"]
-    steps: list[PromptKind] = []
-    if condition.findings == "self":
-        steps.append("findings")
-    if condition.summary == "self":
-        steps.append("summary")
-    return [*steps, "differential"]
+    return {kind: prompts.version(kind) for kind in find_task(name, condition).kinds(condition)}
 
 
 def count_calls(name: str, condition: Condition, images: int) -> int:
     """How many prompts the task sends for a case that shows so many images, if none of them fails."""
-    kinds = _prompt_kinds(name, condition)
+    kinds = find_task(name, condition).kinds(condition)
     once = sum(1 for kind in kinds if kind != "findings" and (kind != "summary" or images))
     return once + (images if "findings" in kinds else 0)
 

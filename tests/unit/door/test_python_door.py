@@ -1,6 +1,7 @@
 """From benchmark to report without the shell, in a script and inside a running event loop."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import medthink
+from judged_run import make_run
 from medthink.cli.door import enter
+from medthink.judge.judging import JudgeOptions
+from medthink.judge.session import JudgeOrder
 
 
 def go_through(folder: Path) -> medthink.Comparison:
@@ -73,3 +77,19 @@ def test_a_script_without_a_guard_makes_phantoms(tmp_path: Path) -> None:
     script.write_text("import medthink\nprint(len(medthink.synth('bench', cases=34)))\n")
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "34\n"
+
+
+def test_a_run_is_judged_from_python_as_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path, cases=2)
+    judged = medthink.judge(run, "baseline/rules", splitter="sentences")
+    (seat,) = judged["steps"]
+    assert "baseline/rules" in repr(seat)
+    before = (run / "judgements.jsonl").read_bytes()
+    assert enter(["judge", str(run), "--judge", "baseline/rules", "--splitter", "sentences", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["calls_made_now"] == 0
+    assert (run / "judgements.jsonl").read_bytes() == before
+
+
+def test_python_can_ask_a_judge_whatever_the_shell_can() -> None:
+    fields = set(JudgeOrder.__struct_fields__) - {"run", "judges"}
+    assert set(JudgeOptions.__annotations__) == fields

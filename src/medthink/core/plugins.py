@@ -1,0 +1,40 @@
+"""What other packages add, found by their entry points.
+
+group              what the entry point is
+medthink.models    a function from a model's name to a `Model`; `NAME/MODEL` is its spec
+medthink.metrics   a `Metric`
+medthink.tasks     a `Task`
+"""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from medthink.core.errors import UsageError
+
+PluginGroup = Literal["medthink.models", "medthink.metrics", "medthink.tasks"]
+
+
+def plugin_names(group: PluginGroup) -> list[str]:
+    """The names that installed packages add to a group; nothing is imported."""
+    return sorted({entry.name for entry in entry_points(group=group)})
+
+
+def load_plugin(group: PluginGroup, name: str) -> Any:
+    """What the entry point names, imported now; None where no package adds that name."""
+    found = list(entry_points(group=group, name=name))
+    if not found:
+        return None
+    if len(found) > 1:
+        packages = ", ".join(sorted(_package(entry) for entry in found))
+        raise UsageError(f"several packages add {name} to {group}: {packages}", remedy="uninstall all but one")
+    try:
+        return found[0].load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"{name}, which {_package(found[0])} adds to {group}, cannot be loaded: {error}",
+            remedy="install that package again, or uninstall it",
+        ) from None
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value

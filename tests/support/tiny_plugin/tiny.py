@@ -1,0 +1,56 @@
+"""A package of somebody else's that adds a model, a metric and a task to MedThink."""
+
+import json
+from collections.abc import Sequence
+
+from medthink.cases.case import Question
+from medthink.metrics.registry import Metric
+from medthink.models import Model, Reply, Request, Usage
+from medthink.workflow.ask import Ask, Unanswered
+from medthink.workflow.condition import Condition
+from medthink.workflow.cues import Cues
+from medthink.workflow.outcome import Answered, Unparsed, end
+from medthink.workflow.parsing import parse_answer
+from medthink.workflow.prompts import load_prompts
+from medthink.workflow.tasks import Task
+
+
+class Parrot:
+    """A model that always gives the same letter."""
+
+    def __init__(self, letter: str) -> None:
+        self.letter = letter
+
+    async def generate(self, request: Request) -> Reply:
+        reply = {"answer": self.letter, "reasoning": "It is always so.", "findings": "A mass.", "summary": "A mass."}
+        return Reply(text=json.dumps(reply), model=f"parrot-{self.letter}", usage=Usage(input=10, output=5))
+
+
+def open_parrot(name: str) -> Model:
+    """The model of the spec `parrot/NAME`."""
+    return Parrot(name)
+
+
+def share_of_length(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:
+    """How much of the reference's length the candidate has, at most all of it."""
+    pairs = zip(references, candidates, strict=True)
+    return [min(1.0, len(text) / len(reference)) if reference else None for reference, text in pairs]
+
+
+LENGTH = Metric("length_share", "1", "pairs", "higher", 0.0, 1.0, "length_share", share_of_length)
+
+
+async def look_twice(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Answered:
+    """Ask for a summary first, and for the diagnosis with that summary."""
+    prompts = load_prompts(condition.prompt_set)
+    try:
+        first = await ask(prompts.summary(question, None))
+        choice = parse_answer(await ask(prompts.differential(question, None, first.text)), question.options)
+        if isinstance(choice, Unparsed):
+            raise Unanswered("unparsed", choice.reason)
+        return Answered(choice=choice)
+    except Unanswered as stop:
+        return end(Answered(), stop)
+
+
+TWICE = Task("twice", look_twice, Condition(findings="none", summary="none"), lambda _: ("summary", "differential"))

@@ -18,7 +18,9 @@ _ROWS_NAMED = 5
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("tables", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--key", type=click.Path(path_type=Path), metavar="FILE", help="The key.json of blinded reading lists.")
+@click.option(
+    "--key", type=click.Path(path_type=Path), metavar="FILE", help="The key of blinded reading lists (FOLDER-key.json)."
+)
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
 @click.option("--slices", is_flag=True, help="Also show agreement within slices.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -31,7 +33,7 @@ def agree(
     that cannot be used is listed, and empty ones are counted. The result is kept in RUN/agreement.json.
 
     \b
-    Example: medthink agree runs/retrieval reading/anna.csv reading/ben.csv --key reading/key.json
+    Example: medthink agree runs/retrieval reading/anna.csv reading/ben.csv --key reading-key.json
     Example: medthink agree runs/retrieval
     """
     from msgspec import to_builtins

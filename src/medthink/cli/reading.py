@@ -26,7 +26,11 @@ from medthink.cli.show import say
     "--again", type=Real(0, 1), default=0.1, show_default=True, help="Share of sheets that a reader gets twice."
 )
 @click.option(
-    "--planted", type=Real(0, 1), default=0.05, show_default=True, help="Share of sheets whose truth is known."
+    "--planted",
+    type=Real(0, 1),
+    default=0.05,
+    show_default=True,
+    help="Share of sheets with a known truth.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another draw and order.")
 @click.option(
@@ -42,13 +46,13 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     """Make blinded reading lists of what was judged in RUNS.
 
     Each reader gets a list to fill in, a table of the cases and their images, all under codes, and how-to-read.txt.
-    Who is behind a code stands in key.json: keep that from the readers. RUNS must have been judged before: that cuts
-    their texts into units.
+    Who is behind a code is in FOLDER-key.json, beside the folder: keep that from the readers. RUNS must have been
+    judged before: that cuts their texts into units.
 
     \b
     Example: medthink reading runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/
     """
-    from medthink.readers.lists import KEY_FILE, ReadingPlan, sheets_of_run, write_lists
+    from medthink.readers.lists import ReadingPlan, key_path, sheets_of_run, write_lists
 
     plan = ReadingPlan(
         readers=tuple(readers.replace(",", " ").split()),
@@ -62,4 +66,4 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     planted = sum(code.planted is not None for code in key.codes.values())
     again = sum(code.is_again for code in key.codes.values())
     say(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
-    say(f"{out / KEY_FILE} says who is behind the codes: keep it from the readers")
+    say(f"{key_path(out)} says who is behind the codes: keep it from the readers")

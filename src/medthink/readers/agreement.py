@@ -15,7 +15,7 @@ import numpy as np
 from medthink.cases.case import Case
 from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.core.digest import seed_from
-from medthink.core.errors import DataError
+from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.judge.ballots import majority
 from medthink.judge.judged import cut_units, load_judged
@@ -41,6 +41,9 @@ from medthink.stats import (
 PairKind = Literal["reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself"]
 
 AGREEMENT_FILE = "agreement.json"
+_TRUTHS = ("support", "factual", "sentence", "statement")
+_TRUE = ("supported", "correct", True)
+_FALSE = ("contradicted", "incorrect", False)
 
 
 class RaterPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +133,8 @@ def measure_agreement(
     units = cut_units(run)
     opened = read_key(key) if key else None
     imported = import_tables(tables, units, opened)
+    if tables and not imported.readings:
+        raise UsageError("nothing is filled in in the tables: there is nothing to compare", remedy="fill in some rows")
     judged = load_judged(run, cases)
     result = compare_raters(imported, judged.judgements, units, slices=slices, truths=_planted_truths(opened))
     return result, imported.problems
@@ -294,6 +299,13 @@ def _biases(raters: Sequence[Rater], aspect: Aspect, cases: Mapping[str, int]) -
 
 def _score_checks(checks: Sequence[Reading], truths: Mapping[str, bool]) -> Iterable[CheckScore]:
     for reader in sorted({one.reader for one in checks}):
-        own = [one for one in checks if one.reader == reader and "factual" in one.labels]
-        right = [one.labels["factual"] == truths[one.unit] for one in own]
+        own = [one for one in checks if one.reader == reader]
+        right = [_is_found(one, is_true=truths[one.unit]) for one in own]
         yield CheckScore(reader=reader, right=rate_interval(right, clusters=[one.case for one in own]))
+
+
+def _is_found(reading: Reading, *, is_true: bool) -> bool:
+    """Whether a reader called a true check true, or a false one false; unverifiable is neither."""
+    wanted = _TRUE if is_true else _FALSE
+    said = [label for aspect, label in reading.labels.items() if aspect in _TRUTHS]
+    return bool(said) and said[0] in wanted

@@ -1,13 +1,13 @@
 """Readers' tables read against a run's units: every row ends as a reading or as a problem that is told."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from medthink.core.errors import DataError
 from medthink.judge.kinds import KINDS
 from medthink.judge.units import UnitKey, UnitSet
-from medthink.readers.lists import Code, ReadingKey
+from medthink.readers.lists import COLUMNS, PLANTED, Code, ReadingKey
 from medthink.readers.readings import (
     AGAIN,
     Import,
@@ -19,10 +19,12 @@ from medthink.readers.readings import (
     parse_case,
     settle_readings,
 )
-from medthink.readers.tables import TableRow, read_table
+from medthink.readers.tables import TableFile, TableRow, read_table_file
 
 _STEP = re.compile(r"step(\d{1,3})")
 _READERS = ("reader", "annotator", "rater")
+_PUBLISHED = ("factual", "critical", "error_types")
+_PUBLISHED_COLUMN = re.compile(rf"(?:step|unit|human_(?:{'|'.join(_PUBLISHED)}))\d{{1,3}}")
 
 
 class Importer:
@@ -38,16 +40,20 @@ class Importer:
         self._readings: list[Reading] = []
         self._checks: list[Reading] = []
         self._problems: list[UnusedRow] = []
+        self._matched = 0
 
     def take(self, path: Path) -> None:
         """Read a table of either form."""
-        rows = read_table(path)
-        columns = {name for row in rows for name in row.cells}
+        table = read_table_file(path)
+        columns = {name for row in table.rows for name in row.cells}
+        self._matched = 0
         if "unit" in columns:
-            for row in rows:
+            self._tell_columns(table, path, _is_own)
+            for row in table.rows:
                 self._take_unit(row, path)
         elif any(_STEP.fullmatch(name) for name in columns):
-            for row in rows:
+            self._tell_columns(table, path, _is_published)
+            for row in table.rows:
                 self._take_case(row, path)
         else:
             raise DataError(
@@ -56,6 +62,22 @@ class Importer:
                 row=1,
                 remedy="see docs/readers-table.md for both forms",
             )
+        if not self._matched:
+            raise DataError(
+                "no row of the table belongs to this run",
+                file=path,
+                remedy="is this the right run, and for a blinded list the key that was written with it (--key)?",
+            )
+
+    def _tell_columns(self, table: TableFile, path: Path, is_known: Callable[[str], object]) -> None:
+        """List cells that could not be read, and columns that nobody reads though something is in them."""
+        for one in table.unread:
+            self._problems.append(UnusedRow(kind="unread", file=str(path), row=one.row, detail=one.detail))
+        filled = dict.fromkeys(name for row in table.rows for name, cell in row.cells.items() if cell.strip())
+        for name in filled:
+            if not is_known(name):
+                detail = f"the column {name!r} is not one that is read"
+                self._problems.append(UnusedRow(kind="unread", file=str(path), row=1, detail=detail))
 
     def result(self) -> Import:
         """All readings, each reader's one of a unit, and all problems in the order of files and rows."""
@@ -69,8 +91,10 @@ class Importer:
         unit = row.cells.get("unit", "").strip()
         reader = _reader(row, path)
         code = self._codes.get(unit)
-        if code is not None and code.planted is not None:
-            self._take_check(code, unit, reader, row, path)
+        if code is not None and code.run == PLANTED:
+            # The rows around a planted check are there for its sake alone.
+            if code.planted is not None:
+                self._take_check(code, unit, reader, row, path)
             return
         known = self._known.get(code.unit if code else unit)
         if known is None:
@@ -81,11 +105,12 @@ class Importer:
         self._add(known, f"{reader}{again}", row.cells, row, path)
 
     def _take_check(self, code: Code, unit: str, reader: str, row: TableRow, path: Path) -> None:
-        planted = Readable(id=unit, case=code.case, sample=0, what="steps", form="step", part="planted", text="")
-        before = len(self._readings)
+        planted = Readable(id=unit, case=code.case, sample=0, what=code.what, form=code.form, part=PLANTED, text="")
+        before, matched = len(self._readings), self._matched
         self._add(planted, reader, row.cells, row, path)
         self._checks += self._readings[before:]
         del self._readings[before:]
+        self._matched = matched
 
     def _take_case(self, row: TableRow, path: Path) -> None:
         """A row of the published form: all steps of one case by one reader."""
@@ -95,15 +120,22 @@ class Importer:
         if case is None or not filled:
             self._tell("unmatched", path, row, "no case number, or no steps")
             return
+        for number, name in sorted(steps):
+            if not row.cells[name].strip():
+                self._tell_orphans(number, row, path)
         for number, name in filled:
-            cells = {
-                label: row.cells.get(f"human_{label}{number}", "") for label in ("factual", "critical", "error_types")
-            }
+            cells = {label: row.cells.get(f"human_{label}{number}", "") for label in _PUBLISHED}
             known = self._find(case, row.cells.get(f"unit{number}", "").strip(), row.cells[name])
             if isinstance(known, str):
                 self._tell("unmatched", path, row, f"step{number}: {known}")
             else:
                 self._add(known, _reader(row, path), cells, row, path)
+
+    def _tell_orphans(self, number: int, row: TableRow, path: Path) -> None:
+        """Labels of a step that has no words."""
+        for label in _PUBLISHED:
+            if row.cells.get(f"human_{label}{number}", "").strip():
+                self._tell("unmatched", path, row, f"human_{label}{number} has no step{number}")
 
     def _find(self, case: int, unit: str, text: str) -> Readable | str:
         if unit:
@@ -114,6 +146,7 @@ class Importer:
         return f"case {case} has {'no step' if not found else 'several steps'} of these words"
 
     def _add(self, known: Readable, reader: str, cells: Mapping[str, str], row: TableRow, path: Path) -> None:
+        self._matched += 1
         try:
             labels = KINDS[known.what].read_cells(known.form, cells)
         except ValueError as error:
@@ -146,6 +179,14 @@ def import_tables(paths: Sequence[Path], units: Mapping[UnitKey, UnitSet], key: 
     for path in paths:
         importer.take(path)
     return importer.result()
+
+
+def _is_own(column: str) -> bool:
+    return column in (*COLUMNS, "critical", "case", "") or column in _READERS
+
+
+def _is_published(column: str) -> object:
+    return column in ("", "case", "title", "note", *_READERS) or _PUBLISHED_COLUMN.fullmatch(column)
 
 
 def _reader(row: TableRow, path: Path) -> str:

@@ -1,11 +1,11 @@
 """Reading lists for radiologists: blinded, shuffled, read twice, with planted checks; the key is kept apart.
 
 A reading list shows no model, no condition, no case number and no unit id, only codes that hold for one reader. Who is
-behind a code stands in `key.json` and nowhere else. The same seed and runs give the same lists.
+behind a code is in the key and nowhere else. The same seed and runs give the same lists.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -21,11 +21,13 @@ from medthink.core.files import write_atomic
 from medthink.core.jsonio import read_json, write_json
 from medthink.judge.evidence import DEFAULT_SIGHT, Evidence, gather_evidence
 from medthink.judge.judged import cut_units
+from medthink.judge.judgement import Judgement
+from medthink.judge.judgements import read_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
-from medthink.judge.sentences import split_sentences
-from medthink.judge.units import Source, UnitSet, split_source
+from medthink.judge.units import Source, UnitSet
 from medthink.readers.instructions import reading_instructions
+from medthink.readers.planting import apply_check, find_check
 from medthink.readers.tables import write_table
 from medthink.runs.run import Run
 from medthink.runs.showing import Showing
@@ -36,7 +38,7 @@ COLUMNS = ("reader", "sheet", "unit", "number", "kind", "part", "text", *_FILLED
 CASE_COLUMNS = (
     "sheet", "images", "history", "options", "captions", "findings", "discussion", "diagnosis", "answer", "whole_text",
 )  # fmt: skip
-KEY_FILE = "key.json"
+PLANTED = "planted"
 HOW_TO_FILE = "how-to-read.txt"
 
 
@@ -49,6 +51,8 @@ class Code(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     is_again: bool = False
     planted: bool | None = None
+    what: str = "steps"
+    form: str = "step"
 
 
 class ReadingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +84,10 @@ class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read in one go: the units of one prediction, with the case they are about."""
+    """What is read in one go: the units of one prediction, with the case they are about.
+
+    `supported` are units that every judge calls true: of these planted checks are made.
+    """
 
     run: str
     model: str
@@ -88,6 +95,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     shown: Shown
     units: UnitSet
     source: Source
+    supported: frozenset[str] = frozenset()
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -108,6 +116,7 @@ class _ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence
     source: Source
     units: UnitSet
+    supported: frozenset[str]
     lines: tuple[_Line, ...]
     is_again: bool = False
 
@@ -121,8 +130,8 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: 
     if not sheets:
         raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
     lists = [f"{reader}{part}.{form}" for reader in plan.readers for part in ("", "-cases")]
-    # The key may have been put where no reader finds it.
-    if any((out / name).exists() for name in (KEY_FILE, *lists)):
+    key_file = key_path(out)
+    if key_file.exists() or any((out / name).exists() for name in lists):
         raise UsageError(f"{out} holds reading lists already, perhaps filled in", remedy="name another folder by --out")
     codes: dict[str, Code] = {}
     for reader, entries in assign(sheets, plan).items():
@@ -141,8 +150,14 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: 
     write_atomic(out / HOW_TO_FILE, [reading_instructions().encode()])
     models = {sheet.run: sheet.model for sheet in sheets}
     key = ReadingKey(seed=plan.seed, rubric=load_rubric().version(), runs=models, codes=codes)
-    write_json(out / KEY_FILE, msgspec.to_builtins(key))
+    write_json(key_file, msgspec.to_builtins(key))
     return key
+
+
+def key_path(out: Path) -> Path:
+    """Where the key of the lists in a folder is written: beside it, since readers are given the folder."""
+    folder = out.resolve()
+    return folder.parent / f"{folder.name}-key.json"
 
 
 def read_key(path: Path) -> ReadingKey:
@@ -150,7 +165,9 @@ def read_key(path: Path) -> ReadingKey:
     try:
         return msgspec.convert(read_json(path), ReadingKey)
     except msgspec.ValidationError as error:
-        raise DataError(f"not the key of reading lists: {error}", file=path, remedy="give its key.json") from None
+        raise DataError(
+            f"not the key of reading lists: {error}", file=path, remedy="give the key that medthink reading wrote"
+        ) from None
 
 
 def assign(sheets: Sequence[Sheet], plan: ReadingPlan) -> dict[str, list[_ListEntry]]:
@@ -174,8 +191,7 @@ def _arrange(entries: list[_ListEntry], plan: ReadingPlan, reader: str) -> list[
     again = [
         replace(entry, is_again=True) for entry in chance.sample(entries, math.ceil(len(entries) * plan.again_share))
     ]
-    hosts = chance.sample(entries, math.ceil(len(entries) * plan.planted_share))
-    arranged = [*entries, *(check for host in hosts if (check := _plant(host, chance)) is not None)]
+    arranged = [*entries, *_plant_checks(entries, math.ceil(len(entries) * plan.planted_share), chance)]
     chance.shuffle(arranged)
     for entry in again:
         first = next(place for place, one in enumerate(arranged) if one.lines == entry.lines)
@@ -183,31 +199,57 @@ def _arrange(entries: list[_ListEntry], plan: ReadingPlan, reader: str) -> list[
     return arranged
 
 
+def _plant_checks(entries: list[_ListEntry], wanted: int, chance: Random) -> list[_ListEntry]:
+    """So many checks as the texts allow, false and true ones in turn."""
+    checks: list[_ListEntry] = []
+    for host in chance.sample(entries, len(entries)):
+        if len(checks) == wanted:
+            break
+        is_true = len(checks) % 2 == 1
+        planted = _plant(host, chance, is_true=is_true) or _plant(host, chance, is_true=not is_true)
+        checks += [planted] if planted else []
+    return checks
+
+
 def _entry(sheet: Sheet) -> _ListEntry:
     items = KINDS[sheet.units.what].items(sheet.units)
     lines = tuple(_Line(item.id, item.form, item.part, item.text) for item in items)
     evidence = gather_evidence(sheet.case, sheet.shown, (*DEFAULT_SIGHT, "images"))
     return _ListEntry(
-        run=sheet.run, case=sheet.case, evidence=evidence, source=sheet.source, units=sheet.units, lines=lines
+        run=sheet.run,
+        case=sheet.case,
+        evidence=evidence,
+        source=sheet.source,
+        units=sheet.units,
+        supported=sheet.supported,
+        lines=lines,
     )
 
 
-def _plant(host: _ListEntry, chance: Random) -> _ListEntry | None:
-    """A sheet that looks like any other: what the expert says, and a diagnosis that is surely right or surely wrong."""
-    findings = host.case.reference.findings
-    wrong = [text for text in host.case.question.options.values() if text != host.case.reference.answer_text]
-    if not findings.strip() or not wrong:
+def _plant(host: _ListEntry, chance: Random, *, is_true: bool) -> _ListEntry | None:
+    """The host's text with one statement made false, or reworded; None where nothing in it can be."""
+    check = find_check(
+        host.units.units,
+        supported=host.supported,
+        options=host.case.question.options,
+        answer=host.case.reference.answer_text,
+        is_true=is_true,
+        chance=chance,
+    )
+    if check is None:
         return None
-    is_true = chance.random() < 0.5
-    named = host.case.reference.answer_text if is_true else chance.choice(wrong)
-    said = [(findings[span.start : span.end], True) for span in split_sentences(findings)[:2]]
-    said.append((f"Taken together, this is {named}.", is_true))
-    # Named by its host: another run's sheet of the same case may be a host too.
-    name = f"planted {host.lines[0].unit}"
-    lines = [_Line(f"{name} {number}", "step", "rationale", text, truth) for number, (text, truth) in enumerate(said)]
-    text = " ".join(words for words, _ in said)
-    source = replace(host.source, parts={"rationale": text})
-    return replace(host, run="planted", lines=tuple(lines), source=source, units=split_source(source))
+    source, units = apply_check(check, host.source, host.units)
+    lines = tuple(
+        _Line(
+            f"planted {check.unit.id} {item.id}",
+            item.form,
+            item.part,
+            item.text,
+            planted=is_true if item.id == f"planted {check.unit.id}" else None,
+        )
+        for item in KINDS[units.what].items(units)
+    )
+    return replace(host, run=PLANTED, lines=lines, source=source, units=units)
 
 
 def _code(reader: str, entry: _ListEntry, line: _Line) -> Code:
@@ -218,6 +260,8 @@ def _code(reader: str, entry: _ListEntry, line: _Line) -> Code:
         unit=line.unit,
         is_again=entry.is_again,
         planted=line.planted,
+        what=entry.units.what,
+        form=line.kind,
     )
 
 
@@ -257,11 +301,33 @@ def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
     showing = Showing(manifest.condition, benchmark)
     predictions = {(one.case, one.sample): one for one in opened.predictions()}
     name = manifest.digest()
+    true = _supported(read_judgements(run))
     found = []
     for units in cut_units(run).values():
         if units.state == "ok":
             case = benchmark.case(units.case)
             source = KINDS[units.what].source(predictions[units.case, units.sample], case, name)
-            shown = showing.show(case)[0]
-            found.append(Sheet(run=name, model=manifest.model, case=case, shown=shown, units=units, source=source))
+            found.append(
+                Sheet(
+                    run=name,
+                    model=manifest.model,
+                    case=case,
+                    shown=showing.show(case)[0],
+                    units=units,
+                    source=source,
+                    supported=true,
+                )
+            )
     return found
+
+
+def _supported(judgements: Iterable[Judgement]) -> frozenset[str]:
+    """The units that every judge calls true; the embedded judge is not asked."""
+    true: set[str] = set()
+    doubted: set[str] = set()
+    for one in judgements:
+        kind = KINDS[one.what]
+        for verdict in one.verdicts if not one.seat.is_wiring_check else ():
+            is_true = kind.labels(verdict).get(kind.leading) == kind.true_label
+            (true if is_true else doubted).add(verdict.id)
+    return frozenset(true - doubted)

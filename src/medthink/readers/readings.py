@@ -15,7 +15,7 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
 from medthink.judge.units import UnitKey, UnitSet
 
-UnusedKind = Literal["unmatched", "duplicate", "contradictory", "invalid", "unlabelled", "other_run"]
+UnusedKind = Literal["unmatched", "duplicate", "contradictory", "invalid", "unlabelled", "other_run", "unread"]
 
 AGAIN = " (again)"
 _CASE = re.compile(r"(?:case\s+number\s+)?0*(\d{1,18})", re.IGNORECASE)

@@ -11,7 +11,7 @@ from judged_run import make_discussions, make_run
 from medthink.cli.door import enter
 from medthink.judge.units import read_units
 from medthink.readers.agreement import read_agreement
-from medthink.readers.lists import COLUMNS, read_key
+from medthink.readers.lists import COLUMNS, key_path, read_key
 from medthink.readers.readings import catalogue
 from medthink.readers.tables import read_table, write_table
 
@@ -75,7 +75,7 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
     folder = tmp_path / "reading"
     assert enter(["reading", str(run), "--readers", "anna,ben", "--out", str(folder), "--format", "xlsx"]) == 0
     assert "keep it from the readers" in capsys.readouterr().out
-    key = read_key(folder / "key.json")
+    key = read_key(key_path(folder))
     for reader in ("anna", "ben"):
         rows = [dict(row.cells) for row in read_table(folder / f"{reader}.xlsx")]
         for number, row in enumerate(rows):
@@ -84,7 +84,7 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
             row["note"] = "=1+1" if number else ""
         rows[0]["unit"] = "nowhere"
         write_table(folder / f"{reader}.xlsx", COLUMNS, rows)
-    words = ["agree", str(run), str(folder / "anna.xlsx"), str(folder / "ben.xlsx"), "--key", str(folder / "key.json")]
+    words = ["agree", str(run), str(folder / "anna.xlsx"), str(folder / "ben.xlsx"), "--key", str(key_path(folder))]
     assert enter(words) == 0
     captured = capsys.readouterr()
     assert "reader–reader: anna and ben" in captured.out
@@ -106,7 +106,7 @@ def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_proble
     )
     lists = [str(folder / f"{reader}.csv") for reader in ("anna", "ben")]
     capsys.readouterr()
-    assert enter(["agree", str(run), *lists, "--key", str(folder / "key.json")]) == 0
+    assert enter(["agree", str(run), *lists, "--key", str(key_path(folder))]) == 0
     invalid, anna, ben, total = capsys.readouterr().err.splitlines()
     assert "anna.csv:2: invalid: " in invalid and "'perhaps' is neither yes nor no" in invalid
     assert anna.endswith("anna.csv: unlabelled: nothing is said of 7 units, in row 4, 5, 6, 7, 8, …")

@@ -10,6 +10,7 @@ from openpyxl import load_workbook
 
 from judge_server import JudgeServer, judge_well
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
+from medthink.cli.door import enter
 from medthink.core.cells import guard, unguard
 from medthink.core.errors import DataError, UsageError
 from medthink.judge.cells import read_factual, read_types
@@ -19,7 +20,7 @@ from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
 from medthink.readers.agreement import measure_agreement, read_agreement, write_agreement
 from medthink.readers.importing import import_tables
-from medthink.readers.lists import COLUMNS, ReadingPlan, assign, read_key, sheets_of_run, write_lists
+from medthink.readers.lists import COLUMNS, ReadingPlan, assign, key_path, read_key, sheets_of_run, write_lists
 from medthink.readers.readings import catalogue, parse_case
 from medthink.readers.tables import read_table, write_table
 from medthink.runs.run import Run
@@ -27,12 +28,19 @@ from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 
+TEXT = "There is a mass in the left lung. The margin is WRONG here. So the diagnosis follows."
+
 
 @pytest.fixture
 def run(tmp_path):
-    made = make_run(tmp_path, cases=4)
-    judge_run(JudgeOrder(run=made, judges=("baseline/rules",)))
-    return made
+    return judged(make_run(tmp_path, cases=4, rationales=[TEXT] * 4))
+
+
+def judged(run):
+    """The run, judged by a good judge: what is not WRONG is supported."""
+    with JudgeServer(judge_well) as server:
+        judge_run(JudgeOrder(run=run, judges=("server/a",), base_urls=(server.url,), splitter="sentences"))
+    return run
 
 
 def ids(run, case: int = 100) -> tuple[str, ...]:
@@ -184,12 +192,27 @@ def test_tables_of_spreadsheets_in_other_countries_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("data", "note"),
+    [
+        (b"sep=;\r\nreader;unit;note\r\nanna;u1;a,b\r\n", "a,b"),
+        ("reader;unit;note\r\nanna;u1;größer\r\n".encode("cp1252"), "größer"),
+        (b'"sep=,"\r\nReader,Unit,NOTE\r\nanna,u1,x\r\n', "x"),
+    ],
+)
+def test_separators_encodings_and_capitals_of_spreadsheets_are_read(data, note, tmp_path):
+    (tmp_path / "t.csv").write_bytes(data)
+    (row,) = read_table(tmp_path / "t.csv")
+    assert row.cells == {"reader": "anna", "unit": "u1", "note": note}
+    assert row.number == (3 if data.lstrip(b'"').startswith(b"sep") else 2)
+
+
+@pytest.mark.parametrize(
     ("name", "data", "problem"),
     [
         ("t.csv", b"a,a\r\n1,2\r\n", "stands twice"),
         ("t.csv", b"unit,text\r\nu,x,more\r\n", "more cells than columns"),
         ("t.csv", b"unit\r\n", "no rows"),
-        ("t.csv", b"\xff\xfeunit\r\n", "not UTF-8"),
+        ("t.csv", b"\xff\xfeu\x00n\x00", "neither UTF-8 nor Windows-1252"),
         ("t.csv", b'unit\r\n"open', "not CSV"),
         ("t.csv", b"name,age\r\na,1\r\n", "neither a column"),
         ("t.xlsx", b"PK nothing", "not an XLSX"),
@@ -218,9 +241,11 @@ def test_cells_without_end_are_problems_like_any_other(run, tmp_path):
     deep = write(tmp_path / "deep.csv", ("unit", "factual", "error_types"), (unit, "no", "[" * 100_000))
     columns = ("case", "step1", "human_factual1")
     long = write(tmp_path / "long.csv", columns, ("9" * 5000, "words", "yes"))
-    imported = import_tables([deep, long], read_units(run))
-    assert [problem.kind for problem in imported.problems] == ["invalid", "unmatched"]
+    imported = import_tables([deep], read_units(run))
+    assert [problem.kind for problem in imported.problems] == ["invalid"]
     assert imported.readings == ()
+    with pytest.raises(DataError, match="no row of the table belongs to this run"):
+        import_tables([long], read_units(run))
     with pytest.raises(DataError, match="neither a column"):
         import_tables([write(tmp_path / "far.csv", ("case", "step" + "1" * 5000), ("1", "words"))], read_units(run))
 
@@ -315,18 +340,90 @@ def test_every_reader_has_an_order_of_one_s_own(run):
     assert {order[1:] for order in orders if order[0] == "anna"} != {o[1:] for o in orders if o[0] == "ben"}
 
 
-def test_the_truth_of_a_planted_check_is_what_it_says(run, tmp_path):
-    truths = set()
-    for seed in range(4):
-        key = write_lists(
-            tmp_path / f"{seed}", sheets_of_run(run), ReadingPlan(readers=("a", "b"), planted_share=1, seed=seed)
-        )
-        for row in read_table(tmp_path / f"{seed}/a.csv"):
-            code = key.codes[row.cells["unit"]]
-            if code.planted is not None and "Taken together" in row.cells["text"]:
-                assert code.planted == (f"Disease {'ABCDE'[code.case % 5]}{code.case}" in row.cells["text"])
-                truths.add(code.planted)
-    assert truths == {True, False}
+def test_a_planted_check_is_the_judged_text_with_one_statement_edited(run, tmp_path):
+    key = write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("a", "b"), planted_share=1))
+    rows = read_table(tmp_path / "a/a.csv")
+    sheets = {row.cells["sheet"]: [] for row in rows}
+    for row in rows:
+        sheets[row.cells["sheet"]].append((row.cells, key.codes[row.cells["unit"]]))
+    planted = [found for found in sheets.values() if found[0][1].run == "planted"]
+    edits = {"There is a mass in the right lung.": False, "There is no mass in the left lung.": False}
+    truths = []
+    texts = {row.cells["sheet"]: row.cells["whole_text"] for row in read_table(tmp_path / "a/a-cases.csv")}
+    for found in planted:
+        assert len(found) == 3, "as many rows as the text it was made from"
+        assert {cells["kind"] for cells, _ in found} == {"step"}
+        ((cells, code),) = [pair for pair in found if pair[1].planted is not None]
+        assert code.planted == edits.get(cells["text"], cells["text"] == "One can see a mass in the left lung.")
+        assert f"«1» {cells['text']} «/1» «2» The margin" in texts[cells["sheet"]]
+        truths.append(code.planted)
+    assert sorted(truths) == [False, False, True, True], "as many twins as edits"
+
+
+def test_planted_checks_are_made_of_supported_statements_only(tmp_path):
+    run = make_run(tmp_path, cases=2, rationales=["There is a WRONG mass in the left lung."] * 2)
+    key = write_lists(tmp_path / "a", sheets_of_run(judged(run)), ReadingPlan(readers=("a", "b"), planted_share=1))
+    assert not [code for code in key.codes.values() if code.planted is not None]
+
+
+def test_planted_checks_of_discussions_are_sentences(tmp_path):
+    run = judged(make_discussions(tmp_path, sections={"background": "It shows a mass. It is WRONG."}))
+    key = write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("a", "b"), planted_share=1))
+    assert {code.form for code in key.codes.values() if code.planted is not None} == {"sentence"}
+    fill(tmp_path / "a", "a", key, "csv")
+    result, problems = measure_agreement(
+        run, [tmp_path / "a/a.csv"], Run.open(run).cases(), slices={}, key=key_path(tmp_path / "a")
+    )
+    assert problems == ()
+    assert (result.checks[0].right.value, result.checks[0].right.n) == (1.0, 2)
+
+
+def test_the_key_is_never_in_the_readers_folder(run, tmp_path):
+    write_lists(tmp_path / "lists", sheets_of_run(run), ReadingPlan(readers=("anna", "ben")))
+    assert (tmp_path / "lists-key.json").is_file()
+    assert not [path for path in (tmp_path / "lists").rglob("*") if "key" in path.name]
+
+
+@pytest.mark.parametrize("key", [None, "other"])
+def test_a_wrong_or_missing_key_is_refused_and_keeps_the_old_agreement(run, tmp_path, key, capsys):
+    for name in ("a", "other"):
+        made = write_lists(tmp_path / name, sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), seed=len(name)))
+        fill(tmp_path / name, "anna", made, "csv")
+    table = str(tmp_path / "a/anna.csv")
+    assert enter(["agree", str(run), table, "--key", str(key_path(tmp_path / "a"))]) == 0
+    before = (run / "agreement.json").read_bytes()
+    words = ["--key", str(key_path(tmp_path / key))] if key else []
+    assert enter(["agree", str(run), table, *words]) == 2
+    assert "no row of the table belongs to this run" in capsys.readouterr().err
+    assert (run / "agreement.json").read_bytes() == before
+
+
+def test_lists_that_nobody_filled_in_are_refused_and_keep_the_old_agreement(run, tmp_path, capsys):
+    write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("anna", "ben")))
+    assert enter(["agree", str(run)]) == 0
+    before = (run / "agreement.json").read_bytes()
+    assert enter(["agree", str(run), str(tmp_path / "a/anna.csv"), "--key", str(key_path(tmp_path / "a"))]) == 2
+    assert "nothing is filled in" in capsys.readouterr().err
+    assert (run / "agreement.json").read_bytes() == before
+
+
+def test_labels_without_a_step_and_columns_that_nobody_reads_are_listed(run, tmp_path):
+    columns = ("case", "step1", "human_factual1", "step2", "human_factual2", "human_critical2", "factaul")
+    first = read_units(run)[100, 0, "steps"].units[0].text
+    table = write(tmp_path / "t.csv", columns, ("100", first, "yes", "", "no", "yes", "no"))
+    found = import_tables([table], read_units(run))
+    assert [(one.kind, one.row, one.detail) for one in found.problems] == [
+        ("unread", 1, "the column 'factaul' is not one that is read"),
+        ("unmatched", 2, "human_factual2 has no step2"),
+        ("unmatched", 2, "human_critical2 has no step2"),
+    ]
+    assert len(found.readings) == 1
+
+
+def test_names_of_columns_may_be_written_in_capitals(run, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text(f"Reader,UNIT,Factual\nanna,{ids(run)[0]},yes\n")
+    assert [one.reader for one in import_tables([table], read_units(run)).readings] == ["anna"]
 
 
 def test_what_has_too_many_units_is_not_read(tmp_path):
@@ -351,9 +448,8 @@ def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):
         run = tmp_path / f"CANARY-{share}"
         condition = Condition(image_share=share, image_order="reversed")
         carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
-        rewrite(run, [{"prediction_rationale": RATIONALE}] * 3)
-        judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
-        sheets += sheets_of_run(run)
+        rewrite(run, [{"prediction_rationale": TEXT}] * 3)
+        sheets += sheets_of_run(judged(run))
     out = tmp_path / "lists"
     key = write_lists(out, sheets, ReadingPlan(readers=("anna", "ben"), again_share=0.5, planted_share=1))
     rows = [row for name in ("anna", "ben") for row in read_table(out / f"{name}.csv")]
@@ -371,7 +467,7 @@ def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):
     hidden = ["CANARY", "baseline", "random", "share", "reversed", "100 %", "i100x", "case00", "Case number", "ICD"]
     for path in out.rglob("*"):
         text = path.name + (path.read_bytes().decode("latin-1") if path.is_file() and path.suffix == ".csv" else "")
-        assert path.name == "key.json" or not [word for word in hidden if word in text], path
+        assert not [word for word in hidden if word in text], path
 
 
 def test_filled_in_lists_are_not_written_over(run, tmp_path):
@@ -381,8 +477,8 @@ def test_filled_in_lists_are_not_written_over(run, tmp_path):
     filled = (tmp_path / "a/anna.csv").read_bytes()
     with pytest.raises(UsageError, match="holds reading lists already"):
         write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
-    assert read_key(tmp_path / "a/key.json") == key
-    (tmp_path / "a/key.json").rename(tmp_path / "key.json")
+    assert read_key(key_path(tmp_path / "a")) == key
+    key_path(tmp_path / "a").rename(tmp_path / "key.json")
     with pytest.raises(UsageError, match="holds reading lists already"):
         write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
     assert (tmp_path / "a/anna.csv").read_bytes() == filled
@@ -403,7 +499,7 @@ def test_a_reader_who_calls_every_check_true_is_found_out(run, tmp_path):
     write_table(tmp_path / "a/anna.csv", COLUMNS, rows)
     truths = [code.planted for code in key.codes.values() if code.reader == "anna" and code.planted is not None]
     result, _ = measure_agreement(
-        run, [tmp_path / "a/anna.csv"], Run.open(run).cases(), slices={}, key=tmp_path / "a/key.json"
+        run, [tmp_path / "a/anna.csv"], Run.open(run).cases(), slices={}, key=key_path(tmp_path / "a")
     )
     (check,) = result.checks
     assert (check.right.n, check.right.value) == (len(truths), pytest.approx(sum(truths) / len(truths)))
@@ -479,7 +575,7 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
         fill(folder, reader, key, form)
     tables = [folder / f"{reader}.{form}" for reader in ("anna", "ben")]
     slices = {case: {"modality": ("CT",)} for case in range(100, 104)}
-    result, problems = measure_agreement(run, tables, Run.open(run).cases(), slices=slices, key=folder / "key.json")
+    result, problems = measure_agreement(run, tables, Run.open(run).cases(), slices=slices, key=key_path(folder))
     assert problems == ()
     assert {pair.kind for pair in result.pairs} == {
         "reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself",
@@ -505,7 +601,7 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
     assert {panel.raters for panel in result.panels} == {("anna", "ben"), (judge, "server/b · without images")}
     write_agreement(run, result)
     assert read_agreement(run) == result
-    assert read_key(folder / "key.json") == key
+    assert read_key(key_path(folder)) == key
 
 
 def test_a_majority_is_of_two_readers_or_more_and_types_are_compared_where_both_are_known(run, tmp_path):
@@ -521,7 +617,7 @@ def test_a_majority_is_of_two_readers_or_more_and_types_are_compared_where_both_
     )
     result, problems = measure_agreement(run, [table], Run.open(run).cases(), slices={})
     assert problems == ()
-    counts = {name: count for name, count in result.raters.items() if "baseline" not in name}
+    counts = {name: count for name, count in result.raters.items() if "server" not in name}
     assert counts == {"anna": 3, "ben": 2, "readers together": 2}
     compared = {pair.aspect: pair.nominal.n for pair in result.pairs if (pair.a, pair.b) == ("anna", "ben")}
     assert (compared["factual"], compared["error: reasoning"]) == (2, 1)
@@ -536,7 +632,7 @@ def test_discussions_are_read_and_compared_by_sentence_and_score(tmp_path):
     for reader in ("anna", "ben"):
         fill(folder, reader, key, "csv")
     result, problems = measure_agreement(
-        run, [folder / "anna.csv", folder / "ben.csv"], Run.open(run).cases(), slices={}, key=folder / "key.json"
+        run, [folder / "anna.csv", folder / "ben.csv"], Run.open(run).cases(), slices={}, key=key_path(folder)
     )
     assert problems == ()
     by_aspect = {pair.aspect: pair for pair in result.validity("server/a · without images")}
@@ -554,9 +650,7 @@ def test_blinded_rows_of_another_run_are_counted_apart(run, tmp_path):
     folder = tmp_path / "reading"
     key = write_lists(folder, [*sheets_of_run(run), *sheets_of_run(other)], ReadingPlan(readers=("anna", "ben")))
     fill(folder, "anna", key, "csv")
-    _, problems = measure_agreement(
-        run, [folder / "anna.csv"], Run.open(run).cases(), slices={}, key=folder / "key.json"
-    )
+    _, problems = measure_agreement(run, [folder / "anna.csv"], Run.open(run).cases(), slices={}, key=key_path(folder))
     assert {problem.kind for problem in problems} == {"other_run"}
 
 
@@ -570,9 +664,9 @@ def test_the_catalogue_names_every_unit_once(run):
     known = catalogue(read_units(run))
     assert len(known) == 12
     assert {one.text for one in known.values()} == {
-        "The lesion is large.",
+        "There is a mass in the left lung.",
         "The margin is WRONG here.",
         "So the diagnosis follows.",
     }
     assert json.loads(msgspec.json.encode(list(known.values())))
-    assert " ".join(one.text for one in list(known.values())[:3]) == RATIONALE
+    assert " ".join(one.text for one in list(known.values())[:3]) == TEXT

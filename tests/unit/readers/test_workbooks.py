@@ -8,7 +8,7 @@ from openpyxl import Workbook
 
 from medthink.core.errors import DataError
 from medthink.readers import workbooks
-from medthink.readers.tables import MAX_BYTES, read_table, write_table
+from medthink.readers.tables import MAX_BYTES, read_table, read_table_file, write_table
 
 
 def save(path, cells):
@@ -46,3 +46,24 @@ def test_a_workbook_as_large_as_allowed_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(workbooks, "MAX_BYTES", size)
     monkeypatch.setattr(workbooks, "MAX_CELLS", 4)
     assert [row.cells for row in read_table(path)] == [{"unit": "a", "note": "x"}]
+
+
+def test_merged_names_hold_for_all_their_rows_and_other_merged_cells_are_listed(tmp_path):
+    path = tmp_path / "t.xlsx"
+    book = Workbook()
+    sheet = book.active
+    for row in (("Reader", "unit", "factual"), ("anna", "u1", "yes"), (None, "u2", "no"), ("ben", "u3", "yes")):
+        sheet.append(row)
+    sheet.merge_cells("A2:A3")
+    sheet.merge_cells("C3:C4")
+    book.save(path)
+    table = read_table_file(path)
+    assert [row.cells["reader"] for row in table.rows] == ["anna", "anna", "ben"]
+    assert [(one.row, one.detail[:5]) for one in table.unread] == [(3, "C3:C4")]
+
+
+def test_a_formula_whose_value_was_not_saved_is_listed(tmp_path):
+    path = tmp_path / "t.xlsx"
+    save(path, {"A1": "unit", "B1": "factual", "A2": "u1", "B2": '=IF(1,"yes","no")'})
+    table = read_table_file(path)
+    assert table.unread == ((2, "B2 is a formula whose value was not saved"),)

@@ -109,6 +109,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
     plural = "discussions"
     tasks = ("discussion",)
     leading = "sentence"
+    true_label = "correct"
     aspects = (
         Aspect(name="sentence", categories=SENTENCE_LABELS, is_main=True, wrong="incorrect"),
         Aspect(name="education", categories=SCORES, is_main=True, is_ordered=True),

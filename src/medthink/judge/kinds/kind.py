@@ -67,7 +67,8 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     """One kind of judging.
 
     `tasks` are those whose runs are judged so by default. `aspects` are what judges and readers are compared on,
-    `leading` the one whose labels tell how far a panel is divided, `columns` what readers fill in.
+    `leading` the one whose labels tell how far a panel is divided, and `true_label` what it says of a true unit.
+    `columns` are what readers fill in.
     """
 
     name: ClassVar[str]
@@ -77,6 +78,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     is_cut_by_model: ClassVar[bool] = False
     shows_answer: ClassVar[bool] = False
     leading: ClassVar[str]
+    true_label: ClassVar[str] = "supported"
     aspects: ClassVar[tuple[Aspect, ...]]
     columns: ClassVar[tuple[Column, ...]]
 

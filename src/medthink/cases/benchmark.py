@@ -59,6 +59,11 @@ class Benchmark:
         return self.path.is_dir() and not self._keep and len(self.tables) == len(find_tables(self.path))
 
     @property
+    def is_filtered(self) -> bool:
+        """Whether `filter` leaves out cases of its splits."""
+        return bool(self._keep)
+
+    @property
     def sources(self) -> str:
         """Which files are read, for a person."""
         return f"{', '.join(table.path.name for table in self.tables)}; images: {self.images}"

@@ -2,22 +2,11 @@
 
 import shlex
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from medthink.runs.manifest import Manifest
-from medthink.workflow.condition import Condition, parse_share
+from medthink.workflow.condition import Condition
+from medthink.workflow.fields import FIELDS
 from medthink.workflow.tasks import default_condition
-
-_SWITCHES = {
-    "swap_images": "--swap-images",
-    "show_history": "--hide-history",
-    "show_options": "--hide-options",
-    "single_call": "--single-call",
-    "use_schema": "--no-schema",
-}
-_FLAG_NAMES = {"image_max_side": "--max-side", "image_max_bytes": "--max-bytes"}
 
 
 def reproduction_command(manifest: Manifest, out: str) -> str:
@@ -33,22 +22,9 @@ def reproduction_command(manifest: Manifest, out: str) -> str:
 def condition_words(task: str, condition: Condition) -> list[str]:
     """The flags that turn the task's default condition into this one."""
     default = default_condition(task)
-    words: list[str] = []
-    for field in msgspec.structs.fields(Condition):
-        value = getattr(condition, field.name)
-        if value != getattr(default, field.name):
-            words += _flag(field.name, value)
-    return words
-
-
-def _flag(field: str, value: Any) -> list[str]:
-    if field in _SWITCHES:
-        return [_SWITCHES[field]]
-    name = _FLAG_NAMES.get(field, "--" + field.replace("_", "-"))
-    if field == "image_share":
-        percent = f"{value * 100:g}%"
-        return [name, percent if parse_share(percent) == value else repr(value)]
-    return [name, str(value)]
+    values = {field: getattr(condition, field.name) for field in FIELDS}
+    differing = (field.words(value) for field, value in values.items() if value != getattr(default, field.name))
+    return [word for words in differing for word in words]
 
 
 def _selection_words(manifest: Manifest) -> list[str]:

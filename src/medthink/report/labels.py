@@ -4,13 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from medthink.core.markup import clean, one_line
 from medthink.runs.manifest import Manifest
-from medthink.workflow.condition import Condition
+from medthink.workflow.fields import FIELDS
 from medthink.workflow.tasks import default_condition
 
 _LONGEST = 60
@@ -19,14 +16,6 @@ _TELLING = ("baseline/", "replay/")
 # A number with b or m that no letter or digit touches: "27b", "0.8B", "270m"; "a3b" is the active part, "8x7b" no sum.
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])", re.IGNORECASE)
 _FEWEST_MILLIONS = 20
-_YES_NO = {
-    "swap_images": ("swapped images", "own images"),
-    "show_history": ("history", "no history"),
-    "show_options": ("options", "no options"),
-    "single_call": ("single call", "several calls"),
-    "use_schema": ("schema", "no schema"),
-}
-_NAMES = {"image_max_side": "side ≤", "image_max_bytes": "bytes ≤", "max_tokens": "max tokens"}
 
 
 def model_size(model: str) -> float | None:
@@ -83,28 +72,15 @@ def _distinctions(manifest: Manifest, same: list[Manifest]) -> list[str]:
     words = [manifest.task] if _is_task_said(manifest, same) else []
     # Tasks bring conditions of their own; only what differs within the task is worth a word.
     within = [other.condition for other in same if other.task == manifest.task]
-    for field in msgspec.structs.fields(Condition):
+    for field in FIELDS:
         value = getattr(manifest.condition, field.name)
         differs = len({getattr(condition, field.name) for condition in within}) > 1
         # The usual goes without saying, but for the share of images, which is a number on a scale.
         if differs and (field.name == "image_share" or value != getattr(default_condition(manifest.task), field.name)):
-            words.append(_say(field.name, value))
+            words.append(field.say(value))
     return words
 
 
 def _is_task_said(manifest: Manifest, same: list[Manifest]) -> bool:
     """A discussion is always said to be one; the tasks that end in a letter, where there are several."""
     return manifest.task == "discussion" or len({other.task for other in same} - {"discussion"}) > 1
-
-
-def _say(field: str, value: Any) -> str:
-    if field in _YES_NO:
-        return _YES_NO[field][0 if value else 1]
-    if field == "image_share":
-        return f"{value * 100:g} % images"
-    if field == "option_order":
-        return f"options rotated by {value}" if isinstance(value, int) else f"options {value}"
-    if field in ("findings", "summary"):
-        return f"{value} {field}"
-    shown = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{_NAMES.get(field, field.replace('_', ' '))} {shown}"

@@ -12,6 +12,8 @@ from medthink.cases.case import Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 
+DEFAULT_SPLIT = "test"
+
 
 class Shard(msgspec.Struct, frozen=True):
     """One of `count` parts of a run, counted from 1; a case's part depends on its number alone."""
@@ -61,6 +63,43 @@ def pick_cases(cases: Iterable[Case], selection: Selection) -> Iterator[Case]:
         taken += 1
         if selection.shard is None or selection.shard.holds(case.id):
             yield case
+
+
+def select_from(benchmark: Benchmark, selection: Selection | None = None) -> Selection:
+    """The selection that a benchmark object is: its split, and the cases it keeps where it was filtered.
+
+    A run is about one split, so a filter that keeps cases of several is refused, and so is a selection of what the
+    object does not hold.
+    """
+    split = selection.split if selection else _split_of(benchmark)
+    whole = selection or Selection(split=split)
+    held = benchmark[split]
+    if not benchmark.is_filtered:
+        return whole
+    kept = tuple(sorted(case.id for case in held))
+    if not kept:
+        raise UsageError(f"the filter keeps no case of the split {split}", remedy="filter less, or another split")
+    if outside := sorted(set(whole.cases or ()) - set(kept)):
+        raise UsageError(
+            f"the filter leaves out cases that are selected: {', '.join(map(str, outside))}",
+            remedy="select among the cases that the filter keeps",
+        )
+    return replace(whole, cases=whole.cases or kept)
+
+
+def _split_of(benchmark: Benchmark) -> str:
+    splits = benchmark.splits
+    if benchmark.is_filtered and len(splits) > 1:
+        splits = tuple(dict.fromkeys(case.split for case in benchmark))
+    elif len(splits) > 1 and DEFAULT_SPLIT in splits:
+        splits = (DEFAULT_SPLIT,)
+    if len(splits) != 1:
+        named = ", ".join(splits) or "none"
+        raise UsageError(
+            f"a run is about one split, and these cases are of several: {named}",
+            remedy=f'hand in one split, such as benchmark["{DEFAULT_SPLIT}"].filter(…)',
+        )
+    return splits[0]
 
 
 def count_cases(benchmark: Benchmark, selection: Selection) -> int:

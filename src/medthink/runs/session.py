@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.core.clock import now_utc
@@ -23,12 +23,12 @@ from medthink.runs.manifest import Manifest, Progress, read_manifest, refuse_oth
 from medthink.runs.progress import RunListener, Tracker
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.run import Run
-from medthink.runs.selection import Selection, count_cases, select_cases
+from medthink.runs.selection import DEFAULT_SPLIT, Selection, count_cases, select_cases, select_from
 from medthink.runs.showing import Showing
 from medthink.runs.siblings import Siblings
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import count_calls, default_condition, find_task, prompt_versions
+from medthink.workflow.tasks import count_calls, default_condition, find_task, prompt_versions, resolve_condition
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -48,12 +48,16 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     out: Path | None = None
     task: str = "answer"
     condition: Condition = Condition()
-    selection: Selection = Selection(split="test")
+    selection: Selection = Selection(split=DEFAULT_SPLIT)
     base_urls: tuple[str, ...] = ()
     prices: Path | None = None
     max_usd: float | None = None
     max_calls: int | None = None
     plan: str | None = None
+
+    def __post_init__(self) -> None:
+        # In this one place, for the command line and for Python.
+        force_setattr(self, "condition", resolve_condition(self.task, self.condition))
 
 
 class Limits(TypedDict, total=False):
@@ -111,7 +115,9 @@ def run(
 ) -> Run:
     """Run a model over a benchmark from Python, as `medthink run` does from the shell; returns the run.
 
-    A run that `max_usd` or `max_calls` stopped is returned too: its `manifest.progress.is_complete` says so.
+    A benchmark object handed in is what is run: its split and the cases that it keeps become the run's selection. What
+    the condition leaves open is as the task has it. A run that `max_usd` or `max_calls` stopped is returned too: its
+    `manifest.progress.is_complete` says so.
     """
     spec = RunSpec(
         benchmark=benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark),
@@ -119,11 +125,17 @@ def run(
         out=Path(out),
         task=task,
         condition=condition or default_condition(task),
-        selection=selection or Selection(split="test"),
+        selection=_selection_of(benchmark, selection),
         base_urls=base_urls,
         **limits,
     )
     return carry_out(spec, transport=transport).run
+
+
+def _selection_of(benchmark: Benchmark | str | Path, selection: Selection | None) -> Selection:
+    if isinstance(benchmark, Benchmark):
+        return select_from(benchmark, selection)
+    return selection or Selection(split=DEFAULT_SPLIT)
 
 
 class _Worker:

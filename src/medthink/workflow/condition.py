@@ -4,7 +4,7 @@ Two runs may be compared when their conditions differ in nothing but what is und
 stored and printed with every number.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -12,12 +12,18 @@ from msgspec.structs import force_setattr
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.models.request import Effort
+from medthink.workflow.fields import FIELD, FIELDS
 
 ImageChoice = Literal["first", "spread", "seeded"]
 ImageOrder = Literal["as_is", "reversed", "seeded"]
 OptionOrder = Literal["as_is", "seeded"] | int
-CueSource = Literal["none", "expert", "self"]
+# "task": as the task does, its own where it writes them and none elsewhere; settled before anything is asked.
+CueSource = Literal["none", "expert", "self", "task"]
 ConditionKind = Literal["unaided", "expert-cued"]
+# The fields that the words about images are made of.
+_IN_IMAGES = ("image_share", "image_choice", "image_order", "swap_images")
+# Values that say no more than the default does.
+_UNSAID = {"findings": "none", "summary": "none"}
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,8 +42,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     show_history: bool = True
     show_options: bool = True
     option_order: OptionOrder = "as_is"
-    findings: CueSource = "none"
-    summary: CueSource = "none"
+    findings: CueSource = "task"
+    summary: CueSource = "task"
     single_call: bool = False
     prompt_set: str = "default"
     use_schema: bool = True
@@ -55,7 +61,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         force_setattr(self, "image_share", float(self.image_share))
         if self.temperature is not None:
             force_setattr(self, "temperature", float(self.temperature))
-        _refuse_out_of_range(self)
+        for field in FIELDS:
+            field.refuse_out_of_range(getattr(self, field.name))
         _refuse_contradiction(self)
 
     @property
@@ -78,37 +85,6 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __str__(self) -> str:
         return self.label()
-
-
-def parse_share(text: str) -> float:
-    """Read a share of images: "40%", "40" and "0.4" are the same; a bare 1 is the whole."""
-    number = text.strip().removesuffix("%").strip()
-    try:
-        value = float(number)
-    except ValueError:
-        raise UsageError(f"not a share of images: {text!r}", remedy='write "40%", "40" or "0.4"') from None
-    share = value / 100 if "%" in text or value > 1 else value
-    if not 0 <= share <= 1:
-        raise UsageError(f"the share of images is not within 0 and 100 %: {text!r}", remedy="write 0 to 100")
-    return share
-
-
-def _refuse_out_of_range(condition: Condition) -> None:
-    for field, low, high in (
-        ("image_share", 0, 1),
-        ("temperature", 0, 2),
-        ("samples", 1, None),
-        ("max_tokens", 1, None),
-        ("image_max_side", 1, None),
-        ("image_max_bytes", 1, None),
-        ("seed", 0, 2**63 - 1),
-        ("model_seed", 0, 2**63 - 1),
-    ):
-        value = getattr(condition, field)
-        # Written so that NaN is refused too.
-        if value is not None and not (value >= low and (high is None or value <= high)):
-            allowed = f"at least {low}" if high is None else f"{low} to {high}"
-            raise UsageError(f"{field} is {value}", remedy=f"give {allowed}")
 
 
 def _refuse_contradiction(condition: Condition) -> None:
@@ -136,33 +112,10 @@ def _describe_images(condition: Condition) -> str:
 
 
 def _describe_rest(condition: Condition) -> list[str]:
-    order = condition.option_order
-    words = [
-        (not condition.show_history, "no history"),
-        (not condition.show_options, "no options"),
-        (order != "as_is", f"options rotated by {order}" if isinstance(order, int) else f"options {order}"),
-        (condition.findings != "none", f"{condition.findings} findings"),
-        (condition.summary != "none", f"{condition.summary} summary"),
-        (condition.single_call, "single call"),
-        (not condition.use_schema, "no schema"),
-    ]
-    return [text for is_said, text in words if is_said] + _describe_settings(condition)
+    """What departs from the default, in the order of the fields."""
+    unsaid = {name: {getattr(DEFAULT, name), _UNSAID.get(name)} for name in FIELD if name not in _IN_IMAGES}
+    values = {name: getattr(condition, name) for name in unsaid}
+    return [FIELD[name].say(value) for name, value in values.items() if value not in unsaid[name]]
 
 
-def _describe_settings(condition: Condition) -> list[str]:
-    settings: tuple[tuple[str, Any], ...] = (
-        ("prompts", condition.prompt_set if condition.prompt_set != "default" else None),
-        ("side ≤", condition.image_max_side),
-        ("bytes ≤", condition.image_max_bytes),
-        ("effort", condition.effort),
-        ("temperature", condition.temperature),
-        ("max tokens", condition.max_tokens),
-        ("samples", condition.samples if condition.samples > 1 else None),
-        ("seed", condition.seed or None),
-        ("model seed", condition.model_seed),
-    )
-    return [
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in settings
-        if value is not None
-    ]
+DEFAULT = Condition()

@@ -11,7 +11,7 @@ from medthink.core.errors import UsageError
 from medthink.core.plugins import load_plugin, plugin_names
 from medthink.models.request import Reply
 from medthink.workflow.ask import Ask, PromptKind, Unanswered
-from medthink.workflow.condition import Condition
+from medthink.workflow.condition import Condition, CueSource
 from medthink.workflow.cues import Cues
 from medthink.workflow.outcome import Answered, Discussed, Outcome, Text, Thought, Unparsed, end
 from medthink.workflow.parsing import parse_answer, parse_sections, parse_steps, parse_text
@@ -89,7 +89,7 @@ TASKS = {
     task.name: task
     for task in (
         Task("answer", answer, Condition(), lambda _: ("answer",)),
-        Task("twi", think_with_images, Condition(findings="self", summary="self"), _twi_kinds, writes_steps=True),
+        Task("twi", think_with_images, Condition(), _twi_kinds, writes_steps=True),
         Task("discussion", discussion, Condition(), lambda _: ("discussion",)),
     )
 }
@@ -102,7 +102,7 @@ def task_names() -> list[str]:
 
 def default_condition(name: str) -> Condition:
     """The condition a task is run under when nothing else is said."""
-    return _named_task(name).default
+    return resolve_condition(name, _named_task(name).default)
 
 
 def _named_task(name: str) -> Task:
@@ -112,6 +112,20 @@ def _named_task(name: str) -> Task:
     if not isinstance(task, Task):
         raise UsageError(f"what a package adds as the task {name} is no Task", remedy="see docs/extending.md")
     return task
+
+
+def resolve_condition(name: str, condition: Condition) -> Condition:
+    """The condition with everything settled that it leaves to the task: the model's own steps, where it writes any."""
+    task = _named_task(name)
+
+    def settle(*sources: CueSource) -> CueSource:
+        return next((one for one in sources if one != "task"), "self" if task.writes_steps else "none")
+
+    return replace(
+        condition,
+        findings=settle(condition.findings, task.default.findings),
+        summary=settle(condition.summary, task.default.summary),
+    )
 
 
 def find_task(name: str, condition: Condition) -> Task:

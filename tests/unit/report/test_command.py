@@ -10,7 +10,6 @@ from medthink.cli.run import run as run_command
 from medthink.report.command import condition_words, reproduction_command
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection, Shard
-from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition
 
 CONDITIONS = [
@@ -31,8 +30,8 @@ TWI = [{"single_call": True}, {"findings": "expert"}, {"findings": "none", "summ
 def make_manifest(**changes) -> Manifest:
     fields = {
         "benchmark": "/somewhere/private/bench", "fingerprint": "f", "text_fingerprint": "t", "task": "answer",
-        "selection": Selection(split="test"), "model": "server/m", "condition": Condition(), "condition_label": "",
-        "prompts": {}, "created_at": "",
+        "selection": Selection(split="test"), "model": "server/m", "condition": default_condition("answer"),
+        "condition_label": "", "prompts": {}, "created_at": "",
     }  # fmt: skip
     return Manifest(**(fields | changes))
 

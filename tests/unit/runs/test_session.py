@@ -75,6 +75,58 @@ def test_a_run_opens_its_own_cases_and_refuses_another_benchmark(benchmark, tmp_
             open_it(tmp_path / "gone")
 
 
+def run_from_python(benchmark, out, **changes):
+    return medthink.run(benchmark, **({"model": "baseline/random", "out": out} | changes))
+
+
+def test_a_benchmark_handed_in_is_what_is_run(benchmark, tmp_path):
+    opened = medthink.Benchmark.open(benchmark)
+    train = run_from_python(opened["train"], tmp_path / "train")
+    assert train.manifest.selection == Selection(split="train")
+    some = opened["test"].filter(lambda case: case.id % 3 == 0)
+    made = run_from_python(some, tmp_path / "some")
+    assert made.manifest.selection == Selection(split="test", cases=(102, 105, 108, 111))
+    assert [one.case for one in made.predictions()] == [102, 105, 108, 111] == list(made.cases())
+    assert run_from_python(some, tmp_path / "some").manifest.progress.is_complete
+    with pytest.raises(LedgerError, match=r"selection\.cases"):
+        run_from_python(opened["test"].filter(lambda case: case.id == 102), tmp_path / "some")
+    whole = run_from_python(opened, tmp_path / "whole")
+    assert whole.manifest.selection == Selection(split="test")
+
+
+def test_a_selection_narrows_the_benchmark_handed_in(benchmark, tmp_path):
+    some = medthink.Benchmark.open(benchmark).filter(lambda case: case.id % 3 == 0)
+    first = run_from_python(some, tmp_path / "first", selection=Selection(split="test", limit=2))
+    assert [one.case for one in first.predictions()] == [102, 105]
+    named = run_from_python(some, tmp_path / "named", selection=Selection(split="test", cases=(108,)))
+    assert [one.case for one in named.predictions()] == [108]
+
+
+def test_what_no_selection_can_express_is_refused(benchmark, tmp_path):
+    opened, out = medthink.Benchmark.open(benchmark), tmp_path / "run"
+    with pytest.raises(UsageError, match="of several: train, test"):
+        run_from_python(opened.filter(lambda case: case.id % 3 == 0), out)
+    with pytest.raises(UsageError, match="keeps no case"):
+        run_from_python(opened["test"].filter(lambda case: False), out)
+    with pytest.raises(UsageError, match="leaves out cases that are selected: 101"):
+        run_from_python(
+            opened["test"].filter(lambda case: case.id == 100), out, selection=Selection(split="test", cases=(101,))
+        )
+    with pytest.raises(UsageError, match="no split 'test'"):
+        run_from_python(opened["train"], out, selection=Selection(split="test"))
+    assert not out.exists()
+
+
+def test_a_condition_from_python_asks_for_the_steps_of_its_task(benchmark, tmp_path):
+    made = run_from_python(
+        benchmark, tmp_path / "run", task="twi", condition=Condition(image_share=0.5), model="baseline/retrieval"
+    )
+    assert made.manifest.condition == Condition(image_share=0.5, findings="self", summary="self")
+    assert all(one.prediction_twi.step2_integrated_summary for one in made.predictions())
+    plain = run_from_python(benchmark, tmp_path / "plain", condition=Condition(seed=1))
+    assert (plain.manifest.condition.findings, plain.manifest.condition.summary) == ("none", "none")
+
+
 def test_manifest_and_predictions_say_what_was_asked_and_answered(benchmark, tmp_path):
     condition = msgspec.structs.replace(TWI, seed=3)
     made = carry_out(

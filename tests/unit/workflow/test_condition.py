@@ -2,7 +2,9 @@ import msgspec
 import pytest
 
 from medthink.core.errors import UsageError
-from medthink.workflow.condition import Condition, parse_share
+from medthink.workflow.condition import Condition
+from medthink.workflow.fields import FIELDS, parse_share
+from medthink.workflow.tasks import default_condition, resolve_condition
 
 
 def test_every_field_changes_the_digest() -> None:
@@ -87,3 +89,20 @@ def test_shares_are_read(text: str, share: float) -> None:
 def test_no_share(text: str) -> None:
     with pytest.raises(UsageError):
         parse_share(text)
+
+
+def test_every_field_stands_in_the_table_in_the_same_order() -> None:
+    assert [field.name for field in FIELDS] == list(Condition.__struct_fields__)
+    switches = {field.name: field.sets for field in FIELDS if field.sets is not None}
+    assert switches == {
+        field.name: not field.default for field in msgspec.structs.fields(Condition) if field.type is bool
+    }
+
+
+@pytest.mark.parametrize(("task", "source"), [("answer", "none"), ("twi", "self"), ("discussion", "none")])
+def test_what_a_condition_leaves_open_is_as_the_task_has_it(task: str, source: str) -> None:
+    settled = resolve_condition(task, Condition(image_share=0.5))
+    assert (settled.findings, settled.summary, settled.image_share) == (source, source, 0.5)
+    assert settled == msgspec.structs.replace(default_condition(task), image_share=0.5)
+    given = Condition(findings="none", summary="expert")
+    assert resolve_condition(task, given) == given

@@ -5,15 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from medthink.phantoms.writer import write_benchmark
-
 PAGE = Path(__file__).parents[2] / "docs/python.md"
 
 
 def test_the_examples_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_benchmark(tmp_path / "bench", cases=24, seed=0)
     monkeypatch.chdir(tmp_path)
     blocks = list(re.finditer(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL))
     assert len(blocks) >= 8

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from medthink.cli.show import console, plain
+from medthink.core.money import as_usd
 from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LiveCounts, Phase
 
@@ -116,7 +117,7 @@ def describe_cost(counts: LiveCounts) -> str:
     """The money so far; "at least" where replies that never came may have been billed."""
     if counts.cost_usd is None:
         return "cost unknown"
-    return f"{'at least ' if counts.is_least_cost else ''}${counts.cost_usd:,.4f}"
+    return f"{'at least ' if counts.is_least_cost else ''}{as_usd(counts.cost_usd)}"
 
 
 def describe_time(seconds: float) -> str:

@@ -12,6 +12,7 @@ from medthink.cli.show import console, plain, print_json, table
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
+from medthink.core.money import as_usd
 from medthink.models.request import ImagePart, Request, TextPart
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, read_manifest
@@ -70,7 +71,7 @@ def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> No
         ("upload", f"{made.upload_bytes / 1e6:,.1f} MB"),
         ("input tokens, estimated", f"{made.input_tokens:,}"),
         ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
-        ("cost, estimated", _money(made.cost_usd)),
+        ("cost, estimated", as_usd(made.cost_usd)),
     ]
     console().print(table(f"{spec.model} · {spec.task} · {spec.condition.label()}", ("", ""), rows))
 
@@ -137,7 +138,7 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
             f"{sum(progress.states.values())} of {progress.cases} done: {describe_states(progress.states)}",
         ),
         ("calls", f"{describe_states(progress.calls)}; {progress.attempts} attempts sent"),
-        ("cost", _money(progress.cost_usd)),
+        ("cost", as_usd(progress.cost_usd)),
         ("state", "complete" if progress.is_complete else "unfinished: run the same command again"),
         *_failures(run),
     ]
@@ -158,7 +159,7 @@ def _done(progress: Progress) -> str:
     """What is not asked again; a case that failed is."""
     states = {state: count for state, count in progress.states.items() if state != "failed"}
     made = f"{sum(states.values())} of {progress.cases} predictions: {describe_states(states)}"
-    return f"{made}; {progress.calls.get('done', 0):,} calls; cost {_money(progress.cost_usd)}"
+    return f"{made}; {progress.calls.get('done', 0):,} calls; cost {as_usd(progress.cost_usd)}"
 
 
 def _failures(run: Path) -> list[tuple[str, str]]:
@@ -167,7 +168,3 @@ def _failures(run: Path) -> list[tuple[str, str]]:
     rows = [("failed calls", f"{count} × {kind}: {detail}") for kind, detail, count in records.failures()]
     records.close()
     return rows and [*rows, ("", "the same command tries them again")]
-
-
-def _money(cost_usd: float | None) -> str:
-    return "unknown" if cost_usd is None else f"${cost_usd:,.4f}"

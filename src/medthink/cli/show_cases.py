@@ -9,6 +9,7 @@ from msgspec import to_builtins
 
 from medthink.cli.show import console, plain, print_json, say, table
 from medthink.core.errors import UsageError
+from medthink.core.money import as_usd
 
 if TYPE_CHECKING:
     from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, Trace
@@ -99,7 +100,7 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
             _shorten(row.answer or "–"),
             _RIGHT[row.is_right],
             row.calls,
-            money(row.cost_usd),
+            as_usd(row.cost_usd),
             _shorten(row.detail, 80),
         )
         for row in rows
@@ -126,7 +127,7 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
         answer = f" · answer {row.answer} · {_RIGHT[row.is_right]}{correct}" if row.answer else ""
         sample = f" · sample {row.sample}" if len(case.rows) > 1 else ""
         detail = f": {row.detail}" if row.detail else ""
-        say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {row.calls} calls · {money(row.cost_usd)}")
+        say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {row.calls} calls · {as_usd(row.cost_usd)}")
     _draw_images(trace, case.case)
     for number, call in enumerate(case.calls, 1):
         _print_call(f"{number} of {len(case.calls)}", call)
@@ -184,8 +185,3 @@ def _rule(title: str) -> None:
 def _shorten(text: str, longest: int = _LONGEST_ANSWER) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
-
-
-def money(cost_usd: float | None) -> str:
-    """Dollars to four places, or that they are not known."""
-    return "unknown" if cost_usd is None else f"${cost_usd:,.4f}"

@@ -8,6 +8,7 @@ from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, say, table
 from medthink.core.errors import MedThinkError, UsageError
+from medthink.core.money import as_usd
 
 if TYPE_CHECKING:
     from medthink.report.entries import Entry
@@ -94,8 +95,8 @@ def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
         return
     _print_runs(spec, session, entries)
     manifest = session.manifest
-    cost = "cost unknown" if manifest.paid_usd is None else f"${manifest.paid_usd:,.4f}"
-    say(f"{manifest.calls_made:,} calls made in all sessions, {_count_shared(spec):,} more shared; paid: {cost}")
+    shared = f"{_count_shared(spec):,} more shared"
+    say(f"{manifest.calls_made:,} calls made in all sessions, {shared}; paid: {as_usd(manifest.paid_usd)}")
     for one in session.errors:
         say(f"{one.name}: {one.error}", stderr=True)
     say(f"Figure: {figure}" if figure is not None else f"No figure: {why}")
@@ -163,8 +164,8 @@ def _show_estimates(spec: "SweepSpec", *, as_json: bool) -> None:
     if as_json:
         print_json({"runs": to_builtins(made), "calls": sum(one.calls for one in made.values()), "cost_usd": total})
         return
-    rows = [(name, *_counted([one]), _money(one.cost_usd)) for name, one in made.items()]
-    rows.append(("all", *_counted(list(made.values())), _money(total)))
+    rows = [(name, *_counted([one]), as_usd(one.cost_usd)) for name, one in made.items()]
+    rows.append(("all", *_counted(list(made.values())), as_usd(total)))
     columns = ("run", "calls left", "images", "input tokens", "output tokens", "cost")
     console().print(table(f"{spec.out}: estimated", columns, rows, right=range(1, 6)))
     say("What several runs ask alike is counted once, in the first of them. Hidden reasoning is not included.")
@@ -188,7 +189,3 @@ def _show_status(folder: Path, *, as_json: bool) -> None:
     state = f"running: {counts.phase}" if counts.is_running else "not running"
     rows = [("state", state), ("runs", counts.detail or f"{len(read_sweep(folder).runs)} planned"), *describe(counts)]
     console().print(table(str(folder), ("", ""), rows))
-
-
-def _money(cost_usd: float | None) -> str:
-    return "unknown" if cost_usd is None else f"${cost_usd:,.4f}"

@@ -9,6 +9,7 @@ from medthink import __version__
 from medthink.cases.card import thumbnail
 from medthink.core.jsonio import encode_json
 from medthink.core.markup import Markup, fold, joined, tag
+from medthink.core.money import as_usd
 from medthink.report.assets import read_asset
 from medthink.report.words import count_of
 from medthink.runs.prediction import Prediction
@@ -43,7 +44,7 @@ def trace_page(trace: Trace, rows: Sequence[CaseRow]) -> str:
 def _list_markup(rows: Sequence[CaseRow]) -> Markup:
     columns = ("case", "sample", "state", "answer", "right or wrong", "calls", "cost")
     lines = [
-        (row.case, row.sample, row.state, row.answer or "–", _RIGHT[row.is_right], row.calls, _money(row.cost_usd))
+        (row.case, row.sample, row.state, row.answer or "–", _RIGHT[row.is_right], row.calls, as_usd(row.cost_usd))
         for row in rows
     ]
     head = tag("thead", tag("tr", *(tag("th", name) for name in columns)))
@@ -123,9 +124,5 @@ def describe_use(call: CallTrace) -> str:
         usage = call.reply.usage
         words.append("tokens not counted" if usage is None else f"{usage.input:,} tokens in, {usage.output:,} out")
         words.append(f"{call.reply.latency_s:.1f} s")
-    words.append(_money(call.cost_usd))
+    words.append(as_usd(call.cost_usd))
     return " · ".join(words)
-
-
-def _money(cost_usd: float | None) -> str:
-    return "unknown" if cost_usd is None else f"${cost_usd:,.4f}"

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from medthink.core.files import short_names
 from medthink.core.markup import Markup, fold, joined, table, tag
+from medthink.core.money import as_usd
 from medthink.core.percent import as_p_value, as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.scoring.compare import Comparison
@@ -159,7 +160,7 @@ def _headline(one: Scores) -> Row:
         percent(answers.accuracy) if answers else "–",
         percent(answers.accuracy_answered) if answers else "–",
         ", ".join(f"{count} {state}" for state, count in states.items() if count) or "–",
-        "–" if usage is None else _money(usage.cost_usd.value),
+        "–" if usage is None else as_usd(usage.cost_usd.value, 2),
     )
 
 
@@ -181,7 +182,3 @@ def _arrow(metric: MetricScore | Metric) -> str:
 
 def _rank_range(one: RankedRun) -> str:
     return str(one.rank) if one.rank == one.worst else f"{one.rank}–{one.worst}"
-
-
-def _money(cost_usd: float | None) -> str:
-    return "unknown" if cost_usd is None else f"${cost_usd:,.2f}"

@@ -176,20 +176,94 @@ def test_without_a_schema_prose_is_an_answer():
     assert reply.text == "Answer: A" and reply.json is None
 
 
-def test_nothing_listening_is_a_connection_error_that_was_never_sent():
+def test_nothing_listening_is_waited_for_as_long_as_patience_allows_and_nothing_is_sent():
     async def scenario():
         server = FaultServer()
         await server.start()
         await server.stop()
         attempts = []
-        async with connect(server, attempts=attempts) as model:
+        impatient = Backoff(first_s=0.002, most_s=0.01, patience_s=0.05)
+        async with connect(server, attempts=attempts, backoff=impatient) as model:
+            waits = []
+            model.on_wait = waits.append
             with pytest.raises(ModelError) as caught:
                 await model.generate(ask())
-        return caught.value, attempts
+        return caught.value, attempts, waits
 
-    error, attempts = asyncio.run(scenario())
-    assert error.kind == "connection" and error.attempts == 0
-    assert len(attempts) == 6 and not any(attempt.is_sent for attempt in attempts)
+    error, attempts, waits = asyncio.run(scenario())
+    assert error.kind == "unreachable" and error.attempts == 0
+    assert "--patience" in error.remedy
+    assert len(attempts) == 2 and not any(attempt.is_sent for attempt in attempts)
+    assert waits and "no reply" in waits[0]
+
+
+def test_a_server_that_comes_back_is_found_and_no_call_is_lost():
+    async def scenario():
+        server = FaultServer()
+        await server.start()
+        port = server.port
+        await server.stop()
+        async with connect(server, pace=Pace(concurrency=4)) as model:
+            calls = [asyncio.create_task(model.generate(ask(f"case {n}"))) for n in range(12)]
+            waiting = asyncio.Event()
+            model.on_wait = lambda _: waiting.set()
+            await waiting.wait()
+            await server.start(port)
+            try:
+                return await asyncio.gather(*calls)
+            finally:
+                await server.stop()
+
+    assert len(asyncio.run(scenario())) == 12
+
+
+@pytest.mark.parametrize("fault", ["404", "400", "401", "html", "500", "empty", "unsupported", "quota", "redirect"])
+def test_a_server_that_answers_wrongly_at_once_swallows_no_call(fault):
+    async def scenario():
+        async with FaultServer(fault_rate=1.0, faults=(fault,)) as broken, FaultServer(latency_s=0.01) as well:
+            urls = (broken.url + "/v1", well.url + "/v1")
+            transport = Transport(backoff=QUICK, pace=Pace(concurrency=4))
+            async with open_model("server/m", base_urls=urls, transport=transport, env={}) as model:
+                places = asyncio.Semaphore(4)
+
+                async def call(number):
+                    async with places:
+                        await model.generate(ask(f"case {number}"))
+
+                await asyncio.gather(*map(call, range(60)))
+                assert model.endpoints.all[0].is_sick and not model.endpoints.all[1].is_sick
+            return broken.requests, well.requests
+
+    broken, well = asyncio.run(scenario())
+    assert well == 60, "every call was answered by the other"
+    assert broken <= 20, "and the broken one was soon left alone"
+
+
+def test_a_request_that_no_server_takes_makes_none_of_them_sick():
+    async def scenario():
+        async with FaultServer(fault_rate=1.0, faults=("400",)) as one, FaultServer(script=["400"]) as two:
+            urls = (one.url + "/v1", two.url + "/v1")
+            async with open_model("server/m", base_urls=urls, transport=Transport(backoff=QUICK), env={}) as model:
+                with pytest.raises(ModelError) as caught:
+                    await model.generate(ask())
+                return caught.value, one.requests, two.requests, [each.failures for each in model.endpoints.all]
+
+    error, one, two, failures = asyncio.run(scenario())
+    assert (error.kind, one, two, failures) == ("bad_request", 1, 1, [0, 0])
+
+
+def test_one_request_that_breaks_a_server_each_time_fails_alone():
+    async def scenario():
+        server = FaultServer(fault_rate=1.0, faults=("500",))
+        async with server, connect(server) as model:
+            with pytest.raises(ModelError) as caught:
+                await model.generate(ask())
+            server.fault_rate = 0.0
+            await model.generate(ask("another"))
+            return caught.value, server.requests
+
+    error, requests = asyncio.run(scenario())
+    assert (error.kind, requests) == ("server", 7), "it is there and says so: this is not waited for"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """Where a provider is, how it is spoken to, and what it takes."""
 
     wire: str
+    # The path of a question that costs nothing: only a server of one's own has one.
+    free_path: str | None = None
     url: str = ""
     url_variable: str = ""
     key_variables: tuple[str, ...]
@@ -58,7 +60,9 @@ PROVIDERS: dict[str, Provider] = {
         wire="gemini", url="https://generativelanguage.googleapis.com", url_variable="GOOGLE_GEMINI_BASE_URL",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), image_limits=_GEMINI_IMAGES,
     ),
-    "server": Provider(wire="server_chat", key_variables=("MEDTHINK_SERVER_KEY",), needs_key=False),
+    "server": Provider(
+        wire="server_chat", free_path="/chat/completions", key_variables=("MEDTHINK_SERVER_KEY",), needs_key=False,
+    ),
 }  # fmt: skip
 
 
@@ -103,6 +107,7 @@ def resolve_target(
         key=_find_key(model, provider, env, is_needed=needs_key and provider.needs_key),
         key_variable=" or ".join(provider.key_variables),
         image_limits=provider.image_limits,
+        free_path=provider.free_path,
     )
 
 

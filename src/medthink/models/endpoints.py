@@ -1,7 +1,7 @@
-"""Several servers for one model: least in flight first; a sick one rests, and comes back by a single probe."""
+"""Several servers for one model: the one with the least in flight goes first; a sick one rests, and is tried again."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -15,15 +15,20 @@ class Endpoint:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        self.proxy = _find_proxy(url)
+        self.proxy = find_proxy(url)
         self.in_flight = 0
         self.failures = 0
         self.served = 0
         self.rests_until = 0.0
 
+    @property
+    def is_sick(self) -> bool:
+        """Whether it failed several times in a row."""
+        return self.failures >= SICK_AFTER
+
     def is_ready(self, now: float) -> bool:
-        """Healthy, or rested and not being probed."""
-        return now >= self.rests_until and (self.failures < SICK_AFTER or self.in_flight == 0)
+        """Healthy, or rested and not being tried already."""
+        return now >= self.rests_until and (not self.is_sick or self.in_flight == 0)
 
 
 class Endpoints:
@@ -32,33 +37,56 @@ class Endpoints:
     def __init__(self, urls: tuple[str, ...], *, clock: Callable[[], float] = time.monotonic) -> None:
         self.all = [Endpoint(url) for url in urls]
         self._clock = clock
+        self._down_since: float | None = None
 
-    def choose(self) -> Endpoint:
-        """The ready endpoint with the least in flight; when all are sick, the one that recovers first."""
+    @property
+    def are_all_sick(self) -> bool:
+        """Whether no server is left to be asked."""
+        return all(endpoint.is_sick for endpoint in self.all)
+
+    def down_for_s(self) -> float:
+        """For how long all of them have been sick."""
+        return 0.0 if self._down_since is None else self._clock() - self._down_since
+
+    def choose(self, avoid: Collection[Endpoint] = ()) -> Endpoint:
+        """The ready endpoint with the least in flight; when none is ready, the one that recovers first.
+
+        Those to avoid failed for the same call before: they are chosen only when there is no other.
+        """
         now = self._clock()
-        ready = [endpoint for endpoint in self.all if endpoint.is_ready(now)]
+        others = [endpoint for endpoint in self.all if endpoint not in avoid] or self.all
+        ready = [endpoint for endpoint in others if endpoint.is_ready(now)]
         if ready:
             return min(ready, key=lambda endpoint: (endpoint.in_flight, endpoint.served))
-        return min(self.all, key=lambda endpoint: (endpoint.rests_until, endpoint.in_flight))
+        return min(others, key=lambda endpoint: (endpoint.rests_until, endpoint.in_flight))
 
     def note_success(self, endpoint: Endpoint) -> None:
         """It answers: it is healthy."""
         endpoint.failures = 0
+        self._down_since = None
 
     def note_failure(self, endpoint: Endpoint) -> None:
         """It failed: after a few failures in a row it rests, each time twice as long."""
         endpoint.failures += 1
-        if endpoint.failures >= SICK_AFTER:
-            rest_s = min(MOST_REST_S, FIRST_REST_S * 2.0 ** (endpoint.failures - SICK_AFTER))
+        if endpoint.is_sick:
+            rest_s = min(MOST_REST_S, FIRST_REST_S * 2.0 ** min(10, endpoint.failures - SICK_AFTER))
             endpoint.rests_until = self._clock() + rest_s
+        if self._down_since is None and self.are_all_sick:
+            self._down_since = self._clock()
+
+    def note_recovery(self, endpoint: Endpoint) -> None:
+        """It answers when asked how it is; one more failure and it is sick again."""
+        endpoint.failures = min(endpoint.failures, SICK_AFTER - 1)
+        endpoint.rests_until = 0.0
+        self._down_since = None
 
     def note_wait(self, endpoint: Endpoint, wait_s: float) -> None:
         """It asked for a pause: the others are asked meanwhile."""
         endpoint.rests_until = max(endpoint.rests_until, self._clock() + wait_s)
 
 
-def _find_proxy(url: str) -> str | None:
-    """The proxy the environment names for this URL, if any."""
+def find_proxy(url: str) -> str | None:
+    """The proxy that the environment names for this URL, if any."""
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
         return None

@@ -12,6 +12,7 @@ unsupported      a parameter, schema or image this model does not take      no
 auth             the key is missing, wrong or not allowed                   no
 quota            the account has no credit left                             no
 content_filter   the provider refused to process the prompt                 no
+unreachable      no server answered for as long as --patience allows        no: the run stops
 """
 
 from typing import Literal
@@ -31,6 +32,7 @@ ErrorKind = Literal[
     "auth",
     "quota",
     "content_filter",
+    "unreachable",
 ]
 
 RETRYABLE: frozenset[ErrorKind] = frozenset(

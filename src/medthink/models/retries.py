@@ -18,7 +18,10 @@ MAX_TRIES: dict[ErrorKind, int] = {
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """Waits grow from `first_s` by doubling up to `most_s`; a longer wish than `patience_s` is not waited for."""
+    """Waits grow from `first_s` by doubling up to `most_s`.
+
+    `patience_s` is how long a call waits at most: for a provider that asks for a pause, or for a server to come back.
+    """
 
     first_s: float = 1.0
     most_s: float = 60.0

@@ -3,15 +3,16 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractStreamWriter
 
+from medthink.models.contact import Contact, check_server, is_alive
 from medthink.models.endpoints import Endpoint, Endpoints
-from medthink.models.errors import ModelError
+from medthink.models.errors import ErrorKind, ModelError
 from medthink.models.keys import Key
 from medthink.models.limits import Charge, Pace, Throttle
 from medthink.models.preflight import ImageLimits, check_fits
@@ -27,6 +28,12 @@ MAX_REPLY_BYTES = 8 * 1024 * 1024
 # Small chunks are joined up to this size: fewer system calls, and no second copy of the whole body.
 WRITE_BYTES = 64 * 1024
 
+# A server that fails so is sick; asked about itself, it says when it is well again.
+_SICKENING: frozenset[ErrorKind] = frozenset({"timeout", "server", "connection", "invalid_reply"})
+# What the model or the provider makes of the prompt: another server would say the same.
+_SAME_EVERYWHERE: frozenset[ErrorKind] = frozenset({"rate_limit", "invalid_json", "content_filter", "unreachable"})
+_MOST_PROBE_WAIT_S = 30.0
+
 AttemptHook = Callable[[Request, Attempt], None]
 
 
@@ -40,6 +47,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     key: Key | None = None
     key_variable: str = ""
     image_limits: ImageLimits = ImageLimits()
+    free_path: str | None = None
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,13 +70,17 @@ class HttpModel:
         self.transport = transport or Transport()
         self._on_attempt = on_attempt
         self._wire: Wire = target.wire
-        self._headers = {"Content-Type": "application/json"}
-        if target.key is not None:
-            self._headers |= self._wire.sign(target.key.reveal())
+        self._key_headers = {} if target.key is None else self._wire.sign(target.key.reveal())
+        self._headers = {"Content-Type": "application/json"} | self._key_headers
         throttle = self.transport.throttle or Throttle(self.transport.pace)
         self.gate, self._requests, self._tokens = throttle.gate, throttle.requests, throttle.tokens
         self.endpoints = Endpoints(target.urls)
         self._chance = random.Random()
+        self._recovering = asyncio.Lock()
+        # Awaited before a request is sent again, which may cost again; may wait or raise.
+        self.before_retry: Callable[[Request], Awaitable[None]] | None = None
+        # Told what is waited for while no server answers.
+        self.on_wait: Callable[[str], None] | None = None
         self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
@@ -92,31 +104,57 @@ class HttpModel:
         check_fits(request, encoded.size_bytes, self.target.image_limits)
         return encoded
 
+    async def check(self) -> list[str]:
+        """Ask the servers about themselves, or raise OutsideError when none will do; returns what is wrong with some.
+
+        Nothing is paid for, and it takes a few seconds at most.
+        """
+        session, contact = self._open_session(), self._contact()
+        checks = (check_server(session, one.url, one.proxy, contact) for one in self.endpoints.all)
+        problems = [problem for problem in await asyncio.gather(*checks) if problem is not None]
+        if len(problems) == len(self.endpoints.all):
+            raise problems[0]
+        return [problem.problem for problem in problems]
+
     async def generate(self, request: Request) -> Reply:
         """Answer the request, trying again as the errors' kinds allow, or raise ModelError."""
         encoded = self.preflight(request)
         tries, sent, wasted = 0, 0, Usage()
+        failed: dict[Endpoint, ModelError] = {}
         while True:
             tries += 1
             posting = _Posting(encoded)
             try:
-                reply = await self._try_once(request, posting, tries)
+                reply = await self._try_once(request, posting, tries, failed)
             except ModelError as error:
                 sent += posting.is_sent
                 wasted += error.usage or Usage()
-                if is_final(error, tries, self.transport.backoff):
-                    raise self._finalise(error, sent, wasted) from None
-                wait_s = choose_wait_s(error, tries, self.transport.backoff, self._chance)
+                # Another server may answer what this one does not.
+                if not self._has_other(failed, error):
+                    if is_final(error, tries, self.transport.backoff):
+                        raise self._finalise(error, sent, wasted) from None
+                    await asyncio.sleep(choose_wait_s(error, tries, self.transport.backoff, self._chance))
+                    failed.clear()
             else:
+                self._blame(failed)
                 return msgspec.structs.replace(reply, attempts=sent + 1, wasted=wasted)
-            await asyncio.sleep(wait_s)
+            if self.before_retry is not None:
+                await self.before_retry(request)
 
-    async def _try_once(self, request: Request, posting: "_Posting", number: int) -> Reply:
+    async def _try_once(
+        self, request: Request, posting: "_Posting", number: int, failed: dict[Endpoint, ModelError]
+    ) -> Reply:
         ticket = await self.gate.enter()
         try:
+            if self.endpoints.are_all_sick:
+                await self._wait_for_server()
             spent = await self._spend(request)
-            endpoint = self.endpoints.choose()
-            reply = await self._record(request, posting, number, endpoint)
+            endpoint = self.endpoints.choose(failed)
+            try:
+                reply = await self._record(request, posting, number, endpoint)
+            except ModelError as error:
+                failed[endpoint] = error
+                raise
             self.gate.speed_up()
             if spent is not None and reply.usage is not None:
                 spent.amount = reply.usage.input + reply.usage.output
@@ -127,6 +165,57 @@ class HttpModel:
             raise
         finally:
             self.gate.leave()
+
+    def _has_other(self, failed: dict[Endpoint, ModelError], error: ModelError) -> bool:
+        """Whether there is a server that this call has not been to, and that might do better."""
+        return error.kind not in _SAME_EVERYWHERE and len(failed) < len(self.endpoints.all)
+
+    def _blame(self, failed: dict[Endpoint, ModelError]) -> None:
+        """One server answered: what others made of the same request was their fault, not the request's."""
+        for endpoint, error in failed.items():
+            if error.kind not in _SAME_EVERYWHERE and not _is_sickening(error):
+                self.endpoints.note_failure(endpoint)
+
+    async def _wait_for_server(self) -> None:
+        """Wait until a server answers again; one call asks for all. Raises ModelError when patience is over."""
+        async with self._recovering:
+            wait_s = self.transport.backoff.first_s
+            while self.endpoints.are_all_sick and not await self._find_recovered():
+                down_s, patience_s = self.endpoints.down_for_s(), self.transport.backoff.patience_s
+                if down_s >= patience_s:
+                    raise self._unreachable(down_s)
+                if self.on_wait is not None:
+                    self.on_wait(f"for {', '.join(self.target.urls)}: no reply; waiting up to {patience_s:.0f} s")
+                await asyncio.sleep(min(wait_s, patience_s))
+                wait_s = min(2 * wait_s, _MOST_PROBE_WAIT_S)
+
+    async def _find_recovered(self) -> bool:
+        """Ask every server whether it is there; one that is may be asked again."""
+        session, contact, all_of_them = self._open_session(), self._contact(), self.endpoints.all
+        alive = await asyncio.gather(*(is_alive(session, one.url, one.proxy, contact) for one in all_of_them))
+        for endpoint, is_there in zip(all_of_them, alive, strict=True):
+            if is_there:
+                self.endpoints.note_recovery(endpoint)
+        return any(alive)
+
+    def _unreachable(self, down_s: float) -> ModelError:
+        where = " and ".join(self.target.urls)
+        return ModelError(
+            "unreachable",
+            f"{where}: no reply for {down_s:.0f} s",
+            remedy="start the server, then run the same command again; --patience sets how long to wait",
+        )
+
+    def _contact(self) -> Contact:
+        target = self.target
+        return Contact(
+            models_path=self._wire.MODELS_PATH,
+            headers=self._key_headers | self._wire.HEADERS,
+            model=target.name,
+            key=target.key,
+            key_variable=target.key_variable,
+            chat_path=target.free_path,
+        )
 
     async def _spend(self, request: Request) -> Charge | None:
         """Wait for the minute's requests and tokens to allow one more call."""
@@ -171,7 +260,7 @@ class HttpModel:
             raise ModelError("invalid_reply", problem, status=reply.status) from None
 
     def _note_health(self, endpoint: Endpoint, error: ModelError) -> None:
-        if error.kind in ("timeout", "server", "connection"):
+        if _is_sickening(error):
             self.endpoints.note_failure(endpoint)
         elif error.kind == "rate_limit" and error.retry_after_s:
             self.endpoints.note_wait(endpoint, error.retry_after_s)
@@ -246,6 +335,11 @@ class _Posting(aiohttp.Payload):
                 group, size = [], 0
         if group:
             await writer.write(b"".join(group))
+
+
+def _is_sickening(error: ModelError) -> bool:
+    """Whether it is the server that failed; a reply that counts tokens is the model's doing."""
+    return error.kind in _SICKENING and error.usage is None
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:

@@ -172,6 +172,31 @@ def test_when_all_are_sick_the_one_that_recovers_first_is_asked():
     assert endpoints.choose() is b
 
 
+def test_an_endpoint_that_failed_for_this_call_is_chosen_last():
+    endpoints = Endpoints(("http://a", "http://b"), clock=Clock())
+    a, b = endpoints.all
+    b.in_flight = 50
+    assert endpoints.choose({a}) is b
+    assert endpoints.choose({a, b}) is a
+
+
+def test_all_are_sick_until_one_recovers_or_answers():
+    clock = Clock()
+    endpoints = Endpoints(("http://a", "http://b"), clock=clock)
+    a, b = endpoints.all
+    for one in (a, a, b):
+        endpoints.note_failure(one)
+    assert not endpoints.are_all_sick and endpoints.down_for_s() == 0
+    endpoints.note_failure(b)
+    clock.now += 7
+    assert endpoints.are_all_sick and endpoints.down_for_s() == 7
+    endpoints.note_recovery(a)
+    assert not endpoints.are_all_sick and endpoints.down_for_s() == 0
+    assert endpoints.choose() is a
+    endpoints.note_failure(a)
+    assert endpoints.are_all_sick, "once more and it is sick again"
+
+
 @settings(deadline=None)
 @given(tries=st.integers(1, 9), asked=st.none() | st.floats(0, 500), seed=st.integers())
 def test_a_wait_is_bounded_jittered_and_never_shorter_than_asked(tries, asked, seed):

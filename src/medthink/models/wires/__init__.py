@@ -1,6 +1,7 @@
 """Provider wires: pure modules that encode a request and decode what comes back.
 
-A wire module has three functions, the whole of `Wire`. It opens no connection, reads no environment, keeps no state.
+A wire module has two constants and three functions, the whole of `Wire`. It opens no connection, reads no environment
+and keeps no state.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,10 @@ class HttpReply(NamedTuple):
 
 
 class Wire(Protocol):
-    """The shape of a wire module."""
+    """The shape of a wire module; `MODELS_PATH` is where the provider lists its models."""
+
+    MODELS_PATH: str
+    HEADERS: dict[str, str]
 
     def encode(self, request: Request, model: str) -> Encoded:
         """Encode the request for this model, or raise ModelError (unsupported)."""

@@ -11,6 +11,9 @@ from medthink.models.wires.answers import finish, read_answer, read_word, stop_o
 from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
 from medthink.models.wires.usage import Counted, CountReader
 
+MODELS_PATH = "/v1/models"
+HEADERS = {"anthropic-version": "2026-10-21"}
+
 _STOPS: dict[str, Stop] = {
     "end_turn": "end",
     "stop_sequence": "end",
@@ -58,7 +61,7 @@ def encode(request: Request, model: str) -> Encoded:
             "messages": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
         }
     )
-    return Encoded("/v1/messages", {"anthropic-version": "2026-10-21"}, join_images(body, request))
+    return Encoded("/v1/messages", HEADERS, join_images(body, request))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:

@@ -13,6 +13,9 @@ from medthink.models.wires.answers import finish, not_an_answer, read_answer, re
 from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
 from medthink.models.wires.usage import Counted, CountReader
 
+MODELS_PATH = "/v1/models"
+HEADERS: dict[str, str] = {}
+
 _STOPS: dict[str, Stop] = {
     "STOP": "end",
     "MAX_TOKENS": "truncated",
@@ -73,8 +76,8 @@ def encode(request: Request, model: str) -> Encoded:
             "contents": [{"role": "user", "parts": [_encode_part(part) for part in request.parts]}],
         }
     )
-    path = f"/v1/models/{quote(model, safe='')}:generateContent"
-    return Encoded(path, {}, join_images(body, request))
+    path = f"{MODELS_PATH}/{quote(model, safe='')}:generateContent"
+    return Encoded(path, HEADERS, join_images(body, request))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:

@@ -8,10 +8,12 @@ from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import finish, not_an_answer, read_answer, read_text, stop_of
 from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
-from medthink.models.wires.openai_responses import refuse_temperature, sign
+from medthink.models.wires.openai_responses import HEADERS, MODELS_PATH, refuse_temperature, sign
 from medthink.models.wires.usage import Counted, CountReader
 
-__all__ = ["decode", "encode", "encode_chat", "sign"]
+__all__ = ["HEADERS", "MODELS_PATH", "PATH", "decode", "encode", "encode_chat", "sign"]
+
+PATH = "/chat/completions"
 
 _STOPS: dict[str, Stop] = {
     "stop": "end",
@@ -61,7 +63,7 @@ def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | 
             "messages": [*system, {"role": "user", "content": content}],
         }
     )
-    return Encoded("/chat/completions", {}, join_images(body, request))
+    return Encoded(PATH, HEADERS, join_images(body, request))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:

@@ -12,6 +12,9 @@ from medthink.models.wires.answers import finish, not_an_answer, read_answer, re
 from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
 from medthink.models.wires.usage import Counted, CountReader
 
+MODELS_PATH = "/models"
+HEADERS: dict[str, str] = {}
+
 _STOPS: dict[str, Stop] = {"max_output_tokens": "truncated", "content_filter": "filtered"}
 # Families that reason and then take no temperature, unless reasoning is switched off.
 _REASONING = re.compile(r"o\d|gpt-5(?!.*chat)")
@@ -52,7 +55,7 @@ def encode(request: Request, model: str) -> Encoded:
             "input": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
         }
     )
-    return Encoded("/responses", {}, join_images(body, request))
+    return Encoded("/responses", HEADERS, join_images(body, request))
 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:

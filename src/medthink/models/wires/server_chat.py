@@ -2,9 +2,9 @@
 
 from medthink.models.request import Request
 from medthink.models.wires import Encoded
-from medthink.models.wires.openai_chat import decode, encode_chat, sign
+from medthink.models.wires.openai_chat import HEADERS, MODELS_PATH, decode, encode_chat, sign
 
-__all__ = ["decode", "encode", "sign"]
+__all__ = ["HEADERS", "MODELS_PATH", "decode", "encode", "sign"]
 
 
 def encode(request: Request, model: str) -> Encoded:

@@ -115,7 +115,8 @@ class FaultServer:
         method, path, _ = head.split(" ", 2)
         headers = {name.lower(): value for name, value in re.findall(r"(?m)^([\w-]+):[ \t]*(.*?)\r$", head)}
         if method == "GET":
-            value = self.records if path.startswith("/_records") else self.stats()
+            kinds = {"/_records": self.records, "/models": {"object": "list", "data": []}}
+            value = next((value for end, value in kinds.items() if path.endswith(end)), self.stats())
             writer.write(http_bytes(200, json.dumps(value).encode()))
             await writer.drain()
             return True

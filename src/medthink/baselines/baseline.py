@@ -1,6 +1,6 @@
 """What a baseline is, and the baseline that only ever chooses among the options."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from medthink.cases.case import Question
 from medthink.models.errors import ModelError
 from medthink.models.request import Reply, Request, Usage
-from medthink.workflow.ask import Prompt
+from medthink.workflow.ask import Prompt, PromptKind
 
 
 class Baseline(Protocol):
@@ -18,6 +18,9 @@ class Baseline(Protocol):
 
     def answer(self, prompt: Prompt, *, sample: int) -> Reply:
         """Answer in the form the prompt asks for, or raise ModelError where this baseline cannot."""
+
+    def refuse(self, kinds: Collection[PromptKind], *, has_options: bool) -> None:
+        """Raise ModelError where this baseline cannot answer one of these kinds of prompt, before any is asked."""
 
 
 class Pick(msgspec.Struct, frozen=True):
@@ -40,19 +43,22 @@ class ChoosingBaseline:
     def answer(self, prompt: Prompt, *, sample: int) -> Reply:
         """Pick an option; findings and summaries say that there are none."""
         unread = f"Not described: baseline/{self.name} writes no findings."
-        match prompt.kind:
-            case "findings" | "summary":
-                return reply(self.name, {prompt.kind: unread})
-            case "discussion":
-                raise unsupported(self.name, "writes no discussion", remedy="ask baseline/retrieval for one")
-        if not prompt.question.options:
-            raise unsupported(self.name, "chooses among options and none are shown", remedy="show the options")
+        if prompt.kind in ("findings", "summary"):
+            return reply(self.name, {prompt.kind: unread})
+        self.refuse([prompt.kind], has_options=bool(prompt.question.options))
         pick = self._choose(prompt.question, sample)
         if prompt.kind == "twi":
             return reply(
                 self.name, steps([unread] * len(prompt.question.images), unread, pick.explanation, pick.letter)
             )
         return reply(self.name, {"explanation": pick.explanation, "answer": pick.letter})
+
+    def refuse(self, kinds: Collection[PromptKind], *, has_options: bool) -> None:
+        """It writes no discussion, and needs options to choose among."""
+        if "discussion" in kinds:
+            raise unsupported(self.name, "writes no discussion", remedy="ask baseline/retrieval for one")
+        if not has_options:
+            raise unsupported(self.name, "chooses among options and none are shown", remedy="show the options")
 
 
 def steps(findings: list[str], summary: str, reasoning: str, answer: str) -> dict[str, Any]:

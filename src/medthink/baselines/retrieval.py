@@ -3,7 +3,7 @@
 It sees nothing but images, findings and options. Shown no image and told no finding, it has no evidence and says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Image, Question
 from medthink.core.digest import seed_from
 from medthink.models.request import Reply
-from medthink.workflow.ask import Prompt
+from medthink.workflow.ask import Prompt, PromptKind
 
 _NAME = "retrieval"
 _NOTHING_SEEN = "No image was shown."
@@ -43,6 +43,9 @@ class RetrievalReader:
     def answer(self, prompt: Prompt, *, sample: int) -> Reply:
         """Answer any kind of prompt."""
         return reply(self.name, self._content(prompt, sample))
+
+    def refuse(self, kinds: Collection[PromptKind], *, has_options: bool) -> None:
+        """It answers any kind of prompt, with options or without."""
 
     def _content(self, prompt: Prompt, sample: int) -> dict[str, Any]:
         question = prompt.question

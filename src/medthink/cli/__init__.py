@@ -106,7 +106,8 @@ def overview() -> str:
             "",
             "`medthink COMMAND -h` tells more; `medthink --version` names the release.",
             "Exit codes: 0 done; 1 the answer is no (errors found, alarm, limit reached);",
-            "2 bad usage or input; 3 the network or a provider failed; 130 interrupted.",
+            "2 bad usage or input; 3 the network or a provider failed;",
+            "4 some cases failed, the others are done; 130 interrupted.",
             _EXAMPLE,
             "",
         ]

@@ -11,12 +11,13 @@ from medthink.cli.params import Real
 from medthink.cli.plans import take_plan, write_plan
 from medthink.cli.sections import SectionedCommand
 from medthink.cli.show import print_json, say
-from medthink.core.errors import OutsideError, UsageError
+from medthink.core.errors import OutsideError, PartlyFailed, UsageError
 from medthink.core.suggest import did_you_mean
 from medthink.workflow.tasks import task_names
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
+    from medthink.runs.manifest import Progress
     from medthink.runs.session import RunSpec, Session
 
 _GARBAGE_THRESHOLD = 20_000
@@ -56,6 +57,11 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests a minute.")
 @click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens a minute.")
 @click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds for one reply.")
+@click.option(
+    "--patience", type=Real(0), default=600.0, show_default=True,
+    help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
+)  # fmt: skip
+@click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
 @click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
@@ -115,12 +121,25 @@ def _carry_out(spec: "RunSpec", transport: "Transport", *, as_json: bool) -> Non
     except KeyboardInterrupt:
         say(f"Stopped. {spec.out} keeps every finished call; run the same command again to continue.", stderr=True)
         raise
+    for warning in session.warnings:
+        say(f"Caution: {warning}", stderr=True)
     _show_session(session, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by
-    made = session.run.manifest.progress
-    if made is not None and set(made.states) == {"failed"}:
+    _refuse_failures(session.run.manifest.progress)
+
+
+def _refuse_failures(made: "Progress | None") -> None:
+    """Leave with 3 when every case failed, and with 4 when some did."""
+    failed = made.states.get("failed", 0) if made is not None else 0
+    if not made or not failed:
+        return
+    if set(made.states) == {"failed"}:
         raise OutsideError("no case was answered", remedy="see why above or in its predictions, then run it again")
+    raise PartlyFailed(
+        f"{failed} of {made.cases} predictions failed",
+        remedy="medthink show RUN --failed says why; the same command tries them again",
+    )
 
 
 def _show_session(session: "Session", *, as_json: bool) -> None:
@@ -154,11 +173,13 @@ def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "
         shard=None if shard is None else parse_shard(shard),
     )
     plan = None if out is None else write_plan(click.get_current_context(), out)
+    preflight = not flags.pop("no_preflight")
     limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
     condition = read_condition(task, flags)
     return RunSpec(
-        benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, plan=plan, **limits
-    )
+        benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, plan=plan,
+        preflight=preflight, **limits,
+    )  # fmt: skip
 
 
 def _read_case_ids(text: str | None) -> tuple[int, ...] | None:
@@ -173,6 +194,7 @@ def _read_case_ids(text: str | None) -> tuple[int, ...] | None:
 def read_transport(flags: dict[str, Any]) -> "Transport":
     """How the flags say that calls are made; takes what it uses out of them."""
     from medthink.models.limits import Pace
+    from medthink.models.retries import Backoff
     from medthink.models.transport import Transport
 
     return Transport(
@@ -181,5 +203,6 @@ def read_transport(flags: dict[str, Any]) -> "Transport":
             requests_per_minute=flags.pop("rpm"),
             tokens_per_minute=flags.pop("tpm"),
         ),
+        backoff=Backoff(patience_s=flags.pop("patience")),
         timeout_s=flags.pop("timeout"),
     )

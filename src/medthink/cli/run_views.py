@@ -139,7 +139,7 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
         ),
         ("calls", f"{describe_states(progress.calls)}; {progress.attempts} attempts sent"),
         ("cost", as_usd(progress.cost_usd)),
-        ("state", "complete" if progress.is_complete else "unfinished: run the same command again"),
+        ("state", _say_state(progress)),
         *_failures(run),
     ]
     if progress.image_doubts:
@@ -153,6 +153,11 @@ def _about(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
         ("model", f"{manifest.model}{note}"),
         ("task and condition", f"{manifest.task} · {manifest.condition.label()}"),
     ]
+
+
+def _say_state(progress: Progress) -> str:
+    again = {"complete": "", "unfinished": ": run the same command to go on"}
+    return progress.word + again.get(progress.word, ": the same command tries what failed again")
 
 
 def _done(progress: Progress) -> str:

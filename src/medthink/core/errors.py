@@ -6,6 +6,7 @@ MedThinkError           the root; `str(error)` is the whole message a person nee
 ├── LedgerError         the run on disk cannot be used or written            exit 2
 ├── OutsideError        the network, a hub or a provider failed              exit 3
 │   └── ModelError      (in `medthink.models`) a model call failed, by kind
+├── PartlyFailed        some cases failed, the others were answered          exit 4
 └── Declined            the work was done and the answer is "no"             exit 1
 
 What *happened to a case* (a refusal, an unparsed reply) is not an error but a result, and lives with the results.
@@ -60,6 +61,12 @@ class OutsideError(MedThinkError):
     """Something beyond this machine failed: a network, a hub, a provider."""
 
     exit_code = 3
+
+
+class PartlyFailed(MedThinkError):
+    """Some of the work failed and some was done; the same command tries what failed again."""
+
+    exit_code = 4
 
 
 class Declined(MedThinkError):

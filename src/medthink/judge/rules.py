@@ -13,7 +13,7 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
 from medthink.models.errors import ModelError
 from medthink.models.request import Reply, Request, Usage
-from medthink.runs.answerers import Free, NoteAttempt
+from medthink.runs.answerers import AttemptLog, Free
 
 
 class RulesJudge(Free):
@@ -21,7 +21,7 @@ class RulesJudge(Free):
 
     spec = RULES
 
-    async def answer(self, prompt: JudgePrompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: JudgePrompt, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Judge by rule."""
         if prompt.units is None:
             raise ModelError("unsupported", f"{RULES} cuts nothing into steps", remedy="use the sentence splitter")

@@ -1,7 +1,7 @@
 """Who answers a run's prompts: a model behind HTTP, an embedded baseline, or another run's ledger."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -15,13 +15,22 @@ from medthink.models.request import Attempt, Model, Reply, Request, Usage
 from medthink.models.tokens import estimate_input_tokens
 from medthink.runs.progress import Phase
 from medthink.runs.records import LEDGER, Records
-from medthink.workflow.ask import Prompt
+from medthink.workflow.ask import Prompt, PromptKind
 
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark
     from medthink.models.transport import Transport
 
-NoteAttempt = Callable[[Attempt], None]
+
+class AttemptLog(Protocol):
+    """Whoever keeps account of the attempts of one call."""
+
+    def note(self, attempt: Attempt) -> None:
+        """An attempt came to its end."""
+
+    async def again(self) -> None:
+        """The request is about to be sent again: wait until that may be paid for, or raise."""
+
 
 # What a reply is set aside for when --max-tokens does not limit it: a long one of a reasoning model.
 _ASSUMED_OUTPUT_TOKENS = 16_384
@@ -44,9 +53,20 @@ class Answerer(Protocol[Asked]):
     spec: str
     concurrency: int
     first_phase: Phase
+    # Whether it can fail for reasons that have nothing to do with the case: a server, a key, a network.
+    is_remote: bool
 
-    async def answer(self, prompt: Asked, request: Request, note: NoteAttempt) -> Reply:
+    def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
+        """Raise ModelError where it is known that such requests, for such prompts, would not be taken."""
+
+    async def check(self) -> list[str]:
+        """Find out whether it can be asked, or raise OutsideError; returns what is wrong without being in the way."""
+
+    async def answer(self, prompt: Asked, request: Request, log: AttemptLog) -> Reply:
         """Answer, telling of every attempt, or raise ModelError."""
+
+    def on_wait(self, tell: Callable[[str], None]) -> None:
+        """Tell this what is waited for, if anything has to be."""
 
     def cost_usd(self, usage: Usage | None) -> float | None:
         """What these tokens cost; None when the price or the tokens are not known."""
@@ -68,6 +88,7 @@ class ModelAnswerer:
     """A model behind HTTP."""
 
     first_phase: Phase = "asking"
+    is_remote = True
 
     def __init__(
         self,
@@ -84,17 +105,30 @@ class ModelAnswerer:
         self._model = open_model(
             spec, base_urls=base_urls, transport=transport, on_attempt=self._tell, needs_key=needs_key
         )
+        self._model.before_retry = self._ask_again
         self._price = price
-        self._notes: dict[int, NoteAttempt] = {}
+        self._logs: dict[int, AttemptLog] = {}
         self.concurrency = self._model.transport.pace.concurrency
 
-    async def answer(self, prompt: Kinded, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+    def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
+        """Settings that the provider does not know."""
+        self._model.preflight(request)
+
+    async def check(self) -> list[str]:
+        """Ask the servers about themselves."""
+        return await self._model.check()
+
+    def on_wait(self, tell: Callable[[str], None]) -> None:
+        """Tell this what is waited for while no server answers."""
+        self._model.on_wait = tell
+
+    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Send the request."""
-        self._notes[id(request)] = note
+        self._logs[id(request)] = log
         try:
             return await self._model.generate(request)
         finally:
-            del self._notes[id(request)]
+            del self._logs[id(request)]
 
     def cost_usd(self, usage: Usage | None) -> float | None:
         """The price of the tokens."""
@@ -120,21 +154,39 @@ class ModelAnswerer:
         await self._model.close()
 
     def _tell(self, request: Request, attempt: Attempt) -> None:
-        self._notes[id(request)](attempt)
+        self._logs[id(request)].note(attempt)
+
+    async def _ask_again(self, request: Request) -> None:
+        await self._logs[id(request)].again()
 
 
-class AddedAnswerer:
+class Unchecked:
+    """Whoever has nothing to check before the first call."""
+
+    def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
+        """Nothing is refused."""
+
+    async def check(self) -> list[str]:
+        """Nothing can be found out."""
+        return []
+
+    def on_wait(self, tell: Callable[[str], None]) -> None:
+        """Nothing is waited for."""
+
+
+class AddedAnswerer(Unchecked):
     """A model that another package adds: it sends and retries by itself, and each call counts as one attempt."""
 
     concurrency = 8
     first_phase: Phase = "asking"
+    is_remote = True
 
     def __init__(self, spec: str, model: Model, price: Price | None) -> None:
         self.spec = spec
         self._model = model
         self._price = price
 
-    async def answer(self, prompt: Kinded, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Hand the request over."""
         began = time.monotonic()
         outcome, usage = "cancelled", None
@@ -147,7 +199,9 @@ class AddedAnswerer:
         finally:
             latency = time.monotonic() - began
             provider = self.spec.partition("/")[0]
-            note(Attempt(number=1, endpoint=provider, outcome=outcome, is_sent=True, latency_s=latency, usage=usage))
+            log.note(
+                Attempt(number=1, endpoint=provider, outcome=outcome, is_sent=True, latency_s=latency, usage=usage)
+            )
         return reply
 
     def cost_usd(self, usage: Usage | None) -> float | None:
@@ -173,11 +227,12 @@ class AddedAnswerer:
         """Nothing is held open here."""
 
 
-class Free:
+class Free(Unchecked):
     """Costs nothing and counts no tokens: nothing leaves this machine."""
 
     concurrency = 8
     first_phase: Phase = "asking"
+    is_remote = False
 
     def cost_usd(self, usage: Usage | None) -> float | None:  # noqa: ARG002
         """Nothing."""
@@ -205,10 +260,15 @@ class BaselineAnswerer(Free):
         self.spec = spec
         self._baseline = baseline
 
-    async def answer(self, prompt: Prompt, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: Prompt, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Let the baseline answer; a seed says which of its draws is wanted."""
         refuse_settings(self._baseline.name, request)
         return self._baseline.answer(prompt, sample=request.sample if request.seed is None else request.seed)
+
+    def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
+        """Settings it does not have, and prompts it cannot answer."""
+        refuse_settings(self._baseline.name, request)
+        self._baseline.refuse(kinds, has_options=has_options)
 
     def upload_bytes(self, request: Request) -> int:
         """None: nothing leaves this machine."""
@@ -226,7 +286,7 @@ class ReplayAnswerer(Free):
         self.spec = spec
         self._records = Records.open(run, ledger)
 
-    async def answer(self, prompt: Kinded, request: Request, note: NoteAttempt) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """The reply on record for this very request."""
         reply = self._records.replay(request.key())
         if reply is None:

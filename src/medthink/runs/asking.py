@@ -2,25 +2,29 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from medthink.cases.case import Image
 from medthink.cases.plain import plain_jpeg_size
 from medthink.core.digest import digest_bytes, digest_value
+from medthink.core.errors import DataError
 from medthink.core.jsonio import canonical_json
 from medthink.models.errors import ErrorKind, ModelError
-from medthink.models.request import Attempt, ImagePart, MediaType, Reply, Request, TextPart
+from medthink.models.request import Attempt, ImagePart, MediaType, Reply, Request, TextPart, Usage
 from medthink.runs.answerers import Answerer, Kinded
-from medthink.runs.budget import Budget
+from medthink.runs.budget import Budget, BudgetReached, Reservation
 from medthink.runs.ledger import Call, Ledger
 from medthink.runs.prediction import Spent
 from medthink.runs.progress import Tracker
 from medthink.runs.siblings import SharedCall, Siblings
+from medthink.runs.streak import Streak
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 
 # What is wrong with the whole run, not with this call: going on would only repeat it.
-_STOPS_THE_RUN: frozenset[ErrorKind] = frozenset({"auth", "quota"})
+_STOPS_THE_RUN: frozenset[ErrorKind] = frozenset({"quota", "unreachable"})
 _STATES: dict[str, Unfinished] = {"truncated": "truncated", "refused": "refused", "filtered": "refused"}
 
 
@@ -53,12 +57,14 @@ class Desk(Generic[Asked]):
         self.answerer = answerer
         self.tracker = tracker or Tracker()
         self.made = 0
-        self._ledger = ledger
-        self._budget = budget
+        self.ledger = ledger
+        self.budget = budget
         self._places = places or asyncio.Semaphore(answerer.concurrency)
         self._stopped_by: ModelError | None = None
         self._under_way: dict[str, asyncio.Event] = {}
         self._siblings = siblings or Siblings()
+        self._models = set(ledger.reported_models())
+        self._streak = Streak(has_answers=ledger.has_answers(), failed_before=ledger.failed_cases())
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
@@ -66,7 +72,7 @@ class Desk(Generic[Asked]):
         # A case may show an image twice: the same thing asked twice at once is one call.
         while (other := self._under_way.get(call.key)) is not None:
             await other.wait()
-        if (found := self._ledger.finished(call.key)) is not None:
+        if (found := self.ledger.finished(call.key)) is not None:
             self.tracker.counts.kept += 1
             return found.reply, _spent(found.id, found.reply, found.cost_usd)
         self._under_way[call.key] = done = asyncio.Event()
@@ -81,65 +87,123 @@ class Desk(Generic[Asked]):
     async def _take_over(self, call: Call, shared: SharedCall) -> tuple[Reply, Spent]:
         """Record a call that another run of the sweep made; it was paid for there."""
         reply, cost = shared.finished.reply, shared.finished.cost_usd
-        intent = self._ledger.intend(call)
-        self._ledger.note_attempt(call.key, shared.attempt())
+        intent = self.ledger.intend(call)
+        self.ledger.note_attempt(call.key, shared.attempt())
         # Gathered in one turn of the loop, all of it is one transaction.
-        _, settled = await asyncio.gather(intent, self._ledger.settle(call.key, reply, cost_usd=cost))
+        _, settled = await asyncio.gather(intent, self.ledger.settle(call.key, reply, cost_usd=cost))
         self.tracker.counts.kept += 1
         self.tracker.counts.count_tokens(reply.usage)
         return reply, _spent(settled.id, reply, settled.cost_usd)
 
     async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, Spent]:
-        """Intend, ask, record."""
-        key = call.key
-        reserved = self._budget.reserve(self.answerer.worst_cost_usd(request))
-        cost: float | None = 0.0
+        """Set money aside, intend, ask, record."""
+        # The place is kept until the outcome is on disk: a crash repeats no more calls than may be made at once.
+        async with self._places:
+            if self._stopped_by is not None:
+                raise self._stopped_by
+            account = _Account(self, call.key, request)
+            await account.open()
+            try:
+                await self.ledger.intend(call)
+                return await self._ask_and_record(call, prompt, request, account)
+            finally:
+                account.close()
+
+    async def _ask_and_record(
+        self, call: Call, prompt: Asked, request: Request, account: "_Account"
+    ) -> tuple[Reply, Spent]:
         try:
-            await self._ledger.intend(call)
-            # The place is kept until the outcome is on disk: a crash repeats no more calls than may be made at once.
-            async with self._places:
-                try:
-                    reply = await self._answer(prompt, request, key)
-                    cost = self._cost_usd(reply)
-                    settled = await self._ledger.settle(key, reply, cost_usd=cost)
-                    self.tracker.counts.count_end(reply.usage, cost, is_answered=True)
-                except ModelError as error:
-                    # What failed attempts used was paid for too.
-                    cost = self.answerer.cost_usd(error.usage) if error.usage else 0.0
-                    await self._ledger.fail(key, kind=error.kind, detail=error.advice, cost_usd=cost)
-                    self.tracker.counts.count_end(error.usage, cost, is_answered=False)
-                    raise self._judge(error) from None
-        finally:
-            self._budget.settle(reserved, cost)
+            reply = await self._answer(prompt, request, account)
+        except BudgetReached as stop:
+            # An attempt failed, was paid for, and there is no money for another.
+            await self._fail(call, "budget", account.last_problem or stop.problem, account.wasted)
+            raise
+        except ModelError as error:
+            # What failed attempts used was paid for too.
+            await self._fail(call, error.kind, error.advice, error.usage)
+            raise self._judge(call.case_id, error) from None
+        cost = account.cost_of(reply)
+        settled = await self.ledger.settle(call.key, reply, cost_usd=cost)
+        self.tracker.counts.count_end(reply.usage, cost, is_answered=True)
+        self._note_answer(reply)
         return reply, _spent(settled.id, reply, settled.cost_usd)
 
-    async def _answer(self, prompt: Asked, request: Request, key: str) -> Reply:
-        if self._stopped_by is not None:
-            raise self._stopped_by
+    async def _answer(self, prompt: Asked, request: Request, account: "_Account") -> Reply:
         self.made += 1
         self.tracker.counts.in_flight += 1
         try:
-            reply = await self.answerer.answer(prompt, request, lambda one: self._note_attempt(key, one))
+            return await self.answerer.answer(prompt, request, account)
         finally:
             self.tracker.counts.in_flight -= 1
+
+    async def _fail(self, call: Call, kind: str, detail: str, usage: Usage | None) -> None:
+        cost = self.answerer.cost_usd(usage) if usage else 0.0
+        await self.ledger.fail(call.key, kind=kind, detail=detail, cost_usd=cost)
+        self.tracker.counts.count_end(usage, cost, is_answered=False)
+
+    def _note_answer(self, reply: Reply) -> None:
         self.tracker.enter("asking")
-        return reply
+        self._streak.note_answer()
+        if reply.model and reply.model not in self._models:
+            if self._models:
+                before = ", ".join(sorted(self._models))
+                self.tracker.warn(f"the provider now answers as {reply.model}; before it was {before}")
+            self._models.add(reply.model)
 
-    def _note_attempt(self, key: str, attempt: Attempt) -> None:
-        self.tracker.counts.retried += attempt.number > 1
-        self._ledger.note_attempt(key, attempt)
+    def _judge(self, case_id: int, error: ModelError) -> ModelError | Unanswered:
+        """The end of the run, or of this call alone."""
+        stop = error if error.kind in _STOPS_THE_RUN else None
+        if stop is None and self.answerer.is_remote and error.kind != "content_filter":
+            stop = self._streak.note_failure(case_id, error)
+        if stop is None:
+            return _unanswered(error)
+        self._stopped_by = stop
+        return stop
 
-    def _cost_usd(self, reply: Reply) -> float | None:
+
+class _Account:
+    """The money and the attempts of one call."""
+
+    def __init__(self, desk: Desk[Any], key: str, request: Request) -> None:
+        self._desk = desk
+        self._key = key
+        self._worst_usd = desk.answerer.worst_cost_usd(request)
+        self._held: Reservation | None = None
+        self.wasted: Usage | None = None
+        self.last_problem = ""
+
+    async def open(self) -> None:
+        """Set money aside for the first attempt."""
+        self._held = await self._desk.budget.reserve(self._worst_usd)
+
+    async def again(self) -> None:
+        """Set money aside for another attempt."""
+        self._held = await self._desk.budget.reserve(self._worst_usd, is_retry=True)
+
+    def note(self, attempt: Attempt) -> None:
+        """Record an attempt, and what it cost."""
+        self._desk.tracker.counts.retried += attempt.number > 1
+        self._desk.ledger.note_attempt(self._key, attempt)
+        is_answered = attempt.outcome == "ok"
+        if not is_answered and attempt.usage is not None:
+            self.wasted = (self.wasted or Usage()) + attempt.usage
+            self.last_problem = f"the last attempt ended in {attempt.outcome}, and the budget allows no other"
+        known = is_answered or attempt.usage is not None
+        self._settle(self._desk.answerer.cost_usd(attempt.usage) if known else 0.0)
+
+    def close(self) -> None:
+        """Give back what is still set aside: nothing was sent for it."""
+        self._settle(0.0)
+
+    def cost_of(self, reply: Reply) -> float | None:
         """What the reply cost, and what failed attempts before it; apart, since a long prompt has its own price."""
-        costs = [self.answerer.cost_usd(usage) for usage in (reply.usage, reply.wasted)]
+        costs = [self._desk.answerer.cost_usd(usage) for usage in (reply.usage, reply.wasted)]
         return None if None in costs else sum(cost for cost in costs if cost)
 
-    def _judge(self, error: ModelError) -> ModelError | Unanswered:
-        """The end of the run, or of this call alone."""
-        if error.kind not in _STOPS_THE_RUN:
-            return _unanswered(error)
-        self._stopped_by = error
-        return error
+    def _settle(self, cost_usd: float | None) -> None:
+        if self._held is not None:
+            self._desk.budget.settle(self._held, cost_usd)
+            self._held = None
 
 
 class CaseAsk:
@@ -169,14 +233,24 @@ class CaseAsk:
         return all_replies(await asyncio.gather(*map(self, prompts), return_exceptions=True))
 
     async def _request(self, prompt: Prompt) -> Request:
-        images = [part for part in prompt.parts if isinstance(part, Image)]
-        new = [image for image in images if image.path not in self._parts]
+        try:
+            await self._encode_images(prompt)
+        except DataError as error:
+            place = f"{error.place}: " if error.place else ""
+            raise Unanswered("failed", f"image: {place}{error.problem}") from None
+        return request_for(prompt, self._condition, self._sample, self._parts)
+
+    async def _encode_images(self, prompt: Prompt) -> None:
+        """Make every image of the case ready with the first that is sent: one that is broken then costs no call."""
+        if not any(isinstance(part, Image) for part in prompt.parts):
+            return
+        wanted = {image.path: image for image in (*prompt.question.images, *prompt.parts) if isinstance(image, Image)}
+        new = [image for path, image in wanted.items() if path not in self._parts]
         if self._condition.image_max_side or self._condition.image_max_bytes:
             # Making images smaller takes milliseconds each: not on the loop that feeds every other call.
             await asyncio.to_thread(self._encode, new)
         else:
             self._encode(new)
-        return request_for(prompt, self._condition, self._sample, self._parts)
 
     def _encode(self, images: list[Image]) -> None:
         for image in images:
@@ -219,10 +293,15 @@ def encode_image(image: Image, condition: Condition) -> ImagePart:
 
 def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[str, ImagePart]) -> Request:
     """What is sent for a prompt under a condition; `parts` holds its images by path."""
+    shown = tuple(parts[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts)
+    schema = prompt.schema if condition.use_schema else None
+    return replace(example_request(condition, sample), system=prompt.system, parts=shown, schema=schema)
+
+
+def example_request(condition: Condition, sample: int = 0) -> Request:
+    """A request with the settings of a condition and next to nothing in it, to see whether they are taken."""
     return Request(
-        system=prompt.system,
-        parts=tuple(parts[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts),
-        schema=prompt.schema if condition.use_schema else None,
+        parts=(TextPart("?"),),
         max_tokens=condition.max_tokens,
         temperature=condition.temperature,
         # A server that keeps to its seed would give the same answer to every sample.

@@ -1,18 +1,34 @@
 """What a run may still spend."""
 
+import asyncio
+from collections import deque
+from typing import NamedTuple
+
 from medthink.core.errors import Declined, UsageError
+
+# From how many of the last calls the estimates learn.
+_LEARNED_FROM = 200
 
 
 class BudgetReached(Declined):
     """The limit on calls or money is reached; what is under way is finished, nothing new is started."""
 
 
-class Budget:
-    """Counts calls and money; asked before each call, told after.
+class Reservation(NamedTuple):
+    """Money set aside for one attempt: the most it should cost by the price list, and what is expected by now."""
 
-    Calls under way are counted at their worst-case price, or at that of the dearest call so far where the estimate was
-    too low, so the limit is not overrun by what is in flight. What earlier sessions of the same run spent counts too;
-    `spent_usd` is None where that is not known.
+    worst_usd: float
+    expected_usd: float
+
+
+class Budget:
+    """Counts calls and money; asked before each attempt, told after.
+
+    The first attempts are counted at their worst-case price. From then on the estimates learn: an attempt is expected
+    to cost as large a part of its worst case as the dearest of the last 200 did, which is more than the whole where the
+    server counts more tokens than we do. What does not fit waits for attempts in flight to end; only when none is in
+    flight is the limit reached. So the limit is passed, if at all, by what the attempts in flight cost more than
+    expected. What earlier sessions of the same run spent counts too; `spent_usd` is None where that is not known.
     """
 
     def __init__(
@@ -26,42 +42,59 @@ class Budget:
         self._max_usd = max_usd
         self._max_calls = max_calls
         self._reserved_usd = 0.0
-        self._dearest_usd = 0.0
+        self._in_flight = 0
+        self._shares: deque[float] = deque(maxlen=_LEARNED_FROM)
+        self._settled = asyncio.Event()
         self.spent_usd = spent_usd
         self.calls = calls
 
-    def reserve(self, worst_usd: float | None) -> float:
-        """Set aside what a call may cost, or raise BudgetReached."""
-        if self._max_calls is not None and self.calls >= self._max_calls:
-            raise BudgetReached(f"{self.calls} calls were made, the limit of --max-calls", remedy=_AGAIN)
-        if self._max_usd is not None:
-            worst_usd = self._fit(worst_usd, self._max_usd)
-        self.calls += 1
-        self._reserved_usd += worst_usd or 0.0
-        return worst_usd or 0.0
+    async def reserve(self, worst_usd: float | None, *, is_retry: bool = False) -> Reservation:
+        """Set money aside for an attempt, waiting for others to end if need be, or raise BudgetReached."""
+        while (reservation := self._try(worst_usd, is_retry=is_retry)) is None:
+            await self._settled.wait()
+        self.calls += not is_retry
+        self._in_flight += 1
+        self._reserved_usd += reservation.expected_usd
+        return reservation
 
-    def settle(self, reserved_usd: float, cost_usd: float | None) -> None:
+    def settle(self, reservation: Reservation, cost_usd: float | None) -> None:
         """Replace what was set aside by what it cost, or keep it spent where that is not known."""
-        self._reserved_usd -= reserved_usd
+        self._in_flight -= 1
+        self._reserved_usd = self._reserved_usd - reservation.expected_usd if self._in_flight else 0.0
         if self.spent_usd is not None:
-            self.spent_usd += reserved_usd if cost_usd is None else cost_usd
-        self._dearest_usd = max(self._dearest_usd, cost_usd or 0.0)
+            self.spent_usd += reservation.expected_usd if cost_usd is None else cost_usd
+        if cost_usd and reservation.worst_usd:
+            self._shares.append(cost_usd / reservation.worst_usd)
+        self._settled.set()
+        self._settled = asyncio.Event()
 
-    def _fit(self, worst_usd: float | None, max_usd: float) -> float:
-        """What to set aside so that the limit holds, or BudgetReached; UsageError where that cannot be known."""
+    def _try(self, worst_usd: float | None, *, is_retry: bool) -> Reservation | None:
+        """The reservation; None where attempts in flight have to end first."""
+        if self._max_calls is not None and self.calls >= self._max_calls and not is_retry:
+            raise BudgetReached(f"{self.calls} calls were made, the limit of --max-calls", remedy=_AGAIN)
+        if self._max_usd is None:
+            return Reservation(worst_usd or 0.0, worst_usd or 0.0)
+        reservation = self._expect(worst_usd)
+        assert self.spent_usd is not None
+        # Written so that a limit which is no number is reached at once.
+        if self.spent_usd + self._reserved_usd + reservation.expected_usd <= self._max_usd:
+            return reservation
+        if self._in_flight:
+            return None
+        raise BudgetReached(
+            f"--max-usd {self._max_usd:g} does not allow another call: ${self.spent_usd:.4f} are spent,"
+            f" and the next may cost ${reservation.expected_usd:.4f}",
+            remedy=_AGAIN,
+        )
+
+    def _expect(self, worst_usd: float | None) -> Reservation:
         if worst_usd is None:
             raise UsageError("--max-usd needs a price, and this model's is not known", remedy="give one with --prices")
         if self.spent_usd is None:
             raise UsageError(
                 "--max-usd cannot be kept: what earlier calls of this run cost is not known", remedy="use --max-calls"
             )
-        worst_usd = max(worst_usd, self._dearest_usd)
-        # Written so that a limit which is no number is reached at once.
-        if not self.spent_usd + self._reserved_usd + worst_usd <= max_usd:
-            raise BudgetReached(
-                f"the next call could pass --max-usd {max_usd:g} ({self.spent_usd:.4f} spent)", remedy=_AGAIN
-            )
-        return worst_usd
+        return Reservation(worst_usd, worst_usd * max(self._shares, default=1.0))
 
 
 _AGAIN = "run the same command with a higher limit to go on; nothing done is lost"

@@ -83,9 +83,14 @@ def read_rows(run: Path) -> tuple[IndexRow, ...]:
 
 def is_unsettled(run: Path) -> bool:
     """Whether the ledger holds more than the predictions: the run is under way, or was killed."""
+    return is_killed(run) or is_held(run)
+
+
+def is_killed(run: Path) -> bool:
+    """Whether the last session did not come to write its predictions: its ledger alone has them."""
     log = run / f"{LEDGER}-wal"
     waits = log.exists() and log.stat().st_size > 0
-    return waits or not (run / PREDICTIONS_FILE).is_file() or is_held(run)
+    return waits or not (run / PREDICTIONS_FILE).is_file()
 
 
 def stamp(run: Path) -> tuple[int, ...]:

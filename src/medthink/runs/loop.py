@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 # How long Ctrl-C waits for the loop to hear of it.
 _PATIENCE_S = 1.0
+# A terminal that is closed and a scheduler that ends a job stop the work as Ctrl-C does.
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
@@ -34,20 +36,27 @@ async def _insist(work: Coroutine[Any, Any, Result]) -> Result:
 
 @contextmanager
 def _hard_interrupts() -> Iterator[None]:
-    """Let Ctrl-C end work that keeps the loop busy, such as a baseline that learns, where it is and not at its end."""
+    """Let Ctrl-C, SIGTERM and SIGHUP all end the work in the same way.
+
+    Work that keeps the loop busy, such as a baseline that learns, is ended where it is and not at its end.
+    """
     ask_to_stop = signal.getsignal(signal.SIGINT)  # the loop's own way: it cancels the task at its next turn
     has_timers = hasattr(signal, "setitimer")  # not on Windows
     if not has_timers or threading.current_thread() is not threading.main_thread() or not callable(ask_to_stop):
         yield
         return
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.signal(signal.SIGINT, _then_insist(ask_to_stop))
+    before = {number: signal.getsignal(number) for number in (*_STOPS, signal.SIGALRM)}
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    for number in _STOPS:
+        # What is ignored (nohup ignores SIGHUP) stays ignored.
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, _then_insist(ask_to_stop))
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGINT, ask_to_stop)
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _then_insist(ask_to_stop: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:

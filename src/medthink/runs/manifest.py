@@ -35,6 +35,16 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     last_call_at: str | None
     is_complete: bool
 
+    @property
+    def word(self) -> str:
+        """How far it came, in a word or two."""
+        failed = self.states.get("failed", 0)
+        if not self.is_complete:
+            return "unfinished"
+        if not failed:
+            return "complete"
+        return "failed" if failed == sum(self.states.values()) else "partly failed"
+
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run was asked to do; two sessions continue one run when all but place, release and time are equal.

@@ -53,6 +53,7 @@ class LiveCounts:
     expected to take, corrected as they end. Of these calls, `kept` were answered in earlier sessions, `done` in this
     one, and `failed` brought no answer. Tokens and money are those of the whole run; `cost_usd` is None when a price is
     not known, and `is_least_cost` says that replies which never arrived may have been billed on top.
+    `warnings` is what a person should know and stops nothing.
     """
 
     def __init__(self) -> None:
@@ -72,6 +73,7 @@ class LiveCounts:
         self.cost_usd: float | None = 0.0
         self.is_least_cost = False
         self.is_running = True
+        self.warnings: list[str] = []
         self.began = time.time()
         self.ends: deque[float] = deque()
 
@@ -155,11 +157,16 @@ class Nobody:
 class Tracker:
     """Counts for one session, and tells its listener and the run's folder which phase it is in."""
 
-    def __init__(self, listener: RunListener | None = None, folder: Path | None = None) -> None:
+    def __init__(self, listener: RunListener | None = None) -> None:
         self.counts = LiveCounts()
         self._listener = listener or Nobody()
-        self._folder = folder
+        self._folder: Path | None = None
         self._listener.follow(self.counts)
+
+    def announce_in(self, folder: Path) -> None:
+        """From now on, say in this folder how far the session is: its lock is held."""
+        self._folder = folder
+        self.announce()
 
     def enter(self, phase: Phase, detail: str = "") -> None:
         """Begin a phase, unless this is the phase already."""
@@ -170,6 +177,11 @@ class Tracker:
         self._listener.enter(phase, detail)
         self.announce()
 
+    def warn(self, problem: str) -> None:
+        """Keep something that a person should know and that stops nothing."""
+        if problem not in self.counts.warnings:
+            self.counts.warnings.append(problem)
+
     def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:
         """Count a prediction."""
         self.counts.states[prediction.state] += 1
@@ -177,7 +189,7 @@ class Tracker:
 
     def announce(self) -> None:
         """Leave phase and totals for whoever looks from another process."""
-        if self._folder is None or not self._folder.is_dir():
+        if self._folder is None:
             return
         counts = self.counts
         announcement = Announcement(

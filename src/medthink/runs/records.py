@@ -183,6 +183,15 @@ class Records:
         count: int = self._reader.execute(shared).fetchone()[0]
         return count
 
+    def has_answers(self) -> bool:
+        """Whether any call was answered."""
+        return self._reader.execute("SELECT 1 FROM calls WHERE state = 'done' LIMIT 1").fetchone() is not None
+
+    def failed_cases(self) -> frozenset[int]:
+        """The cases with a call that failed by itself, not by the end of a session."""
+        failed = "SELECT DISTINCT case_id FROM calls WHERE state = 'failed' AND error_kind <> 'interrupted'"
+        return frozenset(case_id for (case_id,) in self._reader.execute(failed))
+
     def retries(self) -> int:
         """How many attempts were not the first of their call."""
         count: int = self._reader.execute("SELECT count(*) FROM attempts WHERE number > 1").fetchone()[0]

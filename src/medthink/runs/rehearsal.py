@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
@@ -20,7 +21,7 @@ from medthink.runs.manifest import Progress
 from medthink.runs.prediction import Spent
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.selection import count_cases, select_cases
-from medthink.runs.session import RunSpec, find_earlier, make_folder, plan_manifest, summarise
+from medthink.runs.session import RunSpec, find_earlier, make_folder, plan_manifest, refuse_early, summarise
 from medthink.runs.showing import Showing
 from medthink.runs.siblings import Siblings
 from medthink.workflow.ask import Prompt
@@ -152,6 +153,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRe
         prices=spec.prices,
         needs_key=False,
     )
+    refuse_early(replace(spec, max_usd=None), answerer)
     earlier = _open_earlier(spec, benchmark, total)
     tally = _Tally(answerer)
     desk = RehearsalDesk(spec.model, tally.see, earlier=earlier, sweep=sweep)

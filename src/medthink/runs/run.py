@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
-from medthink.core.jsonio import read_jsonl
+from medthink.core.jsonio import parse_json, read_jsonl
+from medthink.runs.index import PREDICTIONS_FILE, is_killed
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
+from medthink.runs.records import LEDGER, Records
 from medthink.runs.selection import ReadSelected, read_selected
 
 if TYPE_CHECKING:
@@ -31,21 +33,41 @@ class Run:
         return cls(Path(path))
 
     def predictions(self) -> Iterator[Prediction]:
-        """Every prediction, by case and sample."""
-        path = self.path / "predictions.jsonl"
-        if not path.exists():
-            raise DataError(
-                "the run was stopped before it had results", file=self.path, remedy="run the same command again"
-            )
-        if path.stat().st_size == 0:
-            raise DataError("the run has no case", file=self.path, remedy="an empty shard: merge it with the others")
-        for line in read_jsonl(path):
+        """Every prediction, by case and sample; of a run that was killed, those that its ledger holds."""
+        path = self.path / PREDICTIONS_FILE
+        values = self._values_on_record() if is_killed(self.path) else self._values_on_file(path)
+        for row, value in values:
             try:
-                yield msgspec.convert(line.value, Prediction)
+                yield msgspec.convert(value, Prediction)
             except msgspec.ValidationError as error:
                 raise DataError(
-                    f"not a prediction: {error}", file=path, row=line.number, remedy="run the same command again"
+                    f"not a prediction: {error}", file=path, row=row, remedy="run the same command again"
                 ) from None
+
+    def _values_on_file(self, path: Path) -> Iterator[tuple[int, Any]]:
+        if path.stat().st_size == 0:
+            raise self._no_result()
+        return ((line.number, line.value) for line in read_jsonl(path))
+
+    def _values_on_record(self) -> Iterator[tuple[int, Any]]:
+        if not (self.path / LEDGER).is_file():
+            raise self._no_result()
+        records = Records.open(self.path)
+        try:
+            bodies = list(records.predictions())
+        finally:
+            records.close()
+        if not bodies:
+            raise self._no_result()
+        return ((row, parse_json(body, file=self.path / LEDGER)) for row, body in enumerate(bodies, start=1))
+
+    def _no_result(self) -> DataError:
+        progress = self.manifest.progress
+        if progress is not None and progress.cases == 0:
+            return DataError("the run has no case", file=self.path, remedy="an empty shard: merge it with the others")
+        return DataError(
+            "the run was stopped before it had results", file=self.path, remedy="run the same command again"
+        )
 
     def cases(self, data: Path | None = None, *, read: ReadSelected = read_selected) -> dict[int, Case]:
         """The run's cases by number, from where it was made or from `data`; a benchmark with other texts is refused."""

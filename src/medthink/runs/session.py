@@ -1,5 +1,6 @@
 """One session of a run: open or continue it, do what is left, write what came out."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
@@ -8,10 +9,11 @@ from msgspec.structs import force_setattr, replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.core.clock import now_utc
-from medthink.core.errors import LedgerError, UsageError
+from medthink.core.errors import LedgerError, MedThinkError, UsageError
 from medthink.core.files import write_atomic
+from medthink.models.errors import ModelError
 from medthink.runs.answerers import Answerer, open_answerer
-from medthink.runs.asking import Desk
+from medthink.runs.asking import Desk, example_request
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import count_image_doubts
 from medthink.runs.engine import Engine
@@ -53,6 +55,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     prices: Path | None = None
     max_usd: float | None = None
     max_calls: int | None = None
+    preflight: bool = True
     plan: str | None = None
 
     def __post_init__(self) -> None:
@@ -61,19 +64,21 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(TypedDict, total=False):
-    """What a run may take, and the prices it is reckoned by."""
+    """What a run may take, the prices it is reckoned by, and whether the server is checked first."""
 
     max_usd: float | None
     max_calls: int | None
     prices: Path | None
+    preflight: bool
 
 
 class Session(msgspec.Struct, frozen=True):
-    """How a session ended: the run, the calls it made, and what stopped it early, if anything did."""
+    """How a session ended: the run, the calls it made, what stopped it early, if anything did, and what to look at."""
 
     run: Run
     calls_made: int
     stopped_by: BudgetReached | None
+    warnings: tuple[str, ...] = ()
 
 
 class Common(NamedTuple):
@@ -153,14 +158,13 @@ class _Worker:
         self._out = out
         self._transport = transport
         self._common = common
-        self._tracker = Tracker(listener, out)
+        self._tracker = Tracker(listener)
         self._task = find_task(spec.task, spec.condition)
         self._benchmark = Benchmark.open(spec.benchmark)
 
     async def work(self) -> Session:
         """Do it all under the run's lock."""
         spec = self._spec
-        total = count_cases(self._benchmark, spec.selection)
         answerer = open_answerer(
             spec.model,
             benchmark=self._benchmark,
@@ -169,8 +173,11 @@ class _Worker:
             prices=spec.prices,
         )
         try:
+            await self._check(answerer)
+            total = count_cases(self._benchmark, spec.selection)
             make_folder(self._out)
             with hold(self._out):
+                self._tracker.announce_in(self._out)
                 session = await self._work_with(answerer, total * spec.condition.samples)
                 self._tracker.leave()
                 return session
@@ -192,6 +199,9 @@ class _Worker:
             totals = ledger.totals()
             tracker.counts.count_tokens(ledger.tokens())
             tracker.counts.cost_usd, tracker.counts.is_least_cost = ledger.paid().cost_usd, totals.unseen_replies > 0
+            if manifest.progress is None:
+                # Whatever ends this session, what is there is marked as so many of so many.
+                write_manifest(self._out, replace(manifest, progress=summarise(ledger, total)))
             desk = self._open_desk(answerer, ledger)
             engine = Engine(
                 self._task,
@@ -202,12 +212,37 @@ class _Worker:
                 is_same_release=is_same_release,
             )
             tracker.enter(answerer.first_phase)
-            stopped_by = await engine.run(select_cases(self._benchmark, spec.selection))
+            try:
+                stopped_by = await engine.run(select_cases(self._benchmark, spec.selection))
+            except BaseException:
+                # Whatever ended the run, what is done is there to be read; what ended it goes before a full disk.
+                with suppress(MedThinkError):
+                    write_results(self._out, manifest, ledger, total)
+                raise
             tracker.enter("writing")
             write_results(self._out, manifest, ledger, total)
         finally:
             ledger.close()
-        return Session(Run(self._out), desk.made, stopped_by)
+        stopped_by = stopped_by and self._tell_rest(stopped_by, desk)
+        return Session(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings))
+
+    async def _check(self, answerer: Answerer[Prompt]) -> None:
+        """The preflight: what would fail every call is found out before the first, and before any waiting."""
+        refuse_early(self._spec, answerer)
+        answerer.on_wait(lambda detail: self._tracker.enter("waiting", detail))
+        if not self._spec.preflight or _is_finished(self._out):
+            return
+        self._tracker.enter("checking")
+        for problem in await answerer.check():
+            self._tracker.warn(problem)
+
+    def _tell_rest(self, stop: BudgetReached, desk: Desk[Prompt]) -> BudgetReached:
+        """The limit that was reached, with the true sum now that nothing is in flight, and what is left to do."""
+        counts, spent = self._tracker.counts, desk.budget.spent_usd
+        sum_spent = "" if spent is None else f"; ${spent:.4f} spent in {desk.budget.calls} calls"
+        left = counts.predictions - counts.predicted
+        problem = f"{stop.problem}{sum_spent}; {left} of {counts.predictions} predictions left to do"
+        return BudgetReached(problem, remedy=stop.remedy)
 
     def _open_desk(self, answerer: Answerer[Prompt], ledger: Ledger) -> Desk[Prompt]:
         if self._common is not None:
@@ -233,11 +268,29 @@ class _Worker:
         new = plan_manifest(self._spec, self._benchmark)
         old = find_earlier(self._out, new)
         if old is not None:
-            return replace(
-                new, created_at=old.created_at, condition_label=old.condition_label
-            ), old.package == new.package
+            kept = {"created_at": old.created_at, "condition_label": old.condition_label, "progress": old.progress}
+            return replace(new, **kept), old.package == new.package
         write_manifest(self._out, new)
         return new, True
+
+
+def refuse_early(spec: RunSpec, answerer: Answerer[Prompt]) -> None:
+    """Raise UsageError for what the model cannot do and no server has to be asked about."""
+    example, kinds = example_request(spec.condition), prompt_versions(spec.task, spec.condition)
+    try:
+        answerer.refuse(example, kinds, has_options=spec.condition.show_options)
+    except ModelError as error:
+        raise UsageError(error.detail, remedy=error.remedy) from None
+    if spec.max_usd is not None and answerer.worst_cost_usd(example) is None:
+        raise UsageError("--max-usd needs a price, and this model's is not known", remedy="give one with --prices")
+
+
+def _is_finished(out: Path) -> bool:
+    """Whether a run is there with nothing left to ask."""
+    if not (out / "run.json").exists():
+        return False
+    progress = read_manifest(out).progress
+    return progress is not None and progress.is_complete and not progress.calls.get("failed")
 
 
 def plan_manifest(spec: RunSpec, benchmark: Benchmark) -> Manifest:

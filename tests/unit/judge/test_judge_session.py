@@ -160,7 +160,7 @@ def test_only_what_is_in_sight_is_sent(tmp_path):
 def test_no_request_to_a_judge_names_the_model_the_condition_or_the_case(tmp_path):
     bench = write_benchmark(tmp_path / "bench", cases=2, images=2)
     run = tmp_path / "CANARY-run"
-    condition = Condition(image_order="reversed", option_order="seeded", max_tokens=7654, seed=31337)
+    condition = Condition(image_order="reversed", option_order="seeded", model_seed=7654, seed=31337)
     carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
     rewrite(run, [{"prediction_rationale": RATIONALE}] * 2)
     hidden = ["CANARY", "baseline", "random", "reversed", "seeded", "7654", "31337", "Case number", "case001", "i100x"]

@@ -1,5 +1,6 @@
 """One process works on a run, and no run spends more than it may."""
 
+import asyncio
 import subprocess
 import sys
 
@@ -31,50 +32,114 @@ def test_a_second_process_is_refused_by_name_and_a_dead_ones_lock_is_taken_over(
         pass
 
 
-def test_calls_in_flight_count_at_their_worst_price():
+def reserve(budget, worst_usd, **options):
+    """Reserve where nothing has to be waited for."""
+    return asyncio.run(asyncio.wait_for(budget.reserve(worst_usd, **options), 5))
+
+
+def test_calls_in_flight_count_at_their_worst_price_and_what_does_not_fit_waits():
+    async def scene():
+        budget = Budget(max_usd=1.0)
+        first = await budget.reserve(0.4)
+        await budget.reserve(0.4)
+        third = asyncio.create_task(budget.reserve(0.4))
+        await asyncio.sleep(0)
+        assert not third.done()
+        budget.settle(first, 0.1)
+        await third
+        assert budget.spent_usd == pytest.approx(0.1)
+
+    asyncio.run(scene())
+
+
+def test_worst_cases_do_not_fill_a_limit_that_the_calls_would_keep():
+    async def scene():
+        budget = Budget(max_usd=2.0)
+
+        async def call():
+            held = await budget.reserve(0.5)
+            await asyncio.sleep(0)
+            budget.settle(held, 0.004)
+
+        await asyncio.gather(*(call() for _ in range(300)))
+        assert budget.spent_usd == pytest.approx(1.2)
+
+    asyncio.run(scene())
+
+
+def test_estimates_learn_where_calls_cost_more_than_the_worst_case():
     budget = Budget(max_usd=1.0)
-    first = budget.reserve(0.4)
-    budget.reserve(0.4)
-    with pytest.raises(BudgetReached):
-        budget.reserve(0.4)
-    budget.settle(first, 0.1)
-    budget.reserve(0.4)
-    assert budget.spent_usd == pytest.approx(0.1)
+    budget.settle(reserve(budget, 0.1), 0.4)
+    budget.settle(reserve(budget, 0.1), 0.4)
+    with pytest.raises(BudgetReached, match=r"\$0\.8000 are spent, and the next may cost \$0\.4000"):
+        reserve(budget, 0.1)
 
 
-def test_the_limit_on_calls_counts_earlier_sessions():
+def test_the_limit_is_passed_by_no_more_than_one_call_for_each_place():
+    async def scene(places, cost, worst):
+        budget, gate = Budget(max_usd=0.05), asyncio.Semaphore(places)
+
+        async def call():
+            async with gate:
+                held = await budget.reserve(worst)
+                await asyncio.sleep(0)
+                budget.settle(held, cost)
+
+        ends = await asyncio.gather(*(call() for _ in range(200)), return_exceptions=True)
+        assert {type(end) for end in ends} == {type(None), BudgetReached}
+        assert 0.05 - cost <= budget.spent_usd <= 0.05 + places * cost
+
+    asyncio.run(scene(8, 0.004, 0.001))
+    asyncio.run(scene(8, 0.001, 0.004))
+
+
+def test_all_who_wait_are_told_when_the_limit_is_reached():
+    async def scene():
+        budget = Budget(max_usd=1.0)
+        held = await budget.reserve(0.9)
+        waiting = [asyncio.create_task(budget.reserve(0.9)) for _ in range(3)]
+        await asyncio.sleep(0)
+        budget.settle(held, 0.9)
+        ends = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+        assert [type(end) for end in ends] == [BudgetReached] * 3
+
+    asyncio.run(scene())
+
+
+def test_the_limit_on_calls_counts_earlier_sessions_and_no_retries():
     budget = Budget(max_calls=3, calls=2)
-    budget.reserve(None)
+    reserve(budget, None)
+    reserve(budget, None, is_retry=True)
     with pytest.raises(BudgetReached, match="--max-calls"):
-        budget.reserve(None)
+        reserve(budget, None)
 
 
 def test_a_money_limit_needs_a_price():
     with pytest.raises(UsageError, match="price"):
-        Budget(max_usd=1.0).reserve(None)
+        reserve(Budget(max_usd=1.0), None)
 
 
 def test_a_call_whose_cost_is_not_known_counts_as_what_was_set_aside():
     budget = Budget(max_usd=1.0)
-    budget.settle(budget.reserve(0.6), None)
-    with pytest.raises(BudgetReached, match=r"0\.6000 spent"):
-        budget.reserve(0.6)
+    budget.settle(reserve(budget, 0.6), None)
+    with pytest.raises(BudgetReached, match=r"0\.6000 are spent"):
+        reserve(budget, 0.6)
 
 
 def test_a_money_limit_needs_to_know_what_was_spent_before():
     with pytest.raises(UsageError, match="earlier calls"):
-        Budget(max_usd=1.0, spent_usd=None).reserve(0.1)
-    Budget(spent_usd=None).reserve(0.1)
+        reserve(Budget(max_usd=1.0, spent_usd=None), 0.1)
+    reserve(Budget(spent_usd=None), 0.1)
 
 
 def test_a_money_limit_that_is_no_number_is_reached_at_once():
     with pytest.raises(BudgetReached):
-        Budget(max_usd=float("nan")).reserve(0.1)
+        reserve(Budget(max_usd=float("nan")), 0.1)
 
 
 def test_exactly_the_limit_may_be_spent():
     budget = Budget(max_usd=0.5)
-    budget.settle(budget.reserve(0.25), 0.25)
-    budget.settle(budget.reserve(0.25), 0.25)
+    budget.settle(reserve(budget, 0.25), 0.25)
+    budget.settle(reserve(budget, 0.25), 0.25)
     with pytest.raises(BudgetReached):
-        budget.reserve(0.25)
+        reserve(budget, 0.25)

@@ -25,7 +25,7 @@ def test_an_unknown_case_is_refused_where_nothing_is_sent_too(benchmark, capsys,
     assert "no such case in the split test: 999" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["--max-tokens", "9" * 20], ["--shard", f"{'9' * 20}/{'9' * 20}"]])
+@pytest.mark.parametrize("words", [["--limit", "9" * 20], ["--shard", f"{'9' * 20}/{'9' * 20}"]])
 def test_what_no_manifest_can_hold_is_refused(benchmark, tmp_path, capsys, words):
     assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run"), *words]) == 2
     assert "run.json cannot hold what is asked" in capsys.readouterr().err
@@ -96,7 +96,7 @@ def test_a_dry_run_counts_what_failed_as_left(benchmark, tmp_path, capsys):
     first, again = str(tmp_path / "first"), str(tmp_path / "again")
     assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
     words = ["run", str(benchmark), "--model", f"replay/{first}", "--out", again]
-    assert enter(words) == 0
+    assert enter(words) == 4
     capsys.readouterr()
     assert enter([*words, "--dry-run"]) == 0
     assert "10 of 12 predictions: 10 ok; 10 calls;" in capsys.readouterr().out
@@ -185,13 +185,26 @@ def test_what_a_model_does_not_take_is_refused_by_the_run_and_by_its_estimate(
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(variable, "sk-0123456789")
     command = ["run", str(benchmark), "--model", model, *words]
-    assert enter([*command, "--dry-run"]) == 3
+    assert enter([*command, "--dry-run"]) == 2
     assert f"leave out {words[-2]}" in capsys.readouterr().err
-    assert enter([*command, "--out", str(tmp_path / "run")]) == 3
-    assert f"leave out {words[-2]}" in capsys.readouterr().out
-    made = (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()
-    assert len(made) == 12
-    assert all(json.loads(line)["state"] == "failed" and f"leave out {words[-2]}" in line for line in made)
+    assert enter([*command, "--out", str(tmp_path / "run")]) == 2
+    assert f"leave out {words[-2]}" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists(), "nothing was asked, and nothing is recorded as failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--task", "discussion"], "writes no discussion"),
+        (["--hide-options"], "chooses among options and none are shown"),
+    ],
+)
+@pytest.mark.parametrize("name", ["random", "majority", "longest", "guesser", "guesser:images"])
+def test_what_a_baseline_cannot_do_is_refused_at_the_start(benchmark, tmp_path, capsys, name, words, problem):
+    command = ["run", str(benchmark), "--model", f"baseline/{name}", "--out", str(tmp_path / "run"), *words]
+    assert enter(command) == 2
+    assert problem in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_model_seed_chooses_among_random_draws(benchmark, tmp_path):
@@ -223,7 +236,7 @@ def test_the_status_needs_no_benchmark_once_a_session_has_ended(benchmark, tmp_p
 def test_a_table_says_why_calls_failed(benchmark, tmp_path, capsys):
     first, again = str(tmp_path / "first"), str(tmp_path / "again")
     assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
-    assert enter(["run", str(benchmark), "--model", f"replay/{first}", "--out", again]) == 0
+    assert enter(["run", str(benchmark), "--model", f"replay/{first}", "--out", again]) == 4
     shown = capsys.readouterr().out
     assert "2 × unsupported: the replayed run never asked this answer prompt" in shown
     assert "the same command tries them again" in shown

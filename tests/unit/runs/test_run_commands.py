@@ -11,6 +11,7 @@ import pytest
 from medthink.cli.door import enter
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
+from medthink.models.retries import Backoff
 from medthink.runs.selection import Selection, Shard
 
 
@@ -142,6 +143,8 @@ FLAGS = [
     (["--prices", "mine.toml"], {"prices": Path("mine.toml")}),
     (["--base-url", "http://a", "--base-url", "http://b"], {"base_urls": ("http://a", "http://b")}),
     (["--concurrency", "3"], {"concurrency": 3}),
+    (["--patience", "5"], {"backoff": Backoff(patience_s=5.0)}),
+    (["--no-preflight"], {"preflight": False}),
     (["--rpm", "60"], {"requests_per_minute": 60}),
     (["--tpm", "600"], {"tokens_per_minute": 600}),
     (["--timeout", "7"], {"timeout_s": 7.0}),
@@ -150,6 +153,9 @@ FLAGS = [
 
 @pytest.mark.parametrize(("words", "changes"), FLAGS)
 def test_every_flag_changes_what_it_says_and_nothing_else(monkeypatch, tmp_path, words, changes):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text('date = "2026-01-01"\n[models]\n')
+
     def told(*more):
         """All that a session is told, each field by its name."""
         heard = {}

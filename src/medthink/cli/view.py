@@ -48,4 +48,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open:
     say(f"{found} run{'s' if found != 1 else ''} at {address}  (Ctrl+C ends it)")
     if not no_open:
         click.launch(address)
-    serve(view_application(viewer, hosts=sorted(loopback_hosts(number))), opened)
+    try:
+        serve(view_application(viewer, hosts=sorted(loopback_hosts(number))), opened)
+    finally:
+        viewer.close()

@@ -28,8 +28,8 @@ def open_port(port: int | None) -> socket.socket:
     raise UsageError(f"port {port} is in use, or not yours to open", remedy="give another --port, or leave it out")
 
 
-def serve(app: ASGIApp, opened: socket.socket) -> None:
-    """Answer requests until interrupted."""
+def make_server(app: ASGIApp) -> uvicorn.Server:
+    """A server of an application, not started yet."""
     config = uvicorn.Config(
         app,
         lifespan="on",
@@ -38,4 +38,9 @@ def serve(app: ASGIApp, opened: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=2,
     )
-    uvicorn.Server(config).run(sockets=[opened])
+    return uvicorn.Server(config)
+
+
+def serve(app: ASGIApp, opened: socket.socket) -> None:
+    """Answer requests until interrupted."""
+    make_server(app).run(sockets=[opened])

@@ -1,15 +1,15 @@
-"""How a run stands: its accuracy, the strongest rival that cannot see the images, and what the run adds to it.
+"""How a run stands: its accuracy, the strongest rival that cannot see the images, and what the run adds to it."""
 
-The gain is the mean of the paired differences by case, with Student's interval: it is wanted for hundreds of runs on
-one page. `medthink probe` trains stronger guessers and draws its interval by bootstrap.
-"""
-
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import numpy as np
 
+from medthink.core.digest import seed_from
 from medthink.stats.estimate import Measured
+from medthink.stats.gain import gain_over_rivals
 from medthink.stats.intervals import mean_interval, rate_interval
 from medthink.validity.audit import blind_name
 from medthink.web.shelf import ShelfRun
@@ -17,61 +17,105 @@ from medthink.web.shelf import ShelfRun
 LONGEST = "longest option"
 Shares = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 """The share of right answers of every case."""
+Family = tuple[ShelfRun, ...]
+"""A run, and all runs of the same model and task on the same cases, itself among them."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """The accuracy over `n` predictions so far, and against the rival on the same cases."""
+    """The accuracy over `n` predictions so far, and the rival's on the same cases.
+
+    `gain` is None while it is being worked out: it takes some hundredths of a second a run.
+    """
 
     n: int
     accuracy: Measured
     rival: str
     rival_accuracy: Measured
-    gain: Measured
+    gain: Measured | None = None
 
 
 class Standings:
     """The standings of the runs of a shelf, worked out again only for runs that were read again."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[ShelfRun, ...], Standing | None] = {}
+        self._kept: dict[Family, Standing | None] = {}
+        self._lock = threading.Lock()
+        self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gains")
 
     def of_all(self, runs: Sequence[ShelfRun]) -> dict[str, Standing | None]:
-        """Where each run stands, by the run's name in addresses."""
-        families: dict[tuple[str, ...], list[ShelfRun]] = {}
-        for run in runs:
-            families.setdefault(run.family, []).append(run)
-        keys = {run.slug: (run, *families[run.family]) for run in runs}
-        kept = self._kept
-        self._kept = {key: kept[key] if key in kept else find_standing(*key) for key in keys.values()}
-        return {slug: self._kept[key] for slug, key in keys.items()}
+        """Where each run stands, by its name in addresses; gains that are not known yet are worked out meanwhile."""
+        families = _find_families(runs)
+        with self._lock:
+            kept = self._kept
+            self._kept = {family: kept[family] if family in kept else find_standing(family) for family in families}
+            missing = [family for family in families if family not in kept and self._kept[family]]
+            found = {family[0].slug: self._kept[family] for family in families}
+        for family in missing:
+            self._aside.submit(self._complete, family)
+        return found
+
+    def of_one(self, run: ShelfRun, runs: Sequence[ShelfRun]) -> Standing | None:
+        """Where one run stands, its gain included."""
+        family = (run, *(one for one in runs if one.family == run.family))
+        with self._lock:
+            found = self._kept.get(family)
+        return found if found and found.gain else self._complete(family)
+
+    def close(self) -> None:
+        """Work out no more gains."""
+        self._aside.shutdown(wait=False, cancel_futures=True)
+
+    def wait(self) -> None:
+        """Until every gain that was asked for is known."""
+        self._aside.submit(int).result()
+
+    def _complete(self, family: Family) -> Standing | None:
+        standing = find_standing(family)
+        if standing is None:
+            return None
+        made = msgspec.structs.replace(standing, gain=find_gain(family))
+        with self._lock:
+            if family in self._kept:
+                self._kept[family] = made
+        return made
 
 
-def find_standing(run: ShelfRun, *family: ShelfRun) -> Standing | None:
-    """Where a run stands among the runs of its family; None where nothing can be right or wrong yet."""
+def _find_families(runs: Sequence[ShelfRun]) -> list[Family]:
+    families: dict[tuple[str, ...], list[ShelfRun]] = {}
+    for run in runs:
+        families.setdefault(run.family, []).append(run)
+    return [(run, *families[run.family]) for run in runs]
+
+
+def find_standing(family: Family) -> Standing | None:
+    """Where the first run of a family stands, but for its gain; None where nothing can be right or wrong yet."""
+    run = family[0]
     if not run.rights:
         return None
-    cases = sorted(run.rights)
-    rights = np.array([run.rights[case] for case in cases])
-    name, strongest = max(_rivals(run, family, cases), key=lambda rival: float(rival[1].mean()))
+    name, strongest = max(_rivals(family), key=lambda rival: float(rival[1].mean()))
     return Standing(
         n=len(run.rows),
-        accuracy=_accuracy(run),
+        accuracy=rate_interval(run.hits, clusters=[row.case for row in run.rows]),
         rival=name,
         rival_accuracy=rate_interval(strongest) if _is_plain(strongest) else mean_interval(strongest),
-        gain=mean_interval(rights - strongest),
     )
 
 
-def _accuracy(run: ShelfRun) -> Measured:
-    return rate_interval(run.hits, clusters=[row.case for row in run.rows])
+def find_gain(family: Family) -> Measured:
+    """What the first run of a family adds to the strongest of its rivals, with the interval of `medthink probe`."""
+    run = family[0]
+    rng = np.random.default_rng(seed_from("audit", run.manifest.text_fingerprint))
+    right = [run.rights[case] for case in sorted(run.rights)]
+    return gain_over_rivals(right, [shares for _, shares in _rivals(family)], rng=rng).gain
 
 
-def _rivals(run: ShelfRun, family: Sequence[ShelfRun], cases: list[int]) -> Iterator[tuple[str, Shares]]:
-    """The rule that needs no image, and the same model's own runs without images, on these cases."""
-    bench = run.bench
+def _rivals(family: Family) -> Iterator[tuple[str, Shares]]:
+    """The rule that needs no image, and the same model's own runs without images, on the first run's cases."""
+    run, *others = family
+    cases, bench = sorted(run.rights), run.bench
     assert bench is not None
     yield LONGEST, np.array([float(bench.longest_rights.get(case, False)) for case in cases])
-    for other in family:
+    for other in others:
         name = None if other is run else blind_name(run.condition, other.condition)
         if name and other.rights.keys() >= set(cases):
             yield name, np.array([other.rights[case] for case in cases])

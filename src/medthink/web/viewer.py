@@ -43,6 +43,10 @@ class Viewer:
         self._standings = Standings()
         self._compared: OrderedDict[tuple[ShelfRun, ShelfRun], Comparison | str] = OrderedDict()
 
+    def close(self) -> None:
+        """End what works in the background."""
+        self._standings.close()
+
     def runs(self, given: Given) -> str:
         """All runs."""
         runs = self.shelf.runs()
@@ -75,7 +79,12 @@ class Viewer:
         a, b = self._find(first), self._find(second)
         runs = self.shelf.runs()
         page = make_versus_page(
-            a, b, self._compare(a, b), self._standings.of_all(runs), runs, read_query(VersusQuery, given)
+            a,
+            b,
+            self._compare(a, b),
+            {run.slug: self._stand(run) for run in (a, b)},
+            runs,
+            read_query(VersusQuery, given),
         )
         return render("versus.html", page, SITE)
 
@@ -94,7 +103,7 @@ class Viewer:
         return found
 
     def _stand(self, run: ShelfRun) -> Standing | None:
-        return self._standings.of_all(self.shelf.runs()).get(run.slug)
+        return self._standings.of_one(run, self.shelf.runs())
 
     def _beside(self, run: ShelfRun) -> list[ShelfRun]:
         """The other runs on the same benchmark."""

@@ -119,12 +119,27 @@ def test_the_rival_is_the_strongest_of_rule_and_own_blind_run(shelf):
     longest = by_name["blind"].rival_accuracy.value
     expected = "own run without images" if blind.accuracy.value > longest else LONGEST
     assert seeing.rival == expected
-    assert isinstance(seeing.gain, Estimate)
-    assert seeing.gain.value == pytest.approx(seeing.accuracy.value - seeing.rival_accuracy.value)
+    assert seeing.gain is None
+    run = run_of(shelf, "seeing")
+    whole = Standings().of_one(run, shelf.runs())
+    assert isinstance(whole.gain, Estimate)
+    assert whole.gain.value == pytest.approx(seeing.accuracy.value - seeing.rival_accuracy.value)
+
+
+def test_gains_are_worked_out_after_the_list_has_come(shelf):
+    standings = Standings()
+    runs = shelf.runs()
+    assert all(one.gain is None for one in standings.of_all(runs).values())
+    standings.wait()
+    found = standings.of_all(runs)
+    assert all(isinstance(one.gain, Estimate) for one in found.values())
+    assert found[runs[0].slug] == standings.of_one(runs[0], runs) == Standings().of_one(runs[0], runs)
 
 
 def test_standings_are_worked_out_once(shelf, monkeypatch):
     standings = Standings()
+    standings.of_all(shelf.runs())
+    standings.wait()
     first = standings.of_all(shelf.runs())
     monkeypatch.setattr("medthink.web.standing.find_standing", lambda *_: pytest.fail("worked out again"))
     assert standings.of_all(shelf.runs()) == first

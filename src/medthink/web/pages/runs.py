@@ -43,6 +43,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     accuracy: Interval | None
     rival: str
     gain: Difference | None
+    is_counting: bool
     cost: str
     created_at: str
     doubt: str
@@ -64,6 +65,7 @@ class RunsPage(msgspec.Struct, frozen=True, kw_only=True):
     shown: int
     found: int
     running: int
+    is_counting: bool
     tasks: tuple[str, ...]
     places: tuple[str, ...]
 
@@ -94,6 +96,7 @@ def make_runs_page(
         shown=len(wanted),
         found=len(runs),
         running=sum(run.activity == "running" for run in runs),
+        is_counting=any(standing is not None and standing.gain is None for standing in standings.values()),
         tasks=tuple(sorted({run.manifest.task for run in runs})),
         places=tuple(places),
     )
@@ -114,7 +117,8 @@ def make_line(run: ShelfRun, standing: Standing | None) -> RunLine:
         states=tuple((state, STATE_WORDS.get(state, state), count) for state, count in run.states.items()),
         accuracy=place_rate(standing.accuracy, rival=standing.rival_accuracy) if standing else None,
         rival=f"{standing.rival}, {_short(standing.rival_accuracy)}" if standing else "",
-        gain=tell_difference(standing.gain) if standing else None,
+        gain=tell_difference(standing.gain) if standing and standing.gain else None,
+        is_counting=standing is not None and standing.gain is None,
         cost=tell_money(run.cost_usd),
         created_at=manifest.created_at[:16].replace("T", " "),
         doubt=run.doubt,
@@ -152,7 +156,7 @@ def _sort_key(query: RunsQuery, standings: dict[str, Standing | None]) -> Callab
             case "accuracy":
                 return standing.accuracy.value if standing else None
             case "gain":
-                return standing.gain.value if standing else None
+                return standing.gain.value if standing and standing.gain else None
             case "cost":
                 return run.cost_usd
             case "done":

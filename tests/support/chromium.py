@@ -1,0 +1,30 @@
+"""The Chromium of the operating system, driven by Playwright."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@contextmanager
+def open_chromium() -> Iterator[Any]:
+    """A browser; without one the test is skipped, but fails where it must not be."""
+    chromium = os.environ.get("MEDTHINK_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium on this machine, and this test is what proves the page safe")
+        pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield opened
+        opened.close()

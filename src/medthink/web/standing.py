@@ -17,7 +17,7 @@ from medthink.web.shelf import ShelfRun
 LONGEST = "longest option"
 Shares = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 """The share of right answers of every case."""
-Family = tuple[ShelfRun, ...]
+RunFamily = tuple[ShelfRun, ...]
 """A run, and all runs of the same model and task on the same cases, itself among them."""
 
 
@@ -38,7 +38,7 @@ class Standings:
     """The standings of the runs of a shelf, worked out again only for runs that were read again."""
 
     def __init__(self) -> None:
-        self._kept: dict[Family, Standing | None] = {}
+        self._kept: dict[RunFamily, Standing | None] = {}
         self._lock = threading.Lock()
         self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gains")
 
@@ -69,7 +69,7 @@ class Standings:
         """Until every gain that was asked for is known."""
         self._aside.submit(int).result()
 
-    def _complete(self, family: Family) -> Standing | None:
+    def _complete(self, family: RunFamily) -> Standing | None:
         standing = find_standing(family)
         if standing is None:
             return None
@@ -80,14 +80,14 @@ class Standings:
         return made
 
 
-def _find_families(runs: Sequence[ShelfRun]) -> list[Family]:
+def _find_families(runs: Sequence[ShelfRun]) -> list[RunFamily]:
     families: dict[tuple[str, ...], list[ShelfRun]] = {}
     for run in runs:
         families.setdefault(run.family, []).append(run)
     return [(run, *families[run.family]) for run in runs]
 
 
-def find_standing(family: Family) -> Standing | None:
+def find_standing(family: RunFamily) -> Standing | None:
     """Where the first run of a family stands, but for its gain; None where nothing can be right or wrong yet."""
     run = family[0]
     if not run.rights:
@@ -101,7 +101,7 @@ def find_standing(family: Family) -> Standing | None:
     )
 
 
-def find_gain(family: Family) -> Measured:
+def find_gain(family: RunFamily) -> Measured:
     """What the first run of a family adds to the strongest of its rivals, with the interval of `medthink probe`."""
     run = family[0]
     rng = np.random.default_rng(seed_from("audit", run.manifest.text_fingerprint))
@@ -109,7 +109,7 @@ def find_gain(family: Family) -> Measured:
     return gain_over_rivals(right, [shares for _, shares in _rivals(family)], rng=rng).gain
 
 
-def _rivals(family: Family) -> Iterator[tuple[str, Shares]]:
+def _rivals(family: RunFamily) -> Iterator[tuple[str, Shares]]:
     """The rule that needs no image, and the same model's own runs without images, on the first run's cases."""
     run, *others = family
     cases, bench = sorted(run.rights), run.bench

@@ -5,7 +5,7 @@ import warnings
 from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["malformed", "unknown", "title", "contradiction"]
+Kind = Literal["missing", "malformed", "unknown", "title", "contradiction"]
 
 _CODE = r"[A-Z]\d[0-9A-Z]"
 _FORMS = {
@@ -61,6 +61,8 @@ def chapter_title(roman: str) -> str:
 
 
 def _label_problem(field: str, label: str) -> IcdProblem | None:
+    if not label.strip():
+        return IcdProblem("missing", field, "empty")
     tree = who_tree()
     match = _FORMS[field][0].fullmatch(label)
     if match is None:

@@ -167,11 +167,11 @@ def _extra(row: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_missing_columns(row: dict[str, Any], place: Place) -> None:
     """A column that is absent is not the same as one that is empty: an answer left out must not read as "no answer"."""
-    if not row.keys() >= _REQUIRED:
-        missing = next(column for column in COLUMNS if column not in row)
-        raise DataError(
-            "the column is missing", file=place.file, row=place.row, field=missing, remedy="every row needs it"
-        )
+    if row.keys() >= _REQUIRED:
+        return
+    missing = [column for column in COLUMNS if column not in row]
+    problem = "the column is missing" if len(missing) == 1 else f"these columns are missing: {', '.join(missing)}"
+    raise DataError(problem, file=place.file, row=place.row, field=missing[0], remedy="every row needs them")
 
 
 def _options(row: dict[str, Any], place: Place) -> dict[str, str]:

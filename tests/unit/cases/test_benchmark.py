@@ -81,7 +81,7 @@ def test_a_case_is_not_mistaken_when_the_file_changes(tiny_folder: Path, row_mak
     with pytest.raises(DataError, match="changed"):
         benchmark.case(300)
     write_jsonl(tiny_folder / "test.jsonl", [{"title": "Case number 300"}])
-    with pytest.raises(DataError, match=r"test.jsonl:1: \w+: the column is missing"):
+    with pytest.raises(DataError, match=r"test.jsonl:1: \w+: these columns are missing"):
         benchmark.case(300)
 
 

@@ -71,7 +71,7 @@ def slot_fields(number: int, slot: int) -> dict[str, str]:
     values = {
         "id": id_,
         "path": f"images/case{number:05d}/{id_}.jpg",
-        "caption": "Axial image with a lesion.",
+        "caption": f"Axial image {slot} with a lesion.",
         "modality": "CT",
         "sub_modality": "HRCT / Thin-slice CT",
     }
@@ -151,6 +151,8 @@ set_fields("modality-unknown", image_02_modality="")
 set_fields("icd-malformed", **{"ICD Chapter": "II - Neoplasms"})
 set_fields("icd-malformed", **{"ICD Block": "C30 - Malignant neoplasms"})
 set_fields("icd-malformed", **{"ICD Category": "C34.1 - Upper lobe, bronchus or lung"})
+set_fields("icd-missing", **{"ICD Category": ""})
+set_fields("icd-missing", **{"ICD Chapter": " ", "ICD Block": "", "ICD Category": ""})
 set_fields("icd-unknown", **{"ICD Category": "C99 - Something"})
 set_fields("icd-unknown", **{"ICD Block": "C31-C33 - Something"})
 set_fields("icd-contradiction", **{"ICD Category": "C50 - Malignant neoplasm of breast"})
@@ -164,6 +166,10 @@ set_fields("longitudinal-contradiction", is_longitudinal=True, timepoint_count=2
 set_fields("reference-empty", IMAGING_FINDINGS="")
 set_fields("reference-empty", discussion="  ")
 set_fields("reference-empty", image_02_caption=" ")
+set_fields("timepoints-exceed-images", is_longitudinal=True, timepoint_count=3, interval_text="two weeks each")
+set_fields("caption-repeated", image_01_caption="The lesion.", image_02_caption="The lesion.")
+set_fields("image-column-unknown", image_50_path="images/case00099/x.jpg")
+set_fields("image-column-unknown", image_7_id="x")
 set_fields("answer-in-history", CLINICAL_HISTORY="Known DISEASE e, of Type-99; comes for follow-up.")
 
 
@@ -280,6 +286,36 @@ def option_empty(draft: Draft) -> None:
 def options_alike(draft: Draft) -> None:
     options = draft.rows["train"][0]["options"]
     options["A"] = options["B"].upper() + " "
+
+
+@pytest.mark.parametrize("other", ["{} ", " {}", "{}.", "{}\u200b", "{}\u00a0", "{}  "])
+def test_options_that_only_look_different_are_the_same(draft: Draft, other: str) -> None:
+    options = draft.rows["train"][0]["options"]
+    options["A"] = other.format(options["B"])
+    assert "options-not-distinct" in find(draft, "options-not-distinct").counts
+
+
+def test_composed_and_decomposed_letters_are_the_same(draft: Draft) -> None:
+    options = draft.rows["train"][0]["options"]
+    options["A"], options["B"] = "Ménière disease", "Me\u0301nie\u0300re disease"
+    assert "options-not-distinct" in find(draft, "options-not-distinct").counts
+
+
+@pytest.mark.parametrize(
+    ("answer", "written"),
+    [("Liver cyst", "two liver cysts"), ("Metastasis", "known metastases"), ("Lipoma", "several lipomata"),
+     ("Biopsy", "repeated biopsies"), ("Abscess", "abscesses")],
+)  # fmt: skip
+def test_the_plural_of_the_answer_in_the_history_is_a_leak(draft: Draft, answer: str, written: str) -> None:
+    row = draft.rows["train"][0]
+    row["options"][row["correct_answer"]] = row["correct_answer_text"] = answer
+    row["CLINICAL_HISTORY"] = f"A patient with {written}."
+    assert "answer-in-history" in find(draft, "answer-in-history").counts
+
+
+@plants("history-duplicate-in-split")
+def same_history_in_split(draft: Draft) -> None:
+    draft.rows["train"][1]["CLINICAL_HISTORY"] = draft.rows["train"][0]["CLINICAL_HISTORY"].upper()
 
 
 @plants("discussion-unsectioned")
@@ -432,9 +468,16 @@ def test_all_problems_of_one_benchmark_are_found_at_once_errors_first(draft: Dra
 
 
 def test_rows_that_cannot_be_read_are_listed_in_the_order_of_the_file(draft: Draft) -> None:
-    draft.rows["train"] += [{"title": "no case"}] * 12
+    draft.rows["train"] += [draft.rows["train"][0] | {"title": f"no case {n} {n}"} for n in range(12)]
     problems = check_benchmark(draft.write()).problems
     assert [problem.detail.split(":")[1] for problem in problems] == [*map(str, range(3, 15))]
+
+
+def test_columns_that_a_whole_file_lacks_are_told_once_and_all(draft: Draft) -> None:
+    for row in draft.rows["train"]:
+        del row["ICD Block"], row["interval_text"]
+    [problem] = find(draft, "row-unreadable").errors
+    assert problem.detail == "train.jsonl:1: these columns are missing: ICD Block, interval_text (and 1 more rows)"
 
 
 def test_a_duplicate_id_across_splits_names_the_other_split(draft: Draft) -> None:

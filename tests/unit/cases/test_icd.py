@@ -34,7 +34,7 @@ def test_every_category_of_the_tree_agrees_with_all_its_blocks_and_its_chapter()
 @pytest.mark.parametrize(
     ("labels", "kinds"),
     [
-        (("", "", ""), ["malformed"] * 3),
+        (("", "", ""), ["missing"] * 3),
         (("Chapter II - Neoplasms", LUNG[1], "c34 - lung"), ["malformed"]),
         (("Chapter 2 - Neoplasms", LUNG[1], LUNG[2]), ["malformed"]),
         (("Chapter XXIII - Neoplasms", LUNG[1], LUNG[2]), ["unknown"]),

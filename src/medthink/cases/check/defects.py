@@ -23,6 +23,12 @@ _TABLE = (
     Defect("history-empty", "error", "the clinical history is empty", "fill it in or drop the case"),
     Defect("image-count-wrong", "error", "image_count is not the number of filled slots", "correct image_count"),
     Defect("slot-gap", "error", "an empty image slot stands before a filled one", "close the gap"),
+    Defect(
+        "image-column-unknown",
+        "error",
+        "a column looks like an image slot and is none, so that what it holds is not read",
+        "write slots with two digits, image_01_ to image_49_",
+    ),
     Defect("image-none", "error", "the case has no image", "add its images or drop the case"),
     Defect(
         "image-path-unsafe",
@@ -40,7 +46,12 @@ _TABLE = (
     Defect("image-path-repeated", "error", "two slots name the same file", "give each slot its own image"),
     Defect("options-not-five", "error", "the options are not exactly A to E", "give five options, A to E"),
     Defect("option-empty", "error", "an option has no text", "fill it in or drop the case"),
-    Defect("options-not-distinct", "error", "two options have the same text", "replace one of them"),
+    Defect(
+        "options-not-distinct",
+        "error",
+        "two options have the same text but for case, spaces, invisible signs or a final dot",
+        "replace one of them",
+    ),
     Defect("answer-not-an-option", "error", "correct_answer is no letter of the options", "correct the letter"),
     Defect(
         "answer-text-differs",
@@ -89,11 +100,30 @@ _TABLE = (
         "discussions have none of the six sections' headings, so they are scored as whole texts only",
         "add the headings, or report whole-text scores",
     ),
+    Defect(
+        "caption-repeated",
+        "warning",
+        "all images of a case have the same caption, so that it says nothing about a single one",
+        "write a caption for each image, or leave step 1 unscored",
+    ),
+    Defect(
+        "timepoints-exceed-images",
+        "warning",
+        "the case counts more timepoints than it has images",
+        "correct timepoint_count, or add the images",
+    ),
+    Defect(
+        "history-duplicate-in-split",
+        "warning",
+        "two cases of a split have the same history",
+        "check that they are two cases",
+    ),
+    Defect("icd-missing", "warning", "an ICD label is empty", "fill it in, or leave ICD slices out"),
     Defect("icd-title-differs", "warning", "an ICD title is not the WHO title of its code", "use the WHO title"),
     Defect(
         "answer-in-history",
         "warning",
-        "the history contains the text of the correct option",
+        "the history contains the text of the correct option, or its plural",
         "rewrite the history or drop the case",
     ),
     Defect(

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Iterator
 
-from medthink.cases.case import LETTERS, MODALITIES, Case, Image
+from medthink.cases.case import LETTERS, MAX_IMAGES, MODALITIES, Case, Image
 from medthink.cases.check.report import Finding
-from medthink.cases.check.texts import contains_phrase
+from medthink.cases.check.texts import bare, contains_phrase, plurals
 from medthink.cases.icd import icd_problems
 from medthink.cases.stores import path_problem
 
 _LETTERS = set(LETTERS)
 _MODALITIES = frozenset(MODALITIES)
 _PATH = re.compile(r"images/case(\d+)/(.+)\.[^./]+")
+_IMAGE_COLUMN = re.compile(r"image_\d+(?:_.*)?")
 _ICD_CODES = {
+    "missing": "icd-missing",
     "malformed": "icd-malformed",
     "unknown": "icd-unknown",
     "title": "icd-title-differs",
@@ -42,8 +44,10 @@ def _check_texts(case: Case, history: bytes, found: list[Finding]) -> None:
         found.append(Finding("reference-empty", "IMAGING_FINDINGS", "empty"))
     if _is_blank(reference.discussion):
         found.append(Finding("reference-empty", "discussion", "empty"))
-    if contains_phrase(history, reference.answer_text):
-        found.append(Finding("answer-in-history", "CLINICAL_HISTORY", f'contains "{reference.answer_text[:80]}"'))
+    for form in (reference.answer_text, *plurals(reference.answer_text)):
+        if contains_phrase(history, form):
+            found.append(Finding("answer-in-history", "CLINICAL_HISTORY", f'contains "{form[:80]}"'))
+            break
 
 
 def _check_slots(case: Case, found: list[Finding]) -> None:
@@ -57,6 +61,8 @@ def _check_slots(case: Case, found: list[Finding]) -> None:
         missing = sorted(set(range(1, images[-1].slot)) - {image.slot for image in images})
         detail = f"empty before slot {images[-1].slot:02d}: {missing}"
         found.append(Finding("slot-gap", f"image_{missing[0]:02d}_id", detail))
+    for column in filter(_IMAGE_COLUMN.fullmatch, case.extra):
+        found.append(Finding("image-column-unknown", column, f"not one of image_01_* to image_{MAX_IMAGES}_*"))
 
 
 def _check_images(case: Case, found: list[Finding]) -> None:
@@ -69,6 +75,10 @@ def _check_images(case: Case, found: list[Finding]) -> None:
             found.append(Finding("modality-unknown", f"image_{image.slot:02d}_modality", detail))
         if not withheld.caption.strip():
             found.append(Finding("reference-empty", f"image_{image.slot:02d}_caption", "empty"))
+    captions = {withheld.caption.strip() for withheld in case.reference.images}
+    if len(case.reference.images) > 1 and len(captions) == 1 and "" not in captions:
+        detail = f"the same for all {len(case.reference.images)} images"
+        found.append(Finding("caption-repeated", "image_01_caption", detail))
 
 
 def _check_path(case: Case, image: Image) -> Iterator[Finding]:
@@ -89,8 +99,7 @@ def _check_options(case: Case, found: list[Finding]) -> None:
     options = case.question.options
     if options.keys() != _LETTERS:
         found.append(Finding("options-not-five", "options", f"letters: {', '.join(sorted(options)) or 'none'}"))
-    texts = {*map(str.strip, map(str.casefold, options.values()))}
-    if len(texts) < len(options) or "" in texts:
+    if len({*map(bare, options.values())} - {""}) < len(options):
         found.extend(_explain_options(options))
 
 
@@ -98,7 +107,7 @@ def _explain_options(options: dict[str, str]) -> Iterator[Finding]:
     """Which options are empty, and which repeat an earlier one."""
     seen: dict[str, str] = {}
     for letter, written in options.items():
-        text = written.casefold().strip()
+        text = bare(written)
         if not text:
             yield Finding("option-empty", f"options.{letter}", "empty")
         elif text in seen:
@@ -128,6 +137,10 @@ def _check_timeline(case: Case, found: list[Finding]) -> None:
         flag, count = str(reference.is_longitudinal).lower(), reference.timepoint_count
         detail = f'{flag}, {count} timepoints, interval "{reference.interval_text[:40]}"'
         found.append(Finding("longitudinal-contradiction", "is_longitudinal", detail))
+    images = len(case.question.images)
+    if images and reference.timepoint_count > images:
+        detail = f"{reference.timepoint_count} timepoints, {images} images"
+        found.append(Finding("timepoints-exceed-images", "timepoint_count", detail))
 
 
 def _is_blank(text: str) -> bool:

@@ -37,21 +37,22 @@ class _Pass:
         self._files = FileLedger(benchmark.images)
         self._first_split: dict[int, str] = {}
         self._histories = NearlyIdentical()
+        self._unreadable: dict[tuple[Path, str, str], list[int | None]] = {}
+        self._first_history: dict[tuple[str, bytes], int] = {}
         self._tallies: defaultdict[str, ShortcutTally] = defaultdict(ShortcutTally)
         self._headings: defaultdict[str, HeadingTally] = defaultdict(HeadingTally)
 
     def take_error(self, error: DataError) -> None:
         """A row that is no case."""
         self._knows_all_slots = False
-        file = Path(error.file)
-        detail = f"{file.name}:{error.row}: {error.problem}"
-        self.problems.append(place(Finding("row-unreadable", error.field, detail), split=file.stem))
+        self._unreadable.setdefault((Path(error.file), error.field, error.problem), []).append(error.row)
 
     def take(self, case: Case, *, with_slots: bool) -> None:
         """One case: what is wrong with it alone, and what it adds to the view across cases."""
         history = spell(case.question.history)
         file_findings = self._files.check(case)
-        for finding in (*check_case(case, history), *file_findings, *self._check_id(case)):
+        found = (*check_case(case, history), *file_findings, *self._check_id(case), *self._check_history(case, history))
+        for finding in found:
             self.problems.append(place(finding, split=case.split, case=case.id))
         self.cases.append((case.split, case.id))
         self.images += len(case.question.images)
@@ -64,6 +65,7 @@ class _Pass:
 
     def finish(self) -> Iterator[DataProblem]:
         """What only the whole shows."""
+        yield from self._unreadable_rows()
         if self._knows_all_slots:
             yield from map(place, self._files.extras())
         for match in self._histories.matches():
@@ -75,6 +77,20 @@ class _Pass:
         for tallies in (self._tallies, self._headings):
             for split, tally in tallies.items():
                 yield from (place(finding, split=split) for finding in tally.findings())
+
+    def _unreadable_rows(self) -> Iterator[DataProblem]:
+        """The rows that are no cases; what is wrong with many of a file in the same way is told once."""
+        for (file, field, problem), rows in self._unreadable.items():
+            others = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
+            detail = f"{file.name}:{rows[0]}: {problem}{others}"
+            yield place(Finding("row-unreadable", field, detail), split=file.stem)
+
+    def _check_history(self, case: Case, history: bytes) -> tuple[Finding, ...]:
+        words = b" ".join(history.split())
+        first = self._first_history.setdefault((case.split, words), case.id)
+        if first == case.id or not words:
+            return ()
+        return (Finding("history-duplicate-in-split", "CLINICAL_HISTORY", f"the same as case {first}"),)
 
     def _check_id(self, case: Case) -> tuple[Finding, ...]:
         if case.id not in self._first_split:

@@ -1,4 +1,4 @@
-"""Texts by their words, and a phrase inside a text."""
+"""Texts by their words, a phrase inside a text, and a text without what cannot be seen."""
 
 import re
 import unicodedata
@@ -33,3 +33,25 @@ def contains_phrase(spelled: bytes, phrase: str) -> bool:
     if not sought or not all(map(spelled.__contains__, sought)):
         return False
     return b" %b " % b" ".join(sought) in b" %b " % b" ".join(spelled.split())
+
+
+def plurals(phrase: str) -> tuple[str, ...]:
+    """The regular plurals of a phrase's last word."""
+    phrase = phrase.rstrip(" .")
+    if not phrase or not phrase[-1].isalpha():
+        return ()
+    if phrase.endswith("is"):
+        return (phrase[:-2] + "es",)
+    if phrase.endswith("oma"):
+        return (phrase + "s", phrase + "ta")
+    if phrase.endswith("y") and phrase[-2:-1] not in tuple("aeiou"):
+        return (phrase[:-1] + "ies",)
+    return (phrase + "es" if phrase.endswith(("s", "x", "ch", "sh")) else phrase + "s",)
+
+
+def bare(text: str) -> str:
+    """The text without case, invisible signs, repeated spaces or a final dot: what a reader takes to be the same."""
+    if not text.isascii():
+        plain = unicodedata.normalize("NFKC", text)
+        text = "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")
+    return " ".join(text.casefold().split()).rstrip(" .")

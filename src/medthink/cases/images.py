@@ -146,6 +146,16 @@ def has_alpha(picture: Image.Image) -> bool:
     return picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info
 
 
+def is_see_through(picture: Image.Image) -> bool:
+    """Whether any pixel lets through what lies behind it; an alpha channel that is opaque everywhere hides nothing."""
+    return has_alpha(picture) and picture.convert("RGBA").getchannel("A").getextrema()[0] != 255
+
+
+def is_one_colour(picture: Image.Image) -> bool:
+    """Whether all pixels are the same."""
+    return all(low == high for low, high in flatten(picture).convert("RGB").getextrema())
+
+
 def flatten(picture: Image.Image) -> Image.Image:
     """The picture as 8-bit grey or RGB: orientation applied, alpha over black, 16 bits cut to their upper 8."""
     picture = _upright(picture)

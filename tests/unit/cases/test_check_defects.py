@@ -383,20 +383,63 @@ replace_file("image-format-differs", "png", lambda data: encoded(picture(9), "PN
 replace_file("image-metadata", "comment", lambda data: encoded(picture(9), comment=b"Jane Doe"))
 
 
-@plants("image-too-large")
-def bomb(draft: Draft) -> None:
+def png_without_end(data: bytes) -> bytes:
+    hidden = b"tEXtPatient\0Jane Doe"
+    whole = encoded(picture(9), "PNG")
+    return whole[:-12] + struct.pack(">I", len(hidden) - 4) + hidden + struct.pack(">I", zlib.crc32(hidden))
+
+
+def one_colour(side: int) -> bytes:
+    return encoded(Image.new("RGB", (side, side), (20, 20, 20)))
+
+
+def zeroed(data: bytes) -> bytes:
+    whole = encoded(picture(9, side=200))
+    middle = len(whole) // 2
+    return whole[:middle] + bytes(2000) + whole[middle + 2000 :]
+
+
+replace_file("image-blank", "one_colour", lambda data: one_colour(8))
+replace_file("image-tiny", "one_pixel", lambda data: one_colour(1))
+replace_file("image-zeroed", "zeroed", zeroed)
+
+
+@plants("image-truncated")
+def png_hides_text_after_its_picture(draft: Draft) -> None:
+    as_png(draft, png_without_end(b""))
+
+
+def as_png(draft: Draft, data: bytes) -> None:
     row = draft.rows["train"][0]
     row["image_01_path"] = row["image_01_path"].replace(".jpg", ".png")
     del draft.files[draft.path()]
-    draft.files[row["image_01_path"]] = png_chunks(7_200)
+    draft.files[row["image_01_path"]] = data
+
+
+@plants("image-look-alike")
+def footer_apart(draft: Draft) -> None:
+    drawn = np.random.default_rng(1).integers(0, 255, (6, 6), dtype=np.uint8)
+    shades = np.asarray(Image.fromarray(drawn).resize((256, 256), Image.Resampling.BICUBIC))
+    other = shades.copy()
+    other[-8:, :100] = 255
+    draft.files[draft.path(99, 1)] = encoded(Image.fromarray(shades))
+    draft.files[draft.path(12345, 1)] = encoded(Image.fromarray(other))
+
+
+def test_opaque_alpha_is_no_alarm(draft: Draft) -> None:
+    opaque = picture(9).convert("RGBA")
+    as_png(draft, encoded(opaque, "PNG"))
+    assert check_benchmark(draft.write(), images=True).problems == ()
+
+
+@plants("image-too-large")
+def bomb(draft: Draft) -> None:
+    as_png(draft, png_chunks(7_200))
 
 
 @plants("image-alpha")
 def alpha(draft: Draft) -> None:
-    row = draft.rows["train"][0]
-    row["image_01_path"] = row["image_01_path"].replace(".jpg", ".png")
-    del draft.files[draft.path()]
-    draft.files[row["image_01_path"]] = encoded(picture(9, channels=4), "PNG")
+    as_png(draft, encoded(picture(9, channels=4), "PNG"))
 
 
 @plants("image-duplicate-in-case")
@@ -411,7 +454,9 @@ def twice_in_split(draft: Draft) -> None:
 
 @plants("image-duplicate-across-splits")
 def twice_in_benchmark(draft: Draft) -> None:
-    grey = Image.fromarray(np.full((8, 8), 77, dtype=np.uint8))  # other bytes, same pixels
+    shades = np.full((16, 16), 77, dtype=np.uint8)
+    shades[8:] = 78  # two flat halves, which every quality keeps: other bytes, same pixels
+    grey = Image.fromarray(shades)
     draft.files[draft.path(99, 1)] = encoded(grey, quality=90)
     draft.files[draft.path(7, 1)] = encoded(grey.convert("RGB"), quality=91)
 

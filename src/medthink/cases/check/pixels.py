@@ -9,13 +9,21 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.cases.case import Case, ImageStore
 from medthink.cases.check.report import DataProblem, Finding, place
+from medthink.cases.metadata import JPEG_SIGNATURE
 from medthink.core.errors import DataError
 
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
 _CHUNK = 16
+_SMALLEST_SIDE = 8
+_START_OF_SCAN = b"\xff\xda"
+# Compressed pictures have no such stretch; a copy that lost a block of its file has.
+_ZEROS = bytes(512)
 _MEMORY_LIMIT = 4 * 1024**3
 
 
@@ -34,10 +42,11 @@ class Slot(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """What a look at one file showed; no digest when there was no picture."""
+    """What a look at one file showed; no digest when there was no picture, no hash when it has no contrast."""
 
     findings: tuple[Finding, ...]
     digest: str | None
+    hash: int | None = None
 
 
 def slots_of(case: Case) -> list[Slot]:
@@ -48,6 +57,7 @@ def slots_of(case: Case) -> list[Slot]:
 def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], None]) -> Iterator[DataProblem]:
     """Look at every file: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
     seen: dict[str, list[Slot]] = {}
+    hashed: list[tuple[Slot, str, int]] = []
     for slot, looked in _look_at_all(slots, store):
         advance()
         for finding in looked.findings:
@@ -57,12 +67,30 @@ def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], 
             if earlier:
                 yield place(_duplicate(slot, earlier), split=slot.split, case=slot.case)
             earlier.append(slot)
+            if looked.hash is not None:
+                hashed.append((slot, looked.digest, looked.hash))
+    yield from _look_alikes(hashed)
+
+
+def _look_alikes(hashed: list[tuple[Slot, str, int]]) -> Iterator[DataProblem]:
+    """Pictures of different cases that look the same without being equal: a footer or a compression apart."""
+    from medthink.cases.phash import near_pairs
+
+    told: set[Slot] = set()
+    for pair in near_pairs([value for _, _, value in hashed]):
+        (other, other_digest, _), (slot, digest, _) = hashed[pair.first], hashed[pair.second]
+        if slot.case != other.case and digest != other_digest and slot not in told:
+            told.add(slot)
+            where = f"{other.split} case {other.case}, slot {other.slot:02d}"
+            detail = f"looks like {where}: {other.path}"
+            yield place(Finding("image-look-alike", slot.field, detail), split=slot.split, case=slot.case)
 
 
 def look(data: bytes, slot: Slot) -> Looked:
     """Judge one file's bytes."""
     from medthink.cases import images
     from medthink.cases.metadata import CutOff, Malformed, without_metadata
+    from medthink.cases.phash import perceptual_hash
 
     media_type = images.sniff(data)
     if media_type not in images.EXTENSIONS:
@@ -71,21 +99,38 @@ def look(data: bytes, slot: Slot) -> Looked:
     suffix = PurePosixPath(slot.path).suffix.lower()
     if suffix not in images.EXTENSIONS[media_type]:
         findings.append(Finding("image-format-differs", slot.field, f"{media_type} inside {slot.path}"))
-    is_cut = False
+    broken: Malformed | None = None
     try:
         if without_metadata(data) is not data:
             findings.append(Finding("image-metadata", slot.field, slot.path))
     except Malformed as error:
-        is_cut = isinstance(error, CutOff)
+        broken = error
     try:
         picture = images.decode(data, name=slot.path)
     except images.TooLarge as error:
         return _lost(slot, "image-too-large", error.problem)
     except DataError as error:
-        return _lost(slot, "image-truncated" if is_cut else "image-undecodable", error.problem)
-    if images.has_alpha(picture):
-        findings.append(Finding("image-alpha", slot.field, f"mode {picture.mode} in {slot.path}"))
-    return Looked(tuple(findings), images.pixel_digest(picture))
+        return _lost(slot, "image-truncated" if isinstance(broken, CutOff) else "image-undecodable", error.problem)
+    if broken is not None:
+        # The picture shows, but what follows it, or hides in it, was not looked at.
+        return _lost(slot, "image-truncated", broken.problem)
+    findings += _doubts(picture, data, slot)
+    return Looked(tuple(findings), images.pixel_digest(picture), perceptual_hash(picture))
+
+
+def _doubts(picture: "PillowImage", data: bytes, slot: Slot) -> Iterator[Finding]:
+    """What a picture that can be decoded still should not be."""
+    from medthink.cases import images
+
+    if images.is_see_through(picture):
+        yield Finding("image-alpha", slot.field, f"mode {picture.mode} in {slot.path}")
+    if min(picture.size) < _SMALLEST_SIDE:
+        yield Finding("image-tiny", slot.field, f"{picture.width} × {picture.height} pixels: {slot.path}")
+    elif images.is_one_colour(picture):
+        yield Finding("image-blank", slot.field, slot.path)
+    scan = data.find(_START_OF_SCAN) if data.startswith(JPEG_SIGNATURE) else -1
+    if scan >= 0 and data.find(_ZEROS, scan) >= 0:
+        yield Finding("image-zeroed", slot.field, f"{len(_ZEROS)} zero bytes in a row: {slot.path}")
 
 
 def _lost(slot: Slot, code: str, detail: str) -> Looked:

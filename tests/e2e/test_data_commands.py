@@ -28,7 +28,7 @@ def phantom(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def defective(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("defective") / "bench"
-    assert medthink("data", "synth", out, "--cases", 60, "--defects").returncode == 0
+    assert medthink("data", "synth", out, "--cases", 80, "--defects").returncode == 0
     return out
 
 

@@ -148,12 +148,13 @@ def has_alpha(picture: Image.Image) -> bool:
 
 def is_see_through(picture: Image.Image) -> bool:
     """Whether any pixel lets through what lies behind it; an alpha channel that is opaque everywhere hides nothing."""
-    return has_alpha(picture) and picture.convert("RGBA").getchannel("A").getextrema()[0] != 255
+    return has_alpha(picture) and picture.convert("RGBA").getchannel("A").getextrema() != (255, 255)
 
 
 def is_one_colour(picture: Image.Image) -> bool:
     """Whether all pixels are the same."""
-    return all(low == high for low, high in flatten(picture).convert("RGB").getextrema())
+    bands = flatten(picture).convert("RGB").split()
+    return all(low == high for low, high in (band.getextrema() for band in bands))
 
 
 def flatten(picture: Image.Image) -> Image.Image:

@@ -28,6 +28,19 @@ def find_tables(path: Path) -> tuple[CaseTable, ...]:
     return (_table(path),)
 
 
+def other_forms(path: Path, tables: tuple[CaseTable, ...]) -> list[tuple[CaseTable, CaseTable]]:
+    """The splits of a folder that stand there in another form too, each with that other form."""
+    if not path.is_dir():
+        return []
+    files = split_files(path)
+    return [
+        (table, _table(file))
+        for table in tables
+        for file in files
+        if file.stem == table.split and file.suffix != table.path.suffix
+    ]
+
+
 def find_images(path: Path, tables: tuple[CaseTable, ...]) -> ImageStore:
     """The store that holds the images of the benchmark at this path."""
     root = path if path.is_dir() else path.parent

@@ -31,6 +31,7 @@ _PLAIN = re.compile(rf"{FOLDER}(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)++")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\\\ud800-\udfff]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LEAVES = "the path leaves the benchmark's folder"
+_LINKS_OUT = f"a symbolic link leads out of {FOLDER}/"
 
 
 def path_problem(path: str) -> str:
@@ -90,12 +91,17 @@ class NoImages:
 
 
 class FolderImages:
-    """Images as files below `images/` of a root folder; symbolic links may not lead out of the root."""
+    """Images as files below `images/` of a root folder.
+
+    A symbolic link may only lead to another file below `images/`: else a row could have the answers read as a picture.
+    The hub keeps its downloads as links from `snapshots/REVISION/` to `blobs/`; those are followed too.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._real_root = os.path.realpath(root)
-        self._inside = os.path.join(self._real_root, "")  # noqa: PTH118
+        self._inside = _places_for_images(root, self._real_root)
+        self._follows_links = len(self._inside) > 1
         self._last_folder = ("", "")
 
     def read(self, path: str) -> bytes:
@@ -119,7 +125,7 @@ class FolderImages:
     def listing(self) -> dict[str, list[str]]:
         """Every regular file below `images/`, by folder; links are left out, so that all are inside."""
         listed: dict[str, list[str]] = {}
-        waiting = [] if (self.root / FOLDER).is_symlink() else [FOLDER]
+        waiting = [FOLDER] if self._is_inside(os.path.realpath(self.root / FOLDER) + "/") else []
         while waiting:
             folder = waiting.pop()
             files, folders = self._list(folder)
@@ -142,7 +148,7 @@ class FolderImages:
                 for entry in found:
                     if entry.name[0] == ".":
                         continue
-                    if entry.is_file(follow_symlinks=False):
+                    if entry.is_file(follow_symlinks=self._follows_links):
                         files.append(entry.name)
                     elif entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
@@ -164,9 +170,12 @@ class FolderImages:
                 mode = os.lstat(real).st_mode
         except (OSError, ValueError):
             mode = 0
-        if not real.startswith(self._inside):
-            return "", _LEAVES
+        if not self._is_inside(real):
+            return "", _LINKS_OUT
         return real, "" if stat.S_ISREG(mode) else MISSING
+
+    def _is_inside(self, real: str) -> bool:
+        return real.startswith(self._inside)
 
     def _resolve_folder(self, folder: str) -> str:
         """The folder's real place; the images of a case are asked for one after the other, so the last is kept."""
@@ -193,6 +202,14 @@ class FolderImages:
 
     def __str__(self) -> str:
         return f"{FOLDER}/"
+
+
+def _places_for_images(root: Path, real_root: str) -> tuple[str, ...]:
+    """The folders that images may really lie in: `images/`, and the hub's `blobs/` for a snapshot in its cache."""
+    places: tuple[str, ...] = (f"{real_root}/{FOLDER}/",)
+    if root.absolute().parent.name == "snapshots" and root.absolute().parent.parent.name.startswith("datasets--"):
+        places += (os.path.join(os.path.realpath(root.absolute().parent.parent), "blobs", ""),)  # noqa: PTH118
+    return places
 
 
 class ZipImages:

@@ -1,17 +1,20 @@
 """One of every defect that `medthink data check` finds, planted in a benchmark on disk and recorded in `planted.json`.
 
-Two are left out: a file that the machine refuses to read (`image-unreadable`), and a row that is no case
-(`row-unreadable`), which would close the benchmark to every other command.
+Three are left out: a file that the machine refuses to read (`image-unreadable`), a row that is no case
+(`row-unreadable`), which would close the benchmark to every other command, and a second form of a split
+(`forms-differ`), which would have to repeat all other defects.
 """
 
 from pathlib import Path
 from typing import NamedTuple
 
+from PIL import Image
+
 from medthink.core.jsonio import read_jsonl, write_json, write_jsonl
 from medthink.phantoms.shortcuts import lengthen_answer
 from medthink.phantoms.spoilers import IN_FILES, IN_ROW, Row
 
-FEWEST_CASES = 60
+FEWEST_CASES = 80
 _PATH = "image_01_path"
 
 
@@ -34,6 +37,8 @@ def plant_defects(folder: Path) -> list[Planted]:
     for code, spoil_files in IN_FILES:
         planted.append(_planted(code, row := next(fresh), spoil_files(row, folder)))
     planted.append(_share_picture(next(fresh), next(fresh), folder))
+    planted.append(_share_history(next(fresh), next(fresh)))
+    planted.append(_redraw_border(next(fresh), next(fresh), folder))
     planted.append(_share_number(next(fresh), next(fresh), folder))
     planted += _share_across_splits(next(fresh), test, folder)
     write_jsonl(folder / "train.jsonl", train)
@@ -73,6 +78,21 @@ def _share_picture(first: Row, second: Row, folder: Path) -> Planted:
     """The same picture in two cases; the check names whichever it meets later."""
     (folder / second[_PATH]).write_bytes((folder / first[_PATH]).read_bytes())
     return _planted("image-duplicate-across-cases", second, _PATH)
+
+
+def _share_history(first: Row, second: Row) -> Planted:
+    """The same history in two cases of a split."""
+    second["CLINICAL_HISTORY"] = first["CLINICAL_HISTORY"]
+    return _planted("history-duplicate-in-split", second, "CLINICAL_HISTORY")
+
+
+def _redraw_border(first: Row, second: Row, folder: Path) -> Planted:
+    """A picture of another case with a footer of its own."""
+    with Image.open(folder / first[_PATH]) as picture:
+        copied = picture.convert("RGB")
+    copied.paste((255, 255, 255), (0, copied.height - 4, copied.width // 2, copied.height))
+    copied.save(folder / second[_PATH], "JPEG", quality=92)
+    return _planted("image-look-alike", second, _PATH)
 
 
 def _share_number(first: Row, second: Row, folder: Path) -> Planted:

@@ -64,6 +64,17 @@ def _other_chapter(row: Row) -> str:
     return "Chapter II - Neoplasms" if row["ICD Chapter"] == first else first
 
 
+def _repeat_caption(row: Row) -> str:
+    for slot in range(1, row["image_count"] + 1):
+        row[f"image_{slot:02d}_caption"] = "The findings are shown."
+    return "image_01_caption"
+
+
+def _count_timepoints(row: Row) -> str:
+    row |= {"is_longitudinal": True, "timepoint_count": row["image_count"] + 1, "interval_text": "one year each"}
+    return "timepoint_count"
+
+
 IN_ROW: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("history-empty", _overwrite("CLINICAL_HISTORY", lambda _: "")),
     ("image-count-wrong", _overwrite("image_count", lambda row: row["image_count"] + 1)),
@@ -74,6 +85,10 @@ IN_ROW: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("answer-not-an-option", _overwrite("correct_answer", lambda _: "F")),
     ("answer-text-differs", _overwrite("correct_answer_text", lambda row: row["options"][other_letter(row)])),
     ("modality-unknown", _overwrite("image_01_modality", lambda _: "Computed tomography")),
+    ("image-column-unknown", _overwrite("image_7_caption", lambda _: "A caption in a slot that is none")),
+    ("caption-repeated", _repeat_caption),
+    ("timepoints-exceed-images", _count_timepoints),
+    ("icd-missing", _overwrite("ICD Category", lambda _: "")),
     ("icd-malformed", _overwrite("ICD Category", lambda row: row["ICD Category"].replace(" - ", ": "))),
     ("icd-unknown", _overwrite("ICD Category", lambda _: "J83 - No such category")),
     ("icd-contradiction", _overwrite("ICD Chapter", _other_chapter)),
@@ -160,6 +175,19 @@ def _encoded(picture: Image.Image, form: str) -> bytes:
     return out.getvalue()
 
 
+def _see_through(data: bytes) -> bytes:
+    picture = Image.open(BytesIO(data)).convert("RGBA")
+    picture.putalpha(128)
+    return _encoded(picture, "PNG")
+
+
+def _zero(data: bytes) -> bytes:
+    """A kilobyte of the picture lost; small pictures are drawn larger first."""
+    whole = _encoded(Image.effect_noise((256, 256), 64).convert("RGB"), "JPEG") if len(data) < 8000 else data
+    middle = len(whole) // 2
+    return whole[:middle] + bytes(1024) + whole[middle + 1024 :]
+
+
 def _as(form: str, mode: str = "RGB") -> Callable[[bytes], bytes]:
     return lambda data: _encoded(Image.open(BytesIO(data)).convert(mode), form)
 
@@ -177,7 +205,10 @@ IN_FILES: tuple[tuple[str, Callable[[Row, Path], str]], ...] = (
     ("image-duplicate-in-case", _repeat_picture),
     ("image-format-refused", _rewrite(_as("GIF"))),
     ("image-format-differs", _rewrite(_as("PNG"))),
-    ("image-alpha", _rewrite(_as("PNG", "RGBA"), ".png")),
+    ("image-alpha", _rewrite(_see_through, ".png")),
+    ("image-blank", _rewrite(lambda _: _encoded(Image.new("L", (64, 64), 30), "JPEG"))),
+    ("image-tiny", _rewrite(lambda _: _encoded(Image.new("L", (1, 1), 90), "JPEG"))),
+    ("image-zeroed", _rewrite(_zero)),
     ("image-too-large", _rewrite(lambda _: _encoded(Image.new("1", _HUGE), "PNG"), ".png")),
     ("image-truncated", _rewrite(lambda data: data[: len(data) // 2])),
     ("image-undecodable", _rewrite(lambda data: data[:_START_BYTES] + data[-2:])),

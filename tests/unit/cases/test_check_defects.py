@@ -282,6 +282,26 @@ def option_empty(draft: Draft) -> None:
     draft.rows["train"][0]["options"]["A"] = "  "
 
 
+@plants("forms-differ")
+def parquet_says_otherwise(draft: Draft) -> None:
+    table = draft.write()["train"].to_arrow().drop_columns(["split"])
+    answers = pa.array(["A", *table["correct_answer"].to_pylist()[1:]])
+    place = table.schema.get_field_index("correct_answer")
+    pq.write_table(table.set_column(place, "correct_answer", answers), draft.root / "train.parquet")
+
+
+def test_a_parquet_file_that_says_the_same_is_no_problem(draft: Draft) -> None:
+    pq.write_table(draft.write()["train"].to_arrow().drop_columns(["split"]), draft.root / "train.parquet")
+    assert check_benchmark(Benchmark.open(draft.root)).problems == ()
+
+
+def test_a_form_that_lacks_a_case_is_told(draft: Draft) -> None:
+    table = draft.write()["train"].to_arrow().drop_columns(["split"])
+    pq.write_table(table.slice(1), draft.root / "train.parquet")
+    [problem] = check_benchmark(Benchmark.open(draft.root)).problems
+    assert (problem.code, problem.case, problem.detail) == ("forms-differ", 99, "in train.jsonl, not in train.parquet")
+
+
 @plants("options-not-distinct")
 def options_alike(draft: Draft) -> None:
     options = draft.rows["train"][0]["options"]

@@ -92,7 +92,24 @@ def test_a_path_that_is_not_exactly_there_is_missing(path: str, root: Path, arch
             store.read(path)
 
 
-def test_links_may_stay_inside_the_root_but_not_leave_it(root: Path, tmp_path: Path) -> None:
+def test_a_link_to_another_file_of_the_benchmark_is_not_read_as_a_picture(root: Path) -> None:
+    (root / "test.jsonl").write_text('{"correct_answer": "B"}')
+    (root / "images/answers.jpg").symlink_to(root / "test.jsonl")
+    assert FolderImages(root).problem("images/answers.jpg") == "a symbolic link leads out of images/"
+
+
+def test_a_benchmark_in_the_hubs_cache_can_be_opened(tmp_path: Path) -> None:
+    blobs, snapshot = tmp_path / "datasets--lab--bench/blobs", tmp_path / "datasets--lab--bench/snapshots/abc"
+    (snapshot / "images/case00001").mkdir(parents=True)
+    blobs.mkdir()
+    (blobs / "0a1b").write_bytes(b"picture")
+    (snapshot / "images/case00001/a.jpg").symlink_to("../../../../blobs/0a1b")
+    store = FolderImages(snapshot)
+    assert store.read("images/case00001/a.jpg") == b"picture"
+    assert store.listing() == {"images/case00001": ["images/case00001/a.jpg"]}
+
+
+def test_links_may_stay_inside_the_images_but_not_leave_them(root: Path, tmp_path: Path) -> None:
     (root / "images/inside.jpg").symlink_to(root / GOOD)
     (root / "images/outside.jpg").symlink_to(tmp_path / "secret.jpg")
     (root / "images/folder").symlink_to(tmp_path)
@@ -103,8 +120,8 @@ def test_links_may_stay_inside_the_root_but_not_leave_it(root: Path, tmp_path: P
     store = FolderImages(root)
     assert store.read("images/inside.jpg") == b"picture"
     for path in ("images/outside.jpg", "images/folder/secret.jpg", "images/twin.jpg"):
-        assert store.problem(path) == "the path leaves the benchmark's folder"
-        with pytest.raises(DataError, match="leaves"):
+        assert store.problem(path) == "a symbolic link leads out of images/"
+        with pytest.raises(DataError, match="leads out"):
             store.read(path)
     assert not store.has("images/loop.jpg")
 

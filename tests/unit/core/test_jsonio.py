@@ -1,3 +1,4 @@
+import gzip
 import io
 import tracemalloc
 from pathlib import Path
@@ -132,7 +133,6 @@ def test_lines_end_at_newlines_alone(tmp_path: Path) -> None:
         (b"{}\n   \n", 2, "blank"),
         (b'{}\n{"a": "cut', 2, "cut off"),
         ('{"a": "é"}'.encode("latin-1"), 1, "not UTF-8"),
-        ('{"a": 1}\n'.encode("utf-16"), 1, "not UTF-8"),
     ],
 )
 def test_a_bad_file_names_its_line(tmp_path: Path, data: bytes, row: int | None, told: str) -> None:
@@ -210,3 +210,22 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert [line.value for line in read_jsonl(tmp_path / "a.jsonl")] == values
     write_json(tmp_path / "a.json", values)
     assert read_json(tmp_path / "a.json") == values
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ('{"a": 1}\n'.encode("utf-16"), "UTF-16"),
+        (gzip.compress(b"{}\n"), "gzip"),
+        (b'[{"a": 1},\n{"a": 2}]\n', "one JSON text"),
+        (b'{\n  "a": 1\n}\n', "one JSON text"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "Git LFS"),
+        (b"<!DOCTYPE html>\n<html></html>\n", "web page"),
+        (b"PAR1....", "parquet"),
+    ],
+)
+def test_a_file_of_another_kind_is_named_as_what_it_is(tmp_path: Path, data: bytes, kind: str) -> None:
+    path = tmp_path / "test.jsonl"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=kind):
+        list(read_jsonl(path))

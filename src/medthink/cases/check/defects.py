@@ -19,6 +19,12 @@ class Defect(msgspec.Struct, frozen=True):
 
 _TABLE = (
     Defect("row-unreadable", "error", "the row is not a case: bad JSON, a missing or mistyped field", "mend the row"),
+    Defect(
+        "forms-differ",
+        "error",
+        "a split stands there as JSON Lines and as parquet, and the two do not say the same",
+        "write one of them anew from the other",
+    ),
     Defect("id-duplicate", "error", "two rows carry the same case number", "keep one, or renumber"),
     Defect("history-empty", "error", "the clinical history is empty", "fill it in or drop the case"),
     Defect("image-count-wrong", "error", "image_count is not the number of filled slots", "correct image_count"),
@@ -147,7 +153,7 @@ _TABLE = (
     Defect(
         "image-look-alike",
         "warning",
-        "a picture looks like one of another case, a footer or a compression apart (perceptual hash, 6 bits of 64)",
+        "a picture looks like one of another case, but for its borders or its compression",
         "check that both cases should show it, and that they are in one split",
         True,
     ),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from medthink.cases.case import Case, ImageStore
 from medthink.cases.check.report import DataProblem, Finding, place
 from medthink.cases.metadata import JPEG_SIGNATURE
+from medthink.cases.phash import Appearance, appearance, look_alikes
 from medthink.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ class Slot(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """What a look at one file showed; no digest when there was no picture, no hash when it has no contrast."""
+    """What a look at one file showed; no digest when there was no picture, no appearance without contrast."""
 
     findings: tuple[Finding, ...]
     digest: str | None
-    hash: int | None = None
+    appearance: Appearance | None = None
 
 
 def slots_of(case: Case) -> list[Slot]:
@@ -57,7 +58,7 @@ def slots_of(case: Case) -> list[Slot]:
 def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], None]) -> Iterator[DataProblem]:
     """Look at every file: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
     seen: dict[str, list[Slot]] = {}
-    hashed: list[tuple[Slot, str, int]] = []
+    shown: list[tuple[Slot, Looked]] = []
     for slot, looked in _look_at_all(slots, store):
         advance()
         for finding in looked.findings:
@@ -67,22 +68,19 @@ def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], 
             if earlier:
                 yield place(_duplicate(slot, earlier), split=slot.split, case=slot.case)
             earlier.append(slot)
-            if looked.hash is not None:
-                hashed.append((slot, looked.digest, looked.hash))
-    yield from _look_alikes(hashed)
+        if looked.appearance is not None:
+            shown.append((slot, looked))
+    yield from _find_look_alikes(shown)
 
 
-def _look_alikes(hashed: list[tuple[Slot, str, int]]) -> Iterator[DataProblem]:
+def _find_look_alikes(shown: list[tuple[Slot, Looked]]) -> Iterator[DataProblem]:
     """Pictures of different cases that look the same without being equal: a footer or a compression apart."""
-    from medthink.cases.phash import near_pairs
-
     told: set[Slot] = set()
-    for pair in near_pairs([value for _, _, value in hashed]):
-        (other, other_digest, _), (slot, digest, _) = hashed[pair.first], hashed[pair.second]
-        if slot.case != other.case and digest != other_digest and slot not in told:
+    for first, second in look_alikes([looked.appearance for _, looked in shown if looked.appearance is not None]):
+        (other, seen), (slot, looked) = shown[first], shown[second]
+        if slot.case != other.case and looked.digest != seen.digest and slot not in told:
             told.add(slot)
-            where = f"{other.split} case {other.case}, slot {other.slot:02d}"
-            detail = f"looks like {where}: {other.path}"
+            detail = f"looks like {other.split} case {other.case}, slot {other.slot:02d}: {other.path}"
             yield place(Finding("image-look-alike", slot.field, detail), split=slot.split, case=slot.case)
 
 
@@ -90,7 +88,6 @@ def look(data: bytes, slot: Slot) -> Looked:
     """Judge one file's bytes."""
     from medthink.cases import images
     from medthink.cases.metadata import CutOff, Malformed, without_metadata
-    from medthink.cases.phash import perceptual_hash
 
     media_type = images.sniff(data)
     if media_type not in images.EXTENSIONS:
@@ -115,7 +112,7 @@ def look(data: bytes, slot: Slot) -> Looked:
         # The picture shows, but what follows it, or hides in it, was not looked at.
         return _lost(slot, "image-truncated", broken.problem)
     findings += _doubts(picture, data, slot)
-    return Looked(tuple(findings), images.pixel_digest(picture), perceptual_hash(picture))
+    return Looked(tuple(findings), images.pixel_digest(picture), appearance(picture))
 
 
 def _doubts(picture: "PillowImage", data: bytes, slot: Slot) -> Iterator[Finding]:

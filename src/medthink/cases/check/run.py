@@ -8,6 +8,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.check.discussions import HeadingTally
 from medthink.cases.check.files import FileLedger
+from medthink.cases.check.forms import check_forms
 from medthink.cases.check.near import NearlyIdentical
 from medthink.cases.check.one_case import check_case
 from medthink.cases.check.pixels import Slot, check_pixels, slots_of
@@ -113,7 +114,7 @@ def check_benchmark(
             gathered.take_error(found)
         else:
             gathered.take(found, with_slots=images)
-    problems = [*gathered.problems, *gathered.finish()]
+    problems = [*gathered.problems, *gathered.finish(), *check_forms(benchmark)]
     if images:
         count = len(gathered.slots)
         problems.extend(check_pixels(gathered.slots, benchmark.images, advance=lambda: tell("images", count)))

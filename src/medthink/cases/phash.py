@@ -20,14 +20,14 @@ _LEAST_CONTRAST = 2
 _SAME_LEVELS, _SAME_SHARE = 4, 0.99
 
 
-class Appearance(NamedTuple):
+class PictureLook(NamedTuple):
     """How a picture looks: its hash, and the pixels of its thumbnail."""
 
     hash: int
     thumbnail: bytes
 
 
-def appearance(picture: "PillowImage") -> Appearance | None:
+def appearance(picture: "PillowImage") -> PictureLook | None:
     """How a picture looks; None for one without contrast, which looks like every other such."""
     import numpy as np
     from PIL.Image import Resampling
@@ -40,10 +40,10 @@ def appearance(picture: "PillowImage") -> Appearance | None:
         return None
     low = dctn(small.astype(np.float64), norm="ortho")[:_LOW, :_LOW].ravel()
     bits = np.packbits(low > np.median(low[1:]))
-    return Appearance(int.from_bytes(bits.tobytes(), "big"), small.tobytes())
+    return PictureLook(int.from_bytes(bits.tobytes(), "big"), small.tobytes())
 
 
-def look_alikes(seen: Sequence[Appearance]) -> Iterator[tuple[int, int]]:
+def look_alikes(seen: Sequence[PictureLook]) -> Iterator[tuple[int, int]]:
     """Every pair that looks the same, by their places."""
     import numpy as np
 

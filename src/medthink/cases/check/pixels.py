@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from medthink.cases.case import Case, ImageStore
 from medthink.cases.check.report import DataProblem, Finding, place
 from medthink.cases.metadata import JPEG_SIGNATURE
-from medthink.cases.phash import Appearance, appearance, look_alikes
+from medthink.cases.phash import PictureLook, appearance, look_alikes
 from medthink.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Looked(NamedTuple):
 
     findings: tuple[Finding, ...]
     digest: str | None
-    appearance: Appearance | None = None
+    appearance: PictureLook | None = None
 
 
 def slots_of(case: Case) -> list[Slot]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--split", default="test", show_default=True, help="Which split is audited.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def probe(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None:
-    """Audit the benchmark DATA for shortcuts, and RUNS for what they add to guessing.
+    """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for what they add to guessing.
 
     No model is asked: guessers are trained on the train split (or cross-validated) in seconds. Runs of one model under
     other conditions (no images, swapped images, rotated options) are set against each other. Exit code 1 when an alarm
@@ -57,10 +57,10 @@ def probe(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None
 
 def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
     """The runs' scores; a guesser has nothing to say of another split's cases, so runs on one are refused."""
-    from medthink.scoring.material import load_runs
+    from medthink.scoring.material import load_all
     from medthink.scoring.score import kept_scores
 
-    scored = [kept_scores(run, loaded) for run, loaded in zip(runs, load_runs(runs, data), strict=True)]
+    scored = [kept_scores(run, loaded) for run, loaded in zip(runs, load_all(runs, data, split=split), strict=True)]
     for one in scored:
         if one.origin.split != split:
             raise UsageError(
@@ -74,15 +74,11 @@ def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
 
 def _audit(benchmark: "Benchmark", split: str, scored: "list[Scores]") -> "list[Audit]":
     from medthink.validity.audit import audit_run
-    from medthink.validity.guesses import gather, guess_by_inputs, guess_longest
+    from medthink.validity.rivals import rival_guesses
 
     if not scored:
         return []
-    material = gather(benchmark, split)
-    guesses = [
-        guess_longest(material.cases),
-        *(guess_by_inputs(material, inputs) for inputs in ("options", "question")),
-    ]
+    guesses = rival_guesses(benchmark, split)
     return [audit_run(one, guesses, scored) for one in scored if one.answers is not None]
 
 
@@ -110,19 +106,35 @@ def _show_probe(found: "Probe") -> None:
         names = ", ".join(one.name for one in found.alarms)
         out.print(f"ALARM: {names} beat chance. A score on this benchmark is partly guessing; see docs/validity.md.")
     else:
-        out.print("No alarm: nothing but the images tells the answers apart, as far as these guessers can see.")
+        out.print(f"No alarm: no guesser without images is shown to beat chance. {_could_be_seen(found)}")
     out.print()
+
+
+def _could_be_seen(found: "Probe") -> str:
+    """Every "no" says what could have been seen."""
+    if found.detectable is None:
+        return f"{found.n_cases} cases are too few to show it of any guesser."
+    return (
+        f"With {found.n_cases} cases, a guesser that is right {as_percent(found.detectable, 0)} of the time or more "
+        "would be seen with 80 % power; a weaker shortcut may be there."
+    )
 
 
 def _show_audit(audit: "Audit") -> None:
     from medthink.scoring.scores import percent, points
+    from medthink.validity.audit import gain_caution
 
     name = short_names([audit.run])[audit.run]
     out = console()
     rows = [(one.name, percent(one.accuracy), points(one.gain), percent(one.on_misses)) for one in audit.rivals]
     columns = ("rival", "its accuracy", "gain over it", "right on its misses")
     out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
-    out.print(f"Diagnostic gain: {points(audit.diagnostic_gain)}, over the strongest rival ({audit.strongest_rival}).")
+    out.print(
+        f"Diagnostic gain (over guessing without images): {points(audit.diagnostic_gain)}, over the strongest rival "
+        f"({audit.strongest_rival}); {percent(audit.normalised_gain)} of what that rival leaves to gain."
+    )
+    if caution := gain_caution(audit):
+        out.print(f"Caution: {caution}.")
     for one in audit.consistency:
         out.print(
             f"Against {one.what.replace('_', ' ')}: same answer {percent(one.same_answer)}, "

@@ -1,5 +1,7 @@
 """`medthink score`: every score of a run, with its uncertainty."""
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import Scores
-    from medthink.scoring.tables import Grid
+    from medthink.scoring.tables import Beside, Grid
 
 
 @click.command()
@@ -58,17 +60,21 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     if as_json:
         print_json([to_plain(one) for one in scored])
         return
-    show_scores(scored, slices=slices)
+    show_scores(scored, [data or _benchmark_of(path) for path in runs], slices=slices)
 
 
-def show_scores(scored: "list[Scores]", *, slices: bool) -> None:
-    """Print the tables of one or several scored runs."""
+def show_scores(scored: "list[Scores]", benchmarks: Sequence[Path], *, slices: bool) -> None:
+    """Print the tables of one or several scored runs, each beside the strongest rival on its benchmark."""
     out = console()
+    beside, cautions = _rivals(scored, benchmarks)
     names = short_names([one.origin.name for one in scored])
+    beside = {names[name]: one for name, one in beside.items()}
     scored = [replace(one, origin=replace(one.origin, name=names[one.origin.name])) for one in scored]
     for one in scored:
         out.print(plain(f"{one.origin.name}: {one.origin.model} · {one.origin.task} · {one.origin.condition_label}"))
-    _show_headlines(scored)
+    _show_headlines(scored, beside)
+    for caution in cautions:
+        out.print(plain(caution))
     _show_steps(scored)
     for one in scored:
         if slices:
@@ -100,10 +106,38 @@ def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions |
     return score_loaded(path, material, radcliq=radcliq)
 
 
-def _show_headlines(scored: "list[Scores]") -> None:
+def _benchmark_of(run: Path) -> Path:
+    from medthink.runs.manifest import read_manifest
+
+    return Path(read_manifest(run).benchmark)
+
+
+def _rivals(scored: "list[Scores]", benchmarks: Sequence[Path]) -> "tuple[dict[str, Beside], list[str]]":
+    """Each lettered run's strongest rival and its gain, by name, and what the gains do not say."""
+    from medthink.cases.benchmark import Benchmark
+    from medthink.scoring.scores import percent, points
+    from medthink.scoring.tables import Beside
+    from medthink.validity.audit import audit_run, gain_caution
+    from medthink.validity.rivals import rival_guesses
+
+    guess = cache(lambda place, split: rival_guesses(Benchmark.open(place), split))
+    beside: dict[str, Beside] = {}
+    cautions: dict[str, None] = {}
+    for place, one in zip(benchmarks, scored, strict=True):
+        if one.answers is None:
+            continue
+        audit = audit_run(one, guess(place, one.origin.split), scored)
+        rival = f"{audit.strongest_rival}: {percent(audit.strongest_accuracy)}"
+        beside[one.origin.name] = Beside(rival, points(audit.diagnostic_gain))
+        if caution := gain_caution(audit):
+            cautions[caution] = None
+    return beside, [f"Gain: {caution}." for caution in cautions]
+
+
+def _show_headlines(scored: "list[Scores]", beside: "dict[str, Beside]") -> None:
     from medthink.scoring.tables import headline_grid, repeats_line
 
-    _draw(headline_grid(scored))
+    _draw(headline_grid(scored, beside))
     for one in scored:
         if line := repeats_line(one):
             console().print(f"{one.origin.name}: {line}")

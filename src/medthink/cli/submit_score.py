@@ -30,7 +30,7 @@ def command(file: Path, data: Path, split: str, as_json: bool) -> None:
     if as_json:
         print_json(to_plain(checked.scores) | {"provenance": checked.provenance, "doubts": checked.doubts})
         return
-    show_scores([checked.scores], slices=True)
+    show_scores([checked.scores], [data], slices=True)
     say(f"Provenance: {checked.provenance}")
     for doubt in checked.doubts:
         say(f"Note: {doubt}.")

@@ -109,3 +109,9 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
     """Each path by its last part, where that tells them apart; tables are narrow."""
     last = {path: path.rstrip("/").rsplit("/", 1)[-1] for path in paths}
     return last if len(set(last.values())) == len(last) else {path: path for path in paths}
+
+
+def cache_folder() -> Path:
+    """Where this user's caches of MedThink lie."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "medthink"

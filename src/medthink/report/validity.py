@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from medthink.baselines.learning import is_usable
 from medthink.cases.benchmark import Benchmark
 from medthink.core.markup import Markup, fold, tag
 from medthink.core.percent import as_percent
@@ -14,18 +13,15 @@ from medthink.report.words import name_some
 from medthink.scoring.scores import percent
 from medthink.stats.estimate import Estimate, Measured
 from medthink.validity.audit import Audit, audit_run
-from medthink.validity.guesses import gather, guess_by_inputs, guess_longest
 from medthink.validity.probe import ALPHA, Probe, probe_benchmark
+from medthink.validity.rivals import rival_guesses
 
 _MEANING = (
     "Diagnostic gain is accuracy minus that of the strongest rival on the same cases, in points. A rival cannot see "
     "what should decide: a guesser, or the same model without the images. Where the interval reaches zero, the run has "
     "not shown more than the rival."
 )
-_UNTRAINED = (
-    "The guessers here are rules. A guesser trained on the options alone is a harder rival: --probe trains it, and "
-    "medthink probe audits the benchmark itself."
-)
+_UNTRAINED = "--probe also audits the benchmark itself: what each guesser gets right, and whether chance would."
 
 
 class Audited(NamedTuple):
@@ -36,18 +32,14 @@ class Audited(NamedTuple):
 
 
 def audit_group(group: Group, data: Path | None = None, *, trains: bool) -> Audited:
-    """Audit every run that answered by letter; `trains` also fits guessers and probes the benchmark with them."""
+    """Audit every run that answered by letter; `trains` also probes the benchmark itself."""
     if not group.lettered:
         return Audited((), None)
     scored = [entry.scores for entry in group.lettered]
-    guesses = [guess_longest([case for case in group.entries[0].material.cases.values() if is_usable(case)])]
-    probe = None
-    if trains:
-        manifest = group.entries[0].manifest
-        benchmark, split = Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split
-        material = gather(benchmark, split)
-        guesses += [guess_by_inputs(material, inputs) for inputs in ("options", "question")]
-        probe = probe_benchmark(benchmark, split)
+    manifest = group.entries[0].manifest
+    benchmark, split = Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split
+    guesses = rival_guesses(benchmark, split)
+    probe = probe_benchmark(benchmark, split) if trains else None
     return Audited(tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered), probe)
 
 

@@ -1,6 +1,6 @@
 """The tables of scores, as plain cells: the terminal and the notebook show the same."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -29,10 +29,23 @@ class Grid(NamedTuple):
     right: tuple[int, ...] = ()
 
 
-def headline_grid(scored: Sequence[Scores]) -> Grid:
-    """Accuracy, states and cost, one row a run."""
-    columns = ("run", "n", "accuracy (95 %)", "of answered", "states", "cost")
-    return Grid("Scores", columns, [_headline(one) for one in scored], (1,))
+class Beside(NamedTuple):
+    """What stands beside a run's accuracy: the strongest rival that sees no image, and the gain over it."""
+
+    rival: str
+    gain: str
+
+
+def headline_grid(scored: Sequence[Scores], beside: Mapping[str, Beside] | None = None) -> Grid:
+    """Accuracy, the strongest rival and the gain over it where known (by run), states and cost, one row a run."""
+    between = () if beside is None else ("strongest rival", "gain")
+    columns = ("run", "n", "accuracy (95 %)", *between, "of answered", "states", "cost")
+    rows = []
+    for one in scored:
+        name, n, accuracy, *rest = _headline(one)
+        known = () if beside is None else beside.get(one.origin.name, Beside("–", "–"))
+        rows.append((name, n, accuracy, *known, *rest))
+    return Grid("Scores", columns, rows, (1,))
 
 
 def steps_grid(scored: Sequence[Scores]) -> Grid:

@@ -28,6 +28,7 @@ from medthink.stats.calibration import (
 )
 from medthink.stats.correction import Validation, corrected_clustered_rate, corrected_rate
 from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
+from medthink.stats.gain import GainOverRivals, gain_over_rivals
 from medthink.stats.intervals import clustered_error, mean_interval, rate_interval, wilson
 from medthink.stats.multiple import holm
 from medthink.stats.paired import (
@@ -41,7 +42,7 @@ from medthink.stats.paired import (
     sign_flip_test,
 )
 from medthink.stats.panel import PanelAgreement, krippendorff_alpha, panel_agreement
-from medthink.stats.power import Resolution, minimum_detectable_difference, needed_cases, paired_power
+from medthink.stats.power import Resolution, detectable_rate, minimum_detectable_difference, needed_cases, paired_power
 from medthink.stats.ranks import RankedPair, RankedRun, Ranking, rank_runs
 from medthink.stats.repeats import Repeats, repeated_mean
 
@@ -50,6 +51,7 @@ __all__ = [
     "Calibration",
     "CalibrationError",
     "Estimate",
+    "GainOverRivals",
     "KappaCaution",
     "McNemar",
     "Measured",
@@ -76,7 +78,9 @@ __all__ = [
     "confusion",
     "corrected_clustered_rate",
     "corrected_rate",
+    "detectable_rate",
     "expected_calibration_error",
+    "gain_over_rivals",
     "gwet_ac",
     "holm",
     "kappa_caution",

@@ -99,6 +99,25 @@ def needed_cases(
     return Resolution(difference=size, n=n, discordance=discordance, power=power, alpha=alpha, threshold=threshold)
 
 
+def detectable_rate(*, n: int, chance: float, alpha: float, power: float = 0.8) -> float | None:
+    """The smallest true rate above `chance` that a one-sided exact binomial test of `n` rows finds with this power.
+
+    None where not even a rate of 1 would be found.
+    """
+    from scipy.stats import binom
+
+    check_level(power)
+    check_level(1 - alpha)
+    least = int(binom.isf(alpha, n, chance)) + 1
+    if least > n:
+        return None
+    low, high = chance, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if binom.sf(least - 1, n, middle) >= power else (middle, high)
+    return high
+
+
 def _check(discordance: float, power: float, alpha: float) -> None:
     check_level(power)
     check_level(1 - alpha)

@@ -14,6 +14,7 @@ from medthink.core.digest import seed_from
 from medthink.scoring.scores import AnswerScores, Scores
 from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Measured
+from medthink.stats.gain import gain_over_rivals
 from medthink.stats.intervals import wilson
 from medthink.stats.paired import paired_difference
 from medthink.validity.guesses import Guesses
@@ -21,6 +22,9 @@ from medthink.validity.guesses import Guesses
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Fields = dict[str, Any]
 """A condition's fields by name."""
+
+IMAGE_FREE_RUNS = frozenset({"own run without images", "own run, options only"})
+"""The runs of the same model that saw no image."""
 
 # Fields of a condition whose change should leave a reader's answer alone.
 _FORM_FIELDS = ("option_order", "image_order")
@@ -55,12 +59,20 @@ class PlaceBias(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit of a run found; `diagnostic_gain` is over the strongest rival."""
+    """What an audit of a run found; `diagnostic_gain` is over the strongest rival.
+
+    `normalised_gain` is its share of what that rival leaves to gain, (accuracy − rival)/(1 − rival). Where
+    `has_own_blind` is false no image-free run of the same model was among the rivals: the gain is over guessers
+    alone, and a model that saw no image may have one too.
+    """
 
     run: str
     accuracy: Measured
     strongest_rival: str
+    strongest_accuracy: Measured
     diagnostic_gain: Measured
+    normalised_gain: Measured
+    has_own_blind: bool
     rivals: tuple[Rival, ...]
     consistency: tuple[Consistency, ...]
     place_bias: PlaceBias | None
@@ -72,20 +84,31 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
     rng = np.random.default_rng(seed_from("audit", scores.origin.text_fingerprint))
     right = _rights(scores)
     own = [other for other in others if _is_variant(scores, other)]
-    rivals = [_set_against(guess.name, right, _guessed_rights(scores, guess), scores, rng) for guess in guesses] + [
-        _set_against(name, right, _rights(other), scores, rng)
-        for other in own
-        if (name := blind_name(scores.origin.condition or {}, other.origin.condition or {})) is not None
-    ]
-    strongest = max(rivals, key=lambda rival: rival.accuracy.value or 0.0)
+    blind = {name: _rights(other) for other in own if (name := _own_blind(scores, other)) is not None}
+    named = {guess.name: _guessed_rights(scores, guess) for guess in guesses} | blind
+    over_all = gain_over_rivals(right, list(named.values()), rng=rng)
+    rivals = [_set_against(name, right, rival, rng) for name, rival in named.items()]
     return Audit(
         run=scores.origin.name,
         accuracy=scores.answers.accuracy,
-        strongest_rival=strongest.name,
-        diagnostic_gain=strongest.gain,
+        strongest_rival=rivals[over_all.strongest].name,
+        strongest_accuracy=rivals[over_all.strongest].accuracy,
+        diagnostic_gain=over_all.gain,
+        normalised_gain=over_all.normalised,
+        has_own_blind=not IMAGE_FREE_RUNS.isdisjoint(blind),
         rivals=tuple(rivals),
         consistency=tuple(_consistency(scores, other, rng) for other in own if _changed_form(scores, other)),
         place_bias=_place_bias(scores.answers),
+    )
+
+
+def gain_caution(audit: Audit) -> str:
+    """What the gain does not say, where no image-free run of the same model was among the rivals; else ""."""
+    if audit.has_own_blind:
+        return ""
+    return (
+        "no image-free run of this model was given, so this is gain over guessers: a model that reads the history well "
+        "has it without any image"
     )
 
 
@@ -98,14 +121,12 @@ def _guessed_rights(scores: Scores, guesses: Guesses) -> Floats:
     return np.array([float(guesses.letters.get(case.case) == case.gold) for case in scores.cases])
 
 
-def _set_against(name: str, right: Floats, rival: Floats, scores: Scores, rng: np.random.Generator) -> Rival:
-    ids = [case.case for case in scores.cases]
-    missed = right[rival < 1]
+def _set_against(name: str, right: Floats, rival: Floats, rng: np.random.Generator) -> Rival:
     return Rival(
         name=name,
         accuracy=_rate(rival),
-        gain=paired_difference(right, rival, rng=rng, clusters=ids),
-        on_misses=_rate(missed),
+        gain=gain_over_rivals(right, [rival], rng=rng).gain,
+        on_misses=_rate(right[rival < 1]),
     )
 
 
@@ -133,6 +154,10 @@ def _changes(scores: Scores, other: Scores) -> dict[str, Any]:
 
 def _changed_fields(mine: Fields, other: Fields) -> Fields:
     return {field: value for field, value in other.items() if mine.get(field) != value}
+
+
+def _own_blind(scores: Scores, other: Scores) -> str | None:
+    return blind_name(scores.origin.condition or {}, other.origin.condition or {})
 
 
 def blind_name(mine: Fields, other: Fields) -> str | None:

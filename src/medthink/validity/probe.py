@@ -1,7 +1,8 @@
 """Audit of a benchmark without any model: what can be had from the options, the history, the letters, the lengths.
 
 A probe raises the alarm when it beats chance by more than luck allows: a one-sided exact binomial test, corrected by
-Holm over all probes of the audit, at 1 %. The images' guesser raises none: the images are what should decide.
+Holm over all probes of the audit, at 1 %. The images' guesser raises none: the images are what should decide. A guesser
+that was given the same inputs as another (there is no history, or no image) is no evidence of its own.
 """
 
 from collections import Counter
@@ -20,10 +21,11 @@ from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import wilson
 from medthink.stats.multiple import holm
+from medthink.stats.power import detectable_rate
 from medthink.validity.guesses import Guessable, Guesses, gather, guess_by_inputs, guess_longest, guess_majority
 
 ALPHA = 0.01
-Verdict = Literal["clear", "alarm", "for information"]
+Verdict = Literal["clear", "alarm", "for information", "same as another"]
 
 
 class ProbeScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +48,10 @@ class LengthGap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit of a benchmark found."""
+    """What an audit of a benchmark found.
+
+    `detectable` is the true rate of a guesser that would have raised the alarm with 80 % power; None: none would.
+    """
 
     split: str
     n_cases: int
@@ -55,6 +60,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     letters: dict[str, int]
     length_gap: LengthGap
     problems: dict[str, int]
+    detectable: float | None
 
     @property
     def alarms(self) -> tuple[ProbeScore, ...]:
@@ -82,14 +88,17 @@ def probe_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str]
         found.append(guess())
     advance("duplicates and leaks")
     counts = check_benchmark(benchmark, images=False).counts
+    scores = _judge(found, material.cases)
+    tested = sum(score.p_holm is not None for score in scores)
     return Probe(
         split=split,
         n_cases=len(material.cases),
         text_fingerprint=benchmark[split].text_fingerprint(),
-        scores=_judge(found, material.cases),
+        scores=scores,
         letters=dict(sorted(Counter(case.reference.answer for case in material.cases).items())),
         length_gap=_measure_lengths(material.cases),
         problems={code: counts.get(code, 0) for code in _COUNTED},
+        detectable=detectable_rate(n=len(material.cases), chance=scores[0].chance, alpha=ALPHA / max(1, tested)),
     )
 
 
@@ -109,7 +118,8 @@ def _judge(found: list[Guesses], cases: list[Case]) -> tuple[ProbeScore, ...]:
     chance = fmean(1 / len(case.question.options) for case in cases)
     right = [sum(guesses.letters[case.id] == case.reference.answer for case in cases) for guesses in found]
     raw = [float(binomtest(hits, len(cases), chance, alternative="greater").pvalue) for hits in right]
-    telling = [place for place, guesses in enumerate(found) if guesses.name in _TELLING]
+    same = _same_inputs(cases)
+    telling = [place for place, guesses in enumerate(found) if guesses.name in _TELLING and guesses.name not in same]
     corrected = dict(zip(telling, map(float, holm([raw[place] for place in telling])), strict=True))
     return tuple(
         ProbeScore(
@@ -118,11 +128,21 @@ def _judge(found: list[Guesses], cases: list[Case]) -> tuple[ProbeScore, ...]:
             accuracy=wilson(right[place], len(cases)),
             chance=chance,
             p_holm=corrected.get(place),
-            verdict=_verdict(corrected.get(place)),
-            meaning=_MEANINGS[guesses.name],
+            verdict="same as another" if guesses.name in same else _verdict(corrected.get(place)),
+            meaning=same.get(guesses.name) or _MEANINGS[guesses.name],
         )
         for place, guesses in enumerate(found)
     )
+
+
+def _same_inputs(cases: list[Case]) -> dict[str, str]:
+    """The guessers that see no more than the options do here, with why."""
+    same = {}
+    if not any(case.question.history.strip() for case in cases):
+        same["guesser:question"] = "no case has a history: the options alone, once more"
+    if not any(case.question.images for case in cases):
+        same["guesser:images"] = "no case has an image: the options alone, once more"
+    return same
 
 
 def _verdict(p_holm: float | None) -> Verdict:

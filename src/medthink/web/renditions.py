@@ -3,7 +3,6 @@
 Only what `cases.images` can decode within its limits is ever sent, always without the file's metadata.
 """
 
-import os
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -13,7 +12,7 @@ from medthink.cases.case import Image
 from medthink.cases.images import JPEG, PNG, prepare, sniff, upright_size
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError
-from medthink.core.files import write_atomic
+from medthink.core.files import cache_folder, write_atomic
 
 RenditionSize = Literal["112", "1024", "full"]
 SIZES: tuple[RenditionSize, ...] = get_args(RenditionSize)
@@ -53,12 +52,6 @@ class Renditions:
 def image_size(image: Image) -> tuple[int, int]:
     """Width and height as the image is looked at, or DataError."""
     return upright_size(image.read(), name=image.path)
-
-
-def cache_folder() -> Path:
-    """Where this user's caches of MedThink lie."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "medthink"
 
 
 def _make(data: bytes, size: RenditionSize, digest: str, name: str) -> Rendition:

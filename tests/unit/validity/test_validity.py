@@ -1,12 +1,13 @@
 """Shortcuts raise the alarm, clean phantoms do not, and a run's gain is over the strongest rival."""
 
+import json
 import subprocess
 import sys
 
 import msgspec
 import pytest
 from msgspec.structs import replace
-from scipy.stats import binom, chisquare
+from scipy.stats import binom, binomtest, chisquare
 
 import small_benchmark
 from made_runs import make_run
@@ -15,15 +16,20 @@ from medthink.cli.door import enter
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import write_jsonl
 from medthink.phantoms.writer import write_benchmark
+from medthink.report.entries import group_entries, load_entries
+from medthink.report.validity import audit_group
 from medthink.runs.selection import Selection
 from medthink.runs.session import RunSpec, carry_out
 from medthink.scoring.score import score_run
+from medthink.scoring.scores import percent, points
+from medthink.stats import detectable_rate
 from medthink.stats.intervals import wilson
 from medthink.stats.multiple import holm
 from medthink.validity import probe
 from medthink.validity.audit import audit_run
 from medthink.validity.guesses import Guessable, Guesses, gather, guess_by_inputs, guess_longest, guess_majority
 from medthink.validity.probe import probe_benchmark
+from medthink.validity.rivals import rival_guesses
 from medthink.workflow.condition import Condition
 from small_benchmark import make_row
 
@@ -288,7 +294,10 @@ def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd)
     code = enter(["probe", str(bench), *runs])
     shown = capfd.readouterr()
     assert ("ALARM" in shown.out, "No alarm" in shown.out) == (code == 1, code == 0)
-    assert "all: accuracy" in shown.out and "Diagnostic gain" in shown.out
+    assert "all: accuracy" in shown.out and "Diagnostic gain (over guessing without images)" in shown.out
+    words = " ".join(shown.out.split())
+    assert words.count("no image-free run of this model was given") == 1
+    assert ("No alarm" in words) == ("With 12 cases, a guesser that is right" in words)
     assert "talk: no letters were asked for" in shown.err
     assert enter(["probe", str(bench), *runs, "--json"]) == code
     audits = msgspec.json.decode(capfd.readouterr().out)["audits"]
@@ -308,3 +317,62 @@ def test_the_command_says_it_by_its_exit_code(kind, code, request, tmp_path):
     assert shown.returncode == code, shown.stderr
     found = msgspec.json.decode(shown.stdout)
     assert found["probe"]["n_cases"] == 40
+
+
+def test_report_probe_and_score_credit_a_guesser_with_the_same_gain(leaky, tmp_path, capsys, monkeypatch):
+    # The report set runs against the longest option alone, and credited an options-only guesser with +21.7 points.
+    monkeypatch.setenv("COLUMNS", "250")
+    run(leaky, tmp_path / "guesser", model="baseline/guesser:options")
+    assert enter(["probe", str(leaky), str(tmp_path / "guesser"), "--json"]) == 1
+    (found,) = msgspec.json.decode(capsys.readouterr().out)["audits"]
+    assert found["diagnostic_gain"]["value"] <= 0
+    (group,) = group_entries(load_entries([tmp_path / "guesser"]))
+    ((_, audited),) = audit_group(group, trains=False).audits
+    assert msgspec.to_builtins(audited.diagnostic_gain) == found["diagnostic_gain"]
+    assert enter(["score", str(tmp_path / "guesser")]) == 0
+    shown = capsys.readouterr().out
+    assert points(audited.diagnostic_gain) in shown and "strongest rival" in shown
+    assert f"{audited.strongest_rival}: {percent(audited.strongest_accuracy)}" in shown
+    assert "no image-free run of this model was given" in shown
+
+
+def test_submission_files_are_audited_like_runs(clean, tmp_path, capsys):
+    run(clean, tmp_path / "run")
+    file = tmp_path / "theirs.jsonl"
+    file.write_bytes((tmp_path / "run" / "predictions.jsonl").read_bytes())
+    assert enter(["probe", str(clean), str(tmp_path / "run"), str(file), "--json"]) == 0
+    audits = msgspec.json.decode(capsys.readouterr().out)["audits"]
+    assert audits[0]["diagnostic_gain"] == audits[1]["diagnostic_gain"]
+
+
+def test_what_guessers_say_is_trained_once(clean, monkeypatch):
+    first = rival_guesses(Benchmark.open(clean), "test")
+    assert [one.name for one in first] == ["longest option", "guesser:options", "guesser:question"]
+    monkeypatch.setattr("medthink.validity.rivals.guess_by_inputs", None)
+    assert rival_guesses(Benchmark.open(clean), "test") == first
+
+
+def test_too_few_cases_to_train_on_leave_the_rule(tmp_path):
+    bench = small_benchmark.write_benchmark(tmp_path / "bench", 5)
+    assert [one.name for one in rival_guesses(Benchmark.open(bench), "test")] == ["longest option"]
+
+
+def test_a_guesser_without_inputs_of_its_own_is_no_evidence_of_its_own(clean, tmp_path):
+    bench = tmp_path / "bench"
+    bench.mkdir()
+    rows = [json.loads(line) | {"CLINICAL_HISTORY": ""} for line in (clean / "test.jsonl").read_text().splitlines()]
+    (bench / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = {one.name: one for one in probe_benchmark(Benchmark.open(bench), "test").scores}
+    assert (found["guesser:question"].verdict, found["guesser:question"].p_holm) == ("same as another", None)
+    assert "once more" in found["guesser:question"].meaning
+    raw = binomtest(round(found["longest option"].accuracy.value * 40), 40, 0.2, alternative="greater").pvalue
+    assert found["longest option"].p_holm <= 3 * raw + 1e-9
+
+
+def test_no_alarm_says_what_could_have_been_seen(clean):
+    found = probe_benchmark(Benchmark.open(clean), "test")
+    # Right in 17 of 40 raises the alarm at 1 % over four guessers.
+    assert binom.sf(16, 40, 0.2) <= 0.0025 < binom.sf(15, 40, 0.2)
+    assert binom.sf(16, 40, found.detectable) == pytest.approx(0.8, abs=1e-6)
+    assert detectable_rate(n=22, chance=0.2, alpha=0.0025) > 0.45
+    assert detectable_rate(n=3, chance=0.2, alpha=0.0025) is None

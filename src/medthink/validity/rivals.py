@@ -1,0 +1,72 @@
+"""The guessers that every run is set against, the same for `score`, `report` and `probe`; trained once."""
+
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from medthink import __version__
+from medthink.baselines.inputs import Inputs
+from medthink.baselines.learning import is_usable
+from medthink.cases.benchmark import Benchmark
+from medthink.core.digest import digest_value
+from medthink.core.errors import DataError
+from medthink.core.files import cache_folder, write_atomic
+from medthink.core.jsonio import encode_json, read_json
+from medthink.validity.guesses import (
+    FOLDS,
+    TRAIN,
+    Guessable,
+    Guesses,
+    GuessSource,
+    gather,
+    guess_by_inputs,
+    guess_longest,
+)
+
+IMAGE_FREE: tuple[Inputs, ...] = ("options", "question")
+
+
+def rival_guesses(benchmark: Benchmark, split: str) -> list[Guesses]:
+    """The longest option, and guessers trained on the options alone and on history and options.
+
+    Training takes a while, so what the guessers say is kept in the user's cache by the texts of the splits and the
+    release. A split of too few cases to train or cross-validate on leaves the rule alone.
+    """
+    cases = [case for case in benchmark[split] if is_usable(case)]
+    rule = guess_longest(cases)
+    if len(cases) < 2 * FOLDS:
+        return [rule]
+    key = [benchmark[name].text_fingerprint() for name in (TRAIN, split) if name in benchmark.splits]
+    material: list[Guessable] = []
+    found = [rule]
+    for inputs in IMAGE_FREE:
+        place = cache_folder() / "guesses" / f"{digest_value([key, split, inputs, __version__])}.json"
+        guesses = _read(place)
+        if guesses is None:
+            material = material or [gather(benchmark, split)]
+            guesses = guess_by_inputs(material[0], inputs)
+            _keep(place, guesses)
+        found.append(guesses)
+    return found
+
+
+def _read(place: Path) -> Guesses | None:
+    if not place.is_file():
+        return None
+    try:
+        name, source, letters = msgspec.convert(read_json(place), tuple[str, str, dict[int, str]], strict=False)
+    except (DataError, msgspec.ValidationError):
+        return None
+    known = next((one for one in get_args(GuessSource) if one == source), None)
+    return None if known is None else Guesses(name, known, letters)
+
+
+def _keep(place: Path, guesses: Guesses) -> None:
+    letters = {str(case): letter for case, letter in guesses.letters.items()}
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(place, [encode_json([guesses.name, guesses.source, letters])])
+    except OSError:
+        # A home that cannot be written to costs time, not numbers.
+        return

@@ -12,5 +12,5 @@ class Real(click.FloatRange):
         """The number, or a usage error."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value} is no number to work with.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number

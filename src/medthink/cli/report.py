@@ -12,13 +12,11 @@ from medthink.cli.show import say
 @click.option(
     "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The page to write: .html."
 )
-@click.option(
-    "--data", type=click.Path(path_type=Path), help="Where the benchmark is, when it is no longer where it was."
-)
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved since.")
 @click.option(
     "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
 )
-@click.option("--probe", "trains", is_flag=True, help="Also train guessers and set the runs against them.")
+@click.option("--probe", "trains", is_flag=True, help="Also train guessers and compare the runs with them.")
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in Markdown.")
 @click.option("--latex", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in LaTeX (booktabs).")

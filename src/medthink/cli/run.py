@@ -44,36 +44,50 @@ _GARBAGE_THRESHOLD = 20_000
     "--task", type=click.Choice(task_names()), default="answer", show_default=True,
     help="The answer alone; twi (think with images): findings, summary, differential; or a teaching discussion.",
 )  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder; made, or continued.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder: created, or continued.")
 @click.option("--split", default="test", show_default=True, help="Which split of DATA.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
 @click.option("--cases", metavar="ID,ID…", help="Only these cases.")
-@click.option("--shard", metavar="I/N", help="Only the I-th of N parts; put them together with medthink merge.")
+@click.option("--shard", metavar="I/N", help="Only part I of N; medthink merge puts them together.")
 @condition_flags
 @click.option(
-    "--base-url", "base_urls", multiple=True, metavar="URL", help="Where the server is; several are balanced."
+    "--base-url",
+    "base_urls",
+    multiple=True,
+    metavar="URL",
+    help="Address of the server; give several to balance the load.",
 )
-@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="The most calls in flight.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1),
+    metavar="N",
+    default=16,
+    show_default=True,
+    help="Most calls in flight at once.",
+)
 @click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests a minute.")
 @click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens a minute.")
-@click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds for one reply.")
 @click.option(
-    "--patience", type=Real(0), default=600.0, show_default=True,
+    "--timeout", type=Real(1), metavar="S", default=600.0, show_default=True, help="Seconds to wait for one reply."
+)
+@click.option(
+    "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
     help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
 )  # fmt: skip
 @click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
 @click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
-@click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
+@click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML).")
 @click.option("--dry-run", is_flag=True, help="Count what is left to do: calls, tokens, images, cost; send nothing.")
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
-@click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Say how far a run is, and leave.")
+@click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Show how far a run is, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
     """Run a model over the cases of DATA, keeping every call on disk.
 
     Run the same command again to continue after an interruption: what was answered is never asked again. A run may be
-    written as a file whose fields are the flags; flags beside it go first. Every run keeps its own as plan.toml.
+    written as a file whose fields are the flags; flags on the command line override it. Every run keeps its own, as
+    plan.toml.
 
     \b
     Example: medthink run bench/ --model baseline/retrieval --task twi --out runs/retrieval

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the run found it.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved since.")
 @click.option("--split", default="test", show_default=True, help="For a file of predictions: the split it is about.")
 @click.option("--slices", is_flag=True, help="Show accuracy by slice.")
 @click.option("--radcliq", is_flag=True, help="Also compute RadCliQ; needs the extra radcliq.")
 @click.option("--weights", type=click.Path(path_type=Path), metavar="DIR", help="RadCliQ: the folder of weights.")
-@click.option("--download", is_flag=True, help="RadCliQ: fetch weights that are not there.")
+@click.option("--download", is_flag=True, help="RadCliQ: download missing weights.")
 @click.option(
     "--components", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: its components, computed elsewhere."
 )

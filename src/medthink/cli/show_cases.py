@@ -24,7 +24,7 @@ _LONGEST_ANSWER = 40
 @click.option("--failed", is_flag=True, help="Only cases without a usable answer: failed, refused, unparsed …")
 @click.option("--wrong", is_flag=True, help="Only cases answered wrongly.")
 @click.option("--html", "page", type=click.Path(path_type=Path), metavar="FILE", help="Write a self-contained page.")
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the run found it.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved since.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(
     run: Path, case_number: int | None, failed: bool, wrong: bool, page: Path | None, data: Path | None, as_json: bool

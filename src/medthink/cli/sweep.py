@@ -23,7 +23,7 @@ _FIGURE = "overview.svg"
 @click.option("--max-usd", type=float, metavar="USD", help="Stop before all runs together cost more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before they make more calls.")
 @click.option("--dry-run", is_flag=True, help="Count what is left to do in every run; send nothing.")
-@click.option("--status", type=click.Path(path_type=Path), metavar="SWEEP", help="Say how far a sweep is, and leave.")
+@click.option("--status", type=click.Path(path_type=Path), metavar="SWEEP", help="Show how far a sweep is, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sweep(
     plan: Path | None,

@@ -56,11 +56,17 @@ def test_a_terminal_without_unicode_gets_question_marks_and_json_stays_whole(ben
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run", "bench", "--model", "baseline/random", "--out", "run", "--temperature", "nan"], "nan is no number"),
-        (["run", "bench", "--model", "baseline/random", "--out", "run", "--max-usd", "inf"], "inf is no number"),
-        (["judge", "run", "--judge", "baseline/rules", "--max-usd", "nan"], "nan is no number"),
+        (
+            ["run", "bench", "--model", "baseline/random", "--out", "run", "--temperature", "nan"],
+            "nan is not a finite number",
+        ),
+        (
+            ["run", "bench", "--model", "baseline/random", "--out", "run", "--max-usd", "inf"],
+            "inf is not a finite number",
+        ),
+        (["judge", "run", "--judge", "baseline/rules", "--max-usd", "nan"], "nan is not a finite number"),
         (["judge", "run", "--judge", "baseline/rules", "--show", ""], "cannot be shown nothing"),
-        (["reading", "run", "--readers", "a,b", "--out", "lists", "--again", "nan"], "nan is no number"),
+        (["reading", "run", "--readers", "a,b", "--out", "lists", "--again", "nan"], "nan is not a finite number"),
     ],
 )
 def test_a_value_that_bounds_nothing_is_refused(words, message, capsys):

@@ -135,9 +135,11 @@ class Benchmark:
 
     def fingerprints(self) -> Fingerprints:
         """Both fingerprints in one pass."""
-        # No threads: with images of 50 KB they hand the interpreter to and fro, at twice the CPU and no gain in time.
-        lines = list(map(_lines_of_fingerprints, self))
-        return Fingerprints(_digest_lines(whole for whole, _ in lines), _digest_lines(texts for _, texts in lines))
+        return self.pass_prints().finish()
+
+    def pass_prints(self, note: "NotePrint | None" = None) -> "PassingPrints":
+        """The cases in one pass, each taken into the fingerprints on its way; `note` is told what pins it."""
+        return PassingPrints(self, note)
 
     def to_arrow(self) -> "pa.Table":
         """All cases as one Arrow table with the released columns and `split`."""
@@ -196,11 +198,52 @@ def fingerprint_texts(cases: Iterable[Case]) -> str:
     return _digest_lines(map(_line_of_texts, cases))
 
 
-def _lines_of_fingerprints(case: Case) -> tuple[str, str]:
-    """One case with and without its images, as lines; an image that is not there counts as null."""
+class CasePrint(NamedTuple):
+    """What pins a case: lines for all of it and for its texts alone; an image that is not there counts as null."""
+
+    whole: str
+    texts: str
+    missing_images: int
+
+    @property
+    def digest(self) -> str:
+        """The digest of texts and images."""
+        return self.whole.rstrip("\n").rpartition("\t")[2]
+
+
+NotePrint = Callable[[Case, CasePrint], None]
+
+
+class PassingPrints:
+    """The cases of a benchmark on their way, and the fingerprints that come of them."""
+
+    def __init__(self, benchmark: Benchmark, note: NotePrint | None) -> None:
+        self._note = note
+        self._lines: list[CasePrint] = []
+        self.cases = self._pass(benchmark)
+
+    def _pass(self, benchmark: Benchmark) -> Iterator[Case]:
+        # No threads: with images of 50 KB they hand the interpreter to and fro, at twice the CPU and no gain in time.
+        for case in benchmark:
+            made = _print_of(case)
+            self._lines.append(made)
+            if self._note is not None:
+                self._note(case, made)
+            yield case
+
+    def finish(self) -> Fingerprints:
+        """Both fingerprints, once the cases that nobody asked for have passed too."""
+        for _ in self.cases:
+            pass
+        whole, texts = (one.whole for one in self._lines), (one.texts for one in self._lines)
+        return Fingerprints(_digest_lines(whole), _digest_lines(texts))
+
+
+def _print_of(case: Case) -> CasePrint:
     row = row_from_case(case)
-    content: dict[str, Any] = {"row": row, "images": [_digest_or_none(image) for image in case.question.images]}
-    return _line(case, content), _line(case, row)
+    images = [_digest_or_none(image) for image in case.question.images]
+    content: dict[str, Any] = {"row": row, "images": images}
+    return CasePrint(_line(case, content), _line(case, row), images.count(None))
 
 
 def _line_of_texts(case: Case) -> str:

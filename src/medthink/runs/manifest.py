@@ -14,13 +14,15 @@ from medthink.workflow.condition import Condition
 
 FORMAT = 1
 # What may differ between two sessions of one run: where data and servers are, which release runs, when it began.
-_NOT_IDENTITY = ("benchmark", "base_urls", "package", "created_at", "progress")
+_NOT_IDENTITY = ("benchmark", "base_urls", "package", "created_at", "progress", "amendments")
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a run came; everything here can be read off the ledger again.
 
     Of the `image_replies` to calls with images, `image_doubts` count too few input tokens to have seen them.
+    `unseen_replies` were sent for and never arrived: the provider may have billed them, so `cost_usd` is then the least
+    that the run cost. `usage_doubts` counts replies with token counts that make no sense.
     """
 
     cases: int
@@ -30,6 +32,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     image_replies: int = 0
     image_doubts: int = 0
     cost_usd: float | None
+    unseen_replies: int = 0
+    usage_doubts: int = 0
     reported_models: tuple[str, ...]
     first_call_at: str | None
     last_call_at: str | None
@@ -44,6 +48,16 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         if not failed:
             return "complete"
         return "failed" if failed == sum(self.states.values()) else "partly failed"
+
+
+class Amendment(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of the benchmark during a run, which touched only cases without an answered call.
+
+    `fingerprint` is what the benchmark had before.
+    """
+
+    at: str
+    fingerprint: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,6 +81,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     package: str = __version__
     created_at: str
     progress: Progress | None = None
+    amendments: tuple[Amendment, ...] = ()
 
     def identity(self) -> dict[str, Any]:
         """The fields that make it this run and no other."""

@@ -187,6 +187,18 @@ class Records:
         """Whether any call was answered."""
         return self._reader.execute("SELECT 1 FROM calls WHERE state = 'done' LIMIT 1").fetchone() is not None
 
+    def answered_cases(self) -> frozenset[int]:
+        """The cases with an answered call."""
+        return frozenset(
+            row[0] for row in self._reader.execute("SELECT DISTINCT case_id FROM calls WHERE state = 'done'")
+        )
+
+    def usage_doubts(self) -> int:
+        """How many replies have token counts that make no sense."""
+        doubtful = "SELECT count(*) FROM calls WHERE state = 'done' AND json_array_length(reply, '$.doubts') > 0"
+        count: int = self._reader.execute(doubtful).fetchone()[0]
+        return count
+
     def failed_cases(self) -> frozenset[int]:
         """The cases with a call that failed by itself, not by the end of a session."""
         failed = "SELECT DISTINCT case_id FROM calls WHERE state = 'failed' AND error_kind <> 'interrupted'"

@@ -20,10 +20,11 @@ from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Progress
 from medthink.runs.prediction import Spent
 from medthink.runs.records import LEDGER, Records
-from medthink.runs.selection import count_cases, select_cases
+from medthink.runs.selection import select_cases
 from medthink.runs.session import RunSpec, find_earlier, make_folder, plan_manifest, refuse_early, summarise
 from medthink.runs.showing import Showing
 from medthink.runs.siblings import Siblings
+from medthink.runs.survey import Survey, survey
 from medthink.workflow.ask import Prompt
 from medthink.workflow.tasks import find_task
 
@@ -144,7 +145,7 @@ async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *,
 
 async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRehearsal | None) -> Rehearsal:
     benchmark = Benchmark.open(spec.benchmark)
-    total = count_cases(benchmark, spec.selection) * spec.condition.samples
+    seen = survey(benchmark, spec.selection, task=spec.task, condition=spec.condition)
     answerer = open_answerer(
         spec.model,
         benchmark=benchmark,
@@ -154,7 +155,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRe
         needs_key=False,
     )
     refuse_early(replace(spec, max_usd=None), answerer)
-    earlier = _open_earlier(spec, benchmark, total)
+    earlier = _open_earlier(spec, seen)
     tally = _Tally(answerer)
     desk = RehearsalDesk(spec.model, tally.see, earlier=earlier, sweep=sweep)
     try:
@@ -175,18 +176,18 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRe
     )
 
 
-def _open_earlier(spec: RunSpec, benchmark: Benchmark, total: int) -> Earlier | None:
+def _open_earlier(spec: RunSpec, seen: Survey) -> Earlier | None:
     """What is done already of the run, or LedgerError where the run would be refused."""
     if spec.out is None or not spec.out.exists():
         return None
     make_folder(spec.out)
-    new = plan_manifest(spec, benchmark)
-    old = find_earlier(spec.out, new)
+    new = plan_manifest(spec, seen.fingerprints)
+    old = find_earlier(spec.out, new, seen.digests)
     if old is None or not (spec.out / LEDGER).exists():
         return None
     records = Records.open(spec.out)
     kept = records.good_predictions() if old.package == new.package else frozenset()
-    return Earlier(records, kept, summarise(records, total))
+    return Earlier(records, kept, summarise(records, seen.cases * spec.condition.samples))
 
 
 class _Tally:

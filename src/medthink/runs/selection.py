@@ -1,6 +1,6 @@
 """Which cases of a benchmark a run is about."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,13 +105,18 @@ def _split_of(benchmark: Benchmark) -> str:
 def count_cases(benchmark: Benchmark, selection: Selection) -> int:
     """How many cases a selection names, or UsageError when it names one that is not there."""
     found = {case.id for case in select_cases(benchmark, replace(selection, shard=None))}
+    refuse_missing(selection, found)
+    return sum(1 for case_id in found if selection.shard is None or selection.shard.holds(case_id))
+
+
+def refuse_missing(selection: Selection, found: Set[int]) -> None:
+    """Raise UsageError where a selection names a case that was not found."""
     missing = set(selection.cases or ()) - found if selection.limit is None else set()
     if missing:
         raise UsageError(
             f"no such case in the split {selection.split}: {', '.join(map(str, sorted(missing)))}",
             remedy="check --cases and --split",
         )
-    return sum(1 for case_id in found if selection.shard is None or selection.shard.holds(case_id))
 
 
 class SelectedCases(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from medthink.cases.benchmark import Benchmark
+from medthink.cases.benchmark import Benchmark, Fingerprints
 from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError, MedThinkError, UsageError
 from medthink.core.files import write_atomic
@@ -21,16 +21,16 @@ from medthink.runs.index import PREDICTIONS_FILE, write_index
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
-from medthink.runs.manifest import Manifest, Progress, read_manifest, refuse_other_run, write_manifest
-from medthink.runs.progress import RunListener, Tracker
+from medthink.runs.manifest import Amendment, Manifest, Progress, read_manifest, refuse_other_run, write_manifest
+from medthink.runs.progress import LIVE, RunListener, Tracker
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.run import Run
-from medthink.runs.selection import DEFAULT_SPLIT, Selection, count_cases, select_cases, select_from
-from medthink.runs.showing import Showing
+from medthink.runs.selection import DEFAULT_SPLIT, Selection, select_cases, select_from
 from medthink.runs.siblings import Siblings
+from medthink.runs.survey import Survey, find_changed, survey, write_digests
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import count_calls, default_condition, find_task, prompt_versions, resolve_condition
+from medthink.workflow.tasks import default_condition, find_task, prompt_versions, resolve_condition
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -174,23 +174,24 @@ class _Worker:
         )
         try:
             await self._check(answerer)
-            total = count_cases(self._benchmark, spec.selection)
+            self._tracker.enter("fingerprinting")
+            seen = survey(self._benchmark, spec.selection, task=spec.task, condition=spec.condition)
+            self._tell_totals(seen)
             make_folder(self._out)
             with hold(self._out):
                 self._tracker.announce_in(self._out)
-                session = await self._work_with(answerer, total * spec.condition.samples)
-                self._tracker.leave()
-                return session
+                try:
+                    return await self._work_with(answerer, seen)
+                finally:
+                    self._tracker.leave()
         finally:
             await answerer.close()
 
-    async def _work_with(self, answerer: Answerer[Prompt], total: int) -> Session:
+    async def _work_with(self, answerer: Answerer[Prompt], seen: Survey) -> Session:
         spec = self._spec
         tracker = self._tracker
-        tracker.counts.predictions = total
-        tracker.counts.calls = self._count_calls() * spec.condition.samples
-        tracker.enter("fingerprinting")
-        manifest, is_same_release = self._settle_manifest()
+        total = seen.cases * spec.condition.samples
+        manifest, is_same_release = self._settle_manifest(seen)
         if spec.plan is not None:
             write_atomic(self._out / PLAN_FILE, [spec.plan.encode()])
         tracker.enter("preparing")
@@ -256,21 +257,27 @@ class _Worker:
         )
         return Desk(answerer, ledger, budget, tracker=self._tracker)
 
-    def _count_calls(self) -> int:
-        """How many calls one sample of every case is expected to take."""
-        spec = self._spec
-        showing = Showing(spec.condition, self._benchmark[spec.selection.split])
-        cases = select_cases(self._benchmark, spec.selection)
-        return sum(count_calls(spec.task, spec.condition, len(showing.show(case)[0].question.images)) for case in cases)
+    def _tell_totals(self, seen: Survey) -> None:
+        counts, samples = self._tracker.counts, self._spec.condition.samples
+        counts.predictions, counts.calls = seen.cases * samples, seen.calls * samples
+        if seen.missing_images:
+            self._tracker.warn(
+                f"{seen.missing_images:,} of {seen.images:,} images are not there: their cases will fail"
+            )
 
-    def _settle_manifest(self) -> tuple[Manifest, bool]:
+    def _settle_manifest(self, seen: Survey) -> tuple[Manifest, bool]:
         """The run's manifest, and whether all that is there already was made by this release."""
-        new = plan_manifest(self._spec, self._benchmark)
-        old = find_earlier(self._out, new)
+        new = plan_manifest(self._spec, seen.fingerprints)
+        old = find_earlier(self._out, new, seen.digests)
         if old is not None:
             kept = {"created_at": old.created_at, "condition_label": old.condition_label, "progress": old.progress}
-            return replace(new, **kept), old.package == new.package
+            new = replace(new, amendments=amend(old, new), **kept)
+            if new.fingerprint != old.fingerprint:
+                write_digests(self._out, seen.digests)
+                write_manifest(self._out, new)
+            return new, old.package == new.package
         write_manifest(self._out, new)
+        write_digests(self._out, seen.digests)
         return new, True
 
 
@@ -293,9 +300,8 @@ def _is_finished(out: Path) -> bool:
     return progress is not None and progress.is_complete and not progress.calls.get("failed")
 
 
-def plan_manifest(spec: RunSpec, benchmark: Benchmark) -> Manifest:
+def plan_manifest(spec: RunSpec, fingerprints: Fingerprints) -> Manifest:
     """The manifest of the run that is ordered, as it is before the first call."""
-    fingerprints = benchmark[spec.selection.split].fingerprints()
     return Manifest(
         benchmark=str(spec.benchmark),
         fingerprint=fingerprints.whole,
@@ -311,13 +317,39 @@ def plan_manifest(spec: RunSpec, benchmark: Benchmark) -> Manifest:
     )
 
 
-def find_earlier(out: Path, new: Manifest) -> Manifest | None:
-    """The manifest of the run that is continued, if there is one; LedgerError when it is another run."""
+def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest | None:
+    """The manifest of the run that is continued, if there is one; LedgerError when it is another run.
+
+    A benchmark that has changed is taken where the change touches only cases without an answered call.
+    """
     if not (out / "run.json").exists():
         return None
     old = read_manifest(out)
-    refuse_other_run(old, new, out)
+    is_open = old.fingerprint != new.fingerprint and _is_open_to(out, new, digests)
+    compared = replace(new, fingerprint=old.fingerprint, text_fingerprint=old.text_fingerprint) if is_open else new
+    refuse_other_run(old, compared, out)
     return old
+
+
+def _is_open_to(out: Path, new: Manifest, digests: dict[int, str]) -> bool:
+    """Whether no answered call of the run had to do with the cases that have changed."""
+    changed = find_changed(out, digests)
+    if changed is None or not (out / LEDGER).is_file():
+        return False
+    records = Records.open(out)
+    try:
+        answered = records.answered_cases()
+    finally:
+        records.close()
+    # Where images are lent, a case that changed stands in the prompts of others too.
+    return not answered if new.condition.swap_images else not (answered & changed)
+
+
+def amend(old: Manifest, new: Manifest) -> tuple[Amendment, ...]:
+    """The changes of the benchmark during the run, this one included if there is one."""
+    if old.fingerprint == new.fingerprint:
+        return old.amendments
+    return (*old.amendments, Amendment(at=now_utc(), fingerprint=old.fingerprint))
 
 
 def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
@@ -339,6 +371,8 @@ def summarise(ledger: Records, total: int) -> Progress:
         image_replies=doubts.replies,
         image_doubts=doubts.doubtful,
         cost_usd=totals.cost_usd,
+        unseen_replies=totals.unseen_replies,
+        usage_doubts=ledger.usage_doubts(),
         reported_models=ledger.reported_models(),
         first_call_at=span[0],
         last_call_at=span[1],
@@ -352,6 +386,8 @@ def make_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LedgerError(f"{out}: cannot be made: {error.strerror}", remedy="choose another --out") from None
-    strange = [path.name for path in out.iterdir() if not (out / "run.json").exists() and path.name != ".lock"]
+    strange = [
+        path.name for path in out.iterdir() if not (out / "run.json").exists() and path.name not in (".lock", LIVE)
+    ]
     if strange:
         raise LedgerError(f"{out} is not empty and no run: it holds {strange[0]}", remedy="choose another --out")

@@ -17,6 +17,7 @@ from medthink.core.errors import MedThinkError
 from medthink.web.rendering import Link, Site, load_asset, render
 from medthink.web.security import Guard
 
+_LARGEST_FORM = 64 * 1024
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -41,6 +42,7 @@ def make_application(
         },
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1),
         openapi_config=None,
+        request_max_body_size=_LARGEST_FORM,
         logging_config=None,
     )
     return Guard(app, hosts)
@@ -65,7 +67,7 @@ def _giver(value: object) -> Callable[[], Any]:
 
 
 _Handler = Callable[[Request[Any, Any, Any], Any], Response[str]]
-_TITLES = {404: "There is nothing here", 405: "That cannot be done here"}
+_TITLES = {404: "There is nothing here", 405: "That cannot be done here", 413: "That is too large"}
 
 
 def _error_handler(site: Site) -> _Handler:

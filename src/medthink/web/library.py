@@ -1,18 +1,20 @@
 """The benchmarks that runs were made on: each opened once, and checked to hold the texts that the run was about."""
 
 import threading
+from functools import cached_property
 from pathlib import Path
 
 from medthink.baselines.learning import is_usable
 from medthink.cases.benchmark import Benchmark, fingerprint_texts
 from medthink.cases.case import Case, Image
 from medthink.core.digest import digest_bytes
-from medthink.core.errors import MedThinkError
+from medthink.core.errors import MedThinkError, UsageError
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection, pick_cases
 from medthink.validity.guesses import guess_longest
 
 _ID_LENGTH = 24
+_CODE_LENGTH = 12
 
 
 class OpenBenchmark:
@@ -37,6 +39,18 @@ class OpenBenchmark:
         if selection not in self._selected:
             self._selected[selection] = {case.id: case for case in pick_cases(self.cases.values(), selection)}
         return self._selected[selection]
+
+    def code(self, case_id: int) -> str:
+        """A name for a case that tells nothing about it: its number can be looked up."""
+        return digest_bytes(f"{self.text_fingerprint}/case/{case_id}".encode())[:_CODE_LENGTH]
+
+    @cached_property
+    def _by_code(self) -> dict[str, Case]:
+        return {self.code(case.id): case for case in self.cases.values()}
+
+    def case_by_code(self, code: str) -> Case | None:
+        """The case with this code."""
+        return self._by_code.get(code)
 
     def image_id(self, case_id: int, slot: int) -> str:
         """The id under which an image is served."""
@@ -65,6 +79,13 @@ class Library:
         found = self._open(place, manifest.selection.split)
         if isinstance(found, OpenBenchmark) and found.text_fingerprint != manifest.text_fingerprint:
             return f"{place} has changed since the run was made, or is another benchmark. Give the right one by --data."
+        return found
+
+    def open(self, place: Path, split: str) -> OpenBenchmark:
+        """A split that is asked for by name, or UsageError."""
+        found = self._open(place, split)
+        if isinstance(found, str):
+            raise UsageError(found, remedy="check --data and --split")
         return found
 
     def image(self, image_id: str) -> Image | None:

@@ -23,6 +23,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+_READING = ("GET", "HEAD", "OPTIONS")
 _CAME_FROM_ELSEWHERE = (b"cross-site", b"same-site")
 
 
@@ -69,6 +70,9 @@ class Guard:
         is_visit = method == "GET" and headers.get(b"sec-fetch-mode") == b"navigate"
         if headers.get(b"sec-fetch-site") in _CAME_FROM_ELSEWHERE and not is_visit:
             return "Requests from other sites are not answered."
+        # Browsers name the page that a form or script comes from; what changes something must.
+        if method not in _READING and origin is None:
+            return "Nothing is changed without knowing which page asks for it."
         return ""
 
 

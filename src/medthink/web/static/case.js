@@ -14,12 +14,14 @@ groups.push({name: "Case", keys: [
   {id: "case.previous", keys: ["k"], label: "Previous case", run: () => follow("prev")},
   {id: "case.calls", keys: ["e"], label: "Open or close all calls", run: toggleCalls},
 ]});
+const options = [...document.querySelectorAll(".pick input[name=option]")];
+if (options.length) groups[0].keys.push({id: "case.answer", keys: options.map((_, n) => String(n + 1)), label: "Choose an option", run: (event, key) => { options[Number(key) - 1].checked = true; options[Number(key) - 1].focus(); }});
 if (images.length) {
   place.replaceChildren();
   place.removeAttribute("tabindex");
   place.classList.remove("film-page");
   const grid = new ReadingGrid(place, {images, layout: images.length > 4 ? 4 : images.length, name: "Images of the case"});
-  groups.push(imageKeys(grid, {digits: true}));
+  groups.push(imageKeys(grid, {digits: !options.length}));
   for (const link of document.querySelectorAll("[data-image]")) link.addEventListener("click", (event) => {
     const at = images.findIndex((image) => image.id === link.dataset.image);
     if (at < 0 || event.ctrlKey || event.metaKey) return;

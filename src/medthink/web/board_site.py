@@ -1,0 +1,86 @@
+"""The leaderboard's pages over a board's store, for routes and for static files alike."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Request, get
+from litestar.di import NamedDependency
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath, SkipValidation
+from litestar.response import Response
+
+from medthink.board.benchmarks import find_benchmark
+from medthink.board.published import load_published
+from medthink.board.ranking import BoardRow, Leaderboard, make_leaderboard
+from medthink.board.store import BoardStore
+from medthink.core.errors import UsageError
+from medthink.web.application import html
+from medthink.web.pages.explore import ModelLetters
+from medthink.web.pages.leaderboard import BoardQuery, LeaderboardPage, make_leaderboard_page, make_model_page
+from medthink.web.pages.query import read_query
+from medthink.web.rendering import Site, render
+
+Asked = Request[Any, Any, Any]
+
+
+class BoardSite:
+    """The board of one benchmark as pages."""
+
+    def __init__(self, store: BoardStore, site: Site, benchmark: str | None = None) -> None:
+        self._store = store
+        self._site = site
+        self._benchmark = benchmark
+
+    def leaderboard(self, given: Mapping[str, str], *, root: str = "/") -> str:
+        """The ranking."""
+        query = read_query(BoardQuery, given)
+        try:
+            page = make_leaderboard_page(self._made(query.as_of or None), load_published(), query)
+        except UsageError as error:
+            page = LeaderboardPage(query=query, problem=error.problem)
+        return render("leaderboard.html", page, self._site, root=root)
+
+    def model(self, number: int, *, root: str = "/") -> str:
+        """One model; what was never published is not there."""
+        row = next((row for row in self._rows() if row.submission.id == number), None)
+        if row is None:
+            raise NotFoundException(detail="There is no such model on the board.")
+        return render("model.html", make_model_page(row), self._site, root=root)
+
+    def letters(self) -> ModelLetters:
+        """What each published model answered, case by case; none where there is no board yet."""
+        try:
+            rows = [row for row in self._rows() if not row.is_withdrawn]
+        except UsageError:
+            return {}
+        # One model may stand there under several conditions.
+        return {f"{row.submission.model} · {row.scores.origin.condition_label}": _letters(row) for row in rows}
+
+    def _rows(self) -> list[BoardRow]:
+        made = self._made(None)
+        return [*made.rows, *made.cued, *made.withdrawn]
+
+    def _made(self, as_of: str | None) -> Leaderboard:
+        return make_leaderboard(self._store, find_benchmark(self._store, self._benchmark), as_of)
+
+
+def _letters(row: BoardRow) -> dict[int, str | None]:
+    return {case.case: case.letters[0] for case in row.scores.cases if case.letters}
+
+
+GivenBoard = NamedDependency[SkipValidation[BoardSite]]
+
+
+@get("/", sync_to_thread=True)
+def show_leaderboard(request: Asked, board: GivenBoard) -> Response[str]:
+    """The ranking."""
+    return html(board.leaderboard(request.query_params))
+
+
+@get("/models/{number:int}", sync_to_thread=True)
+def show_model(number: FromPath[int], board: GivenBoard) -> Response[str]:
+    """One model."""
+    return html(board.model(number))
+
+
+board_routes = [show_leaderboard, show_model]

@@ -1,0 +1,191 @@
+"""`medthink serve`: cases stay blind until their reader commits, and the server alone decides that."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from litestar.testing import TestClient
+
+from made_runs import make_run
+from medthink.board.adding import Addition, add_to_board
+from medthink.board.checking import HeldBenchmark
+from medthink.board.store import BoardStore, store_url
+from medthink.web.house import House
+from medthink.web.human_answers import HumanAnswers
+from medthink.web.renditions import Renditions
+from medthink.web.security import loopback_hosts
+from small_benchmark import make_row, write_benchmark
+
+PORT = 7350
+OWN = f"http://127.0.0.1:{PORT}"
+CASES = 6
+
+
+class Serving(NamedTuple):
+    """A house and how to reach it."""
+
+    house: House
+    root: Path
+    app: Any
+
+    def client(self, **options: Any) -> TestClient[Any]:
+        return TestClient(self.app, base_url=OWN, **options)
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    root = tmp_path_factory.mktemp("serve")
+    bench = write_benchmark(root / "bench", cases=CASES)
+    store = BoardStore(store_url(root / "board.sqlite"))
+    held = HeldBenchmark.open(bench, "test")
+    for name, skill in (("good", 0.9), ("poor", 0.2)):
+        run = make_run(root / name, bench, model=f"server/{name}", skill=skill)
+        add_to_board(store, held, Addition(source=run, team=f"<b>{name}</b>", model=""), actor="test")
+    answers = HumanAnswers(root / "answers.sqlite")
+    house = House(store, answers, bench, "test")
+    app = house.application(hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
+    yield Serving(house, root, app)
+    answers.close()
+    store.close()
+
+
+@pytest.fixture
+def reader(serving: Serving) -> Iterator[TestClient[Any]]:
+    with serving.client() as client:
+        yield client
+
+
+def code(serving: Serving, number: int) -> str:
+    return serving.house.explorer.bench.code(number)
+
+
+def commit(client: TestClient[Any], at: str, **form: str) -> Any:
+    return client.post(f"{at}/answer", data=form, headers={"origin": OWN}, follow_redirects=False)
+
+
+def withheld(number: int) -> list[str]:
+    """What must not be sent of a case: every withheld field of its row that is a text of its own."""
+    row = make_row(number, 2)
+    names = ("title", "IMAGING_FINDINGS", "discussion", "ICD Chapter", "ICD Block", "ICD Category")
+    return [row[name] for name in names] + ["WITHHELD", "is-gold", "reference</span>", 'data-group="CT"']
+
+
+def test_before_the_reveal_no_page_gives_anything_that_is_withheld(serving, reader):
+    at = f"/cases/{code(serving, 103)}"
+    addresses = ["/cases", at, f"{at}?modality=CT", "/cases?modality=CT", "/cases?chapter=Chapter+II+-+Neoplasms"]
+    for address in addresses:
+        answer = reader.get(address)
+        text = answer.text
+        assert answer.status_code == 200
+        assert [word for word in withheld(103) if word in text] == [], address
+    assert "of the clinic" in reader.get(at).text and "Disease A103" in reader.get(at).text
+
+
+def test_filters_over_withheld_fields_find_only_what_is_revealed(serving, reader):
+    assert "0 of 6 cases" in reader.get("/cases?modality=CT").text
+    commit(reader, f"/cases/{code(serving, 101)}", option="A")
+    assert "1 of 6 cases" in reader.get("/cases?modality=CT").text
+
+
+def test_committing_reveals_that_case_to_that_reader_alone(serving, reader):
+    at = f"/cases/{code(serving, 104)}"
+    answer = commit(reader, at, option="B", confidence="3")
+    assert (answer.status_code, answer.headers["location"]) == (303, at)
+    shown = reader.get(at).text
+    assert "Case 104" in shown and "WITHHELD discussion 104" in shown and "You answered B, fairly sure" in shown
+    assert "WITHHELD" not in reader.get(f"/cases/{code(serving, 105)}").text
+    reader.cookies.clear()
+    assert "WITHHELD" not in reader.get(at).text
+
+
+def test_an_answer_cannot_be_changed(serving, reader):
+    at = f"/cases/{code(serving, 102)}"
+    commit(reader, at, option="C")
+    commit(reader, at, option="D")
+    assert "You answered C" in reader.get(at).text
+
+
+def test_revealing_without_an_answer_is_no_answer(serving, reader):
+    at = f"/cases/{code(serving, 100)}"
+    before = len(serving.house.explorer._answers.of_all(serving.house.explorer._key))
+    commit(reader, at, option="skip", confidence="4")
+    assert "Revealed without an answer" in reader.get(at).text
+    assert len(serving.house.explorer._answers.of_all(serving.house.explorer._key)) == before
+
+
+def test_the_models_answers_stand_beside_the_reveal(serving, reader):
+    at = f"/cases/{code(serving, 103)}"
+    commit(reader, at, option="A")
+    assert re.search(r"\d of 2 models", reader.get(at).text)
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}]
+)
+def test_another_site_cannot_commit(serving, reader, headers):
+    at = f"/cases/{code(serving, 105)}"
+    answer = reader.post(f"{at}/answer", data={"option": "A"}, headers=headers, follow_redirects=False)
+    assert answer.status_code == 403 and "WITHHELD" not in reader.get(at).text
+
+
+def test_the_cookie_is_not_for_scripts_or_other_sites(reader):
+    cookie = reader.get("/cases").headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie
+
+
+@pytest.mark.parametrize("given", ["", "x" * 32 + "y", "'; DROP TABLE answers; --", "é" * 32])
+def test_a_cookie_that_is_none_of_ours_is_replaced(serving, given):
+    with serving.client() as client:
+        answer = client.get("/cases", headers={"cookie": f"medthink_reader={given}".encode()})
+        assert answer.status_code == 200 and "set-cookie" in answer.headers
+
+
+def test_a_form_that_is_too_large_is_refused(serving, reader):
+    answer = commit(reader, f"/cases/{code(serving, 105)}", option="A" * 200_000)
+    assert answer.status_code == 413
+
+
+def test_the_readers_page_has_the_human_baseline(serving, reader):
+    commit(reader, f"/cases/{code(serving, 101)}", option="B", confidence="1")
+    page = reader.get("/readers").text
+    assert "People" in page and "server/good" in page and "guessing" in page
+
+
+def test_the_leaderboard_ranks_and_escapes(reader):
+    page = reader.get("/").text
+    assert page.index("server/good") < page.index("server/poor")
+    assert "&lt;b&gt;good&lt;/b&gt;" in page and "<b>good" not in page
+    assert "59 results" in page and "Our run" in page
+
+
+def test_a_filter_never_changes_a_rank(reader):
+    def rank(page: str) -> str:
+        row = next(row for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if "server/poor" in row)
+        return re.search(r'class="rank nowrap"><b>([^<]*)<', row)[1]
+
+    assert rank(reader.get("/").text) == rank(reader.get("/?q=poor").text) == rank(reader.get("/?sort=model").text)
+    assert "No model fits" in reader.get("/?q=nobody").text
+
+
+def test_a_day_before_the_board_began_has_no_model(reader):
+    assert "No submission yet" in reader.get("/?as_of=2001-01-01").text
+
+
+def test_a_model_has_its_page_and_others_do_not(reader):
+    number = re.search(r"/models/(\d+)", reader.get("/").text)[1]
+    assert "How it was made" in reader.get(f"/models/{number}").text
+    assert reader.get("/models/999").status_code == 404
+    assert reader.get("/cases/nothing").status_code == 404
+
+
+def test_a_store_without_a_benchmark_says_so(tmp_path):
+    store = BoardStore(store_url(tmp_path / "board.sqlite"))
+    answers = HumanAnswers(tmp_path / "answers.sqlite")
+    app = House(store, answers, None, "test").application(hosts=sorted(loopback_hosts(PORT)))
+    with TestClient(app, base_url=OWN) as client:
+        assert "none yet" in client.get("/").text
+        assert client.get("/cases").status_code == 404
+    answers.close()
+    store.close()

@@ -351,7 +351,7 @@ def test_a_terminal_shows_cases_states_rate_and_spend_and_counts_no_earlier_call
     words = ["run", bench, "--model", "baseline/random", "--out", tmp_path / "run"]
     shown = [_on_terminal(words), _on_terminal(words)]
     for text in shown:
-        assert "12 of 12 calls" in text and "12 of 12 done: 12 ok" in text and "$0.0000" in text
+        assert "12 of 12 calls" in text and "12 of 12 done: 12 ok" in text and "$0.00" in text
     assert "a minute" not in shown[1]
 
 

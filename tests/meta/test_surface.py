@@ -12,7 +12,7 @@ import medthink
 from build_commands import PAGE, all_commands, build
 from medthink.cli import COMMANDS, overview
 from medthink.cli.door import HELP_FLAGS, enter
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 
 HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}
 

@@ -7,7 +7,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, table
-from medthink.core.percent import as_p_value, as_percent
+from medthink.core.numbers import as_p_value, as_percent
 
 if TYPE_CHECKING:
     from medthink.scoring.compare import Comparison, PairOfRuns

@@ -14,7 +14,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.icd import chapter_title
 from medthink.cases.statistics import UNKNOWN_CHAPTER, SplitStatistics, Statistics, describe
 from medthink.cli import show
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 
 _BAR, _SHORT_BAR, _WIDE = 24, 8, 110
 _FIGURES = (".svg", ".pdf", ".png")

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from medthink.cli.show import console, plain
-from medthink.core.money import as_usd
+from medthink.core.numbers import as_usd
 from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LiveCounts, Phase
 

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from medthink.cli.show import console, print_json, progress, say, table
 from medthink.core.errors import UsageError
 from medthink.core.files import short_names
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark

@@ -12,7 +12,7 @@ from medthink.cli.show import console, plain, print_json, table
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
-from medthink.core.money import as_usd
+from medthink.core.numbers import as_usd
 from medthink.models.request import ImagePart, Request, TextPart
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, read_manifest

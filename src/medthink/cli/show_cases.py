@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from medthink.cli.show import console, plain, print_json, say, table
 from medthink.core.errors import UsageError
-from medthink.core.money import as_usd
+from medthink.core.numbers import as_usd
 
 if TYPE_CHECKING:
     from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, Trace

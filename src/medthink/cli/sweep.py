@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, say, table
 from medthink.core.errors import MedThinkError, UsageError
-from medthink.core.money import as_usd
+from medthink.core.numbers import as_usd
 
 if TYPE_CHECKING:
     from medthink.report.entries import Entry

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from medthink.cases.slices import SMALL
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 from medthink.judge.coverage import COMPLETE_SHARE, Coverage
 from medthink.judge.kinds import KINDS
 from medthink.judge.scores import JudgedSlice, ScoreTable

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from medthink.core.markup import one_line
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent, as_rate
 from medthink.judge.panel import PANEL
 from medthink.judge.scores import ScoreCell, SeatScores
 from medthink.readers.agreement import RaterPair, RunAgreement
@@ -75,7 +75,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
 def share(measured: Measured) -> str:
     """`57.2 % (53.6–60.8)`; why there is no interval would make a column too wide."""
     if isinstance(measured, Estimate):
-        return f"{as_percent(measured.value)} ({measured.low * 100:.1f}–{measured.high * 100:.1f})"
+        return as_rate(measured.value, measured.low, measured.high)
     return "–" if measured.value is None else f"{as_percent(measured.value)} (no interval)"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from medthink.core.markup import Markup, tag
+from medthink.core.numbers import as_count, as_usd
 from medthink.metrics.registry import shown_in
 from medthink.metrics.usage import UsageSummary
 from medthink.report.entries import Entry, Group, answer_pairs
@@ -117,7 +118,7 @@ def states_text(states: dict[str, int]) -> str:
 def usage_cells(entry: Entry) -> Iterator[str]:
     """Output tokens a case and cost; a dash where nobody counted or knows the price."""
     tokens = tokens_per_case(entry)
-    yield "–" if tokens is None else f"{tokens:,.0f}"
+    yield as_count(tokens)
     yield cost_text(entry.scores.usage)
 
 
@@ -134,13 +135,8 @@ def cost_text(usage: UsageSummary | None) -> str:
     if usage is None:
         return "–"
     if usage.cost_usd.value is not None:
-        return money(usage.cost_usd.value)
-    return f"over {money(usage.cost_usd.known)}" if usage.cost_usd.known else "not known"
-
-
-def money(usd: float) -> str:
-    """`$12.30`; small sums with the digits that say something."""
-    return "$0" if usd == 0 else f"${usd:,.2f}" if usd >= 0.1 else f"${usd:.2g}"
+        return as_usd(usage.cost_usd.value)
+    return f"over {as_usd(usage.cost_usd.known)}" if usage.cost_usd.known else "not known"
 
 
 def _metric_text(metric: MetricScore | None) -> str:

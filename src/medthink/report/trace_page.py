@@ -9,7 +9,7 @@ from medthink import __version__
 from medthink.cases.card import thumbnail
 from medthink.core.jsonio import encode_json
 from medthink.core.markup import Markup, fold, joined, tag
-from medthink.core.money import as_usd
+from medthink.core.numbers import as_usd
 from medthink.report.assets import read_asset
 from medthink.report.words import count_of
 from medthink.runs.prediction import Prediction

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from medthink.cases.benchmark import Benchmark
 from medthink.core.markup import Markup, fold, tag
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent, as_points
 from medthink.report.entries import Entry, Group
 from medthink.report.tables import Table, table_markup
 from medthink.report.words import name_some
@@ -69,12 +69,8 @@ def _group_markup(audited: Audited) -> Iterator[Markup]:
 def points(measured: Measured) -> str:
     """A difference of rates in points: `+4.2 (−1.0 to +9.4)`."""
     if isinstance(measured, Estimate):
-        return f"{_signed(measured.value)} ({_signed(measured.low)} to {_signed(measured.high)})"
-    return "–" if measured.value is None else f"{_signed(measured.value)} (no interval)"
-
-
-def _signed(share: float) -> str:
-    return f"{share * 100:+.1f}".replace("-", "−")
+        return f"{as_points(measured.value)} ({as_points(measured.low)} to {as_points(measured.high)})"
+    return "–" if measured.value is None else f"{as_points(measured.value)} (no interval)"
 
 
 def _alarm_words(alarms: list[str]) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent, as_usd
 from medthink.report.entries import Group, answer_pairs
 from medthink.report.figures.accuracy import chance
-from medthink.report.tables import money, rank_range
+from medthink.report.tables import rank_range
 from medthink.scoring.compare import resolve
 from medthink.scoring.scores import percent
 from medthink.stats.estimate import Undefined
@@ -114,4 +114,4 @@ def _cost(group: Group) -> str:
     if unknown == len(group.entries):
         return f"{count_of(calls, 'call')}; what they cost is not known."
     rest = f"; the cost of {count_of(unknown, 'run')} is not known" if unknown else ""
-    return f"{count_of(calls, 'call')} for {money(spent) if spent else 'no money'}{rest}."
+    return f"{count_of(calls, 'call')} for {as_usd(spent)}{rest}."

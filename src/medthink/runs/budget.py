@@ -5,6 +5,7 @@ from collections import deque
 from typing import NamedTuple
 
 from medthink.core.errors import Declined, UsageError
+from medthink.core.numbers import as_usd
 
 # From how many of the last calls the estimates learn.
 _LEARNED_FROM = 200
@@ -82,8 +83,8 @@ class Budget:
         if self._in_flight:
             return None
         raise BudgetReached(
-            f"--max-usd {self._max_usd:g} does not allow another call: ${self.spent_usd:.4f} are spent,"
-            f" and the next may cost ${reservation.expected_usd:.4f}",
+            f"--max-usd {self._max_usd:g} does not allow another call: {as_usd(self.spent_usd)} are spent,"
+            f" and the next may cost {as_usd(reservation.expected_usd)}",
             remedy=_AGAIN,
         )
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from medthink.core.markup import Markup, joined, table, tag
-from medthink.core.money import as_usd
+from medthink.core.numbers import as_usd
 from medthink.runs.status import read_status
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def run_card(run: "Run") -> Markup:
         ("condition", manifest.condition.label()),
         ("predictions", joined((bar, f" {counts.predicted:,} of {counts.predictions:,}: {states}"))),
         ("state", _state(counts.predicted == counts.predictions, is_running=counts.is_running)),
-        ("cost", as_usd(counts.cost_usd, 2)),
+        ("cost", as_usd(counts.cost_usd)),
     ]
     return joined((tag("p", tag("b", "Run"), f" {run.path}"), table(("", ""), rows)))
 

@@ -11,6 +11,7 @@ from medthink.cases.benchmark import Benchmark, Fingerprints
 from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError, MedThinkError, UsageError
 from medthink.core.files import write_atomic
+from medthink.core.numbers import as_usd
 from medthink.models.errors import ModelError
 from medthink.runs.answerers import Answerer, open_answerer
 from medthink.runs.asking import Desk, example_request
@@ -240,7 +241,7 @@ class _Worker:
     def _tell_rest(self, stop: BudgetReached, desk: Desk[Prompt]) -> BudgetReached:
         """The limit that was reached, with the true sum now that nothing is in flight, and what is left to do."""
         counts, spent = self._tracker.counts, desk.budget.spent_usd
-        sum_spent = "" if spent is None else f"; ${spent:.4f} spent in {desk.budget.calls} calls"
+        sum_spent = "" if spent is None else f"; {as_usd(spent)} spent in {desk.budget.calls} calls"
         left = counts.predictions - counts.predicted
         problem = f"{stop.problem}{sum_spent}; {left} of {counts.predictions} predictions left to do"
         return BudgetReached(problem, remedy=stop.remedy)

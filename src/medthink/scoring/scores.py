@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent, as_points, as_rate, as_value
 from medthink.metrics.radcliq.score import Fingerprint
 from medthink.metrics.registry import Direction
 from medthink.metrics.usage import UsageSummary
@@ -153,7 +153,7 @@ def percent(measured: Measured | None) -> str:
     if measured is None:
         return "–"
     if isinstance(measured, Estimate):
-        return f"{as_percent(measured.value)} ({measured.low * 100:.1f}–{measured.high * 100:.1f})"
+        return as_rate(measured.value, measured.low, measured.high)
     return "–" if measured.value is None else f"{as_percent(measured.value)} (no interval: {measured.reason})"
 
 
@@ -162,12 +162,8 @@ def points(measured: Measured | None) -> str:
     if measured is None or (not isinstance(measured, Estimate) and measured.value is None):
         return "–"
     if isinstance(measured, Estimate):
-        return f"{_signed(measured.value)} points ({_signed(measured.low)} to {_signed(measured.high)})"
-    return f"{_signed(measured.value or 0.0)} points (no interval: {measured.reason})"
-
-
-def _signed(share: float) -> str:
-    return f"{share * 100:+.1f}".replace("-", "−")
+        return f"{as_points(measured.value)} points ({as_points(measured.low)} to {as_points(measured.high)})"
+    return f"{as_points(measured.value or 0.0)} points (no interval: {measured.reason})"
 
 
 def number(measured: Measured | None) -> str:
@@ -175,6 +171,5 @@ def number(measured: Measured | None) -> str:
     if measured is None:
         return "–"
     if isinstance(measured, Estimate):
-        to = "–" if measured.low >= 0 else " to "
-        return f"{measured.value:.3f} ({measured.low:.3f}{to}{measured.high:.3f})".replace("-", "−")
+        return as_value(measured.value, measured.low, measured.high)
     return "–" if measured.value is None else f"{measured.value:.3f} (no interval: {measured.reason})"

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from medthink.core.files import short_names
 from medthink.core.markup import Markup, fold, joined, table, tag
-from medthink.core.money import as_usd
-from medthink.core.percent import as_p_value, as_percent
+from medthink.core.numbers import as_p_value, as_percent, as_usd
 from medthink.metrics.registry import Metric, shown_in
 from medthink.scoring.compare import Comparison
 from medthink.scoring.scores import MetricScore, Scores, TextScores, number, percent, points
@@ -173,7 +172,7 @@ def _headline(one: Scores) -> Row:
         percent(answers.accuracy) if answers else "–",
         percent(answers.accuracy_answered) if answers else "–",
         ", ".join(f"{count} {state}" for state, count in states.items() if count) or "–",
-        "–" if usage is None else as_usd(usage.cost_usd.value, 2),
+        "–" if usage is None else as_usd(usage.cost_usd.value),
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 from medthink.stats import coefficients as co
 from medthink.stats.bootstrap import ClusterReplicates
 from medthink.stats.clusters import Floats, Ints, cluster_totals

@@ -31,7 +31,7 @@ def test_everything_that_matters_is_told_by_calls(counts):
     assert dict(describe(counts)) == {
         "cases": "10 of 20 done: 9 ok, 1 failed",
         "calls": "4 in flight · 2 retried · 0 failed · 20 a minute · about 3 min left",
-        "spent": "2,000 tokens in, 200 out · $0.2000",
+        "spent": "2,000 tokens in, 200 out · $0.20",
     }
     assert line(counts).startswith("asking: 40 of 100 calls (40 %) · 4 in flight")
 
@@ -40,7 +40,7 @@ def test_what_is_not_known_is_said_so(counts):
     counts.count_end(None, None, is_answered=False)
     assert "cost unknown" in dict(describe(counts))["spent"]
     counts.cost_usd, counts.is_least_cost = 0.5, True
-    assert "at least $0.5000" in dict(describe(counts))["spent"]
+    assert "at least $0.50" in dict(describe(counts))["spent"]
     assert dict(describe(LiveCounts()))["calls"] == "0 in flight · 0 retried · 0 failed"
 
 

@@ -38,7 +38,7 @@ def test_the_list_says_state_answer_right_or_wrong_and_cost(run, capsys):
     shown = capsys.readouterr().out
     for row in rows:
         right = "right" if row["is_right"] else "wrong"
-        assert re.search(rf"^ *{row['case']}  ok +{row['answer']} +{right} +\d+ +\$0\.0000", shown, re.MULTILINE)
+        assert re.search(rf"^ *{row['case']}  ok +{row['answer']} +{right} +\d+ +\$0\.00", shown, re.MULTILINE)
 
 
 def test_wrong_and_failed_choose_cases(run, tmp_path, capsys):

@@ -64,7 +64,7 @@ def test_a_dry_run_says_what_is_left_and_what_is_done(benchmark, tmp_path, capsy
     assert enter([*words, "--dry-run"]) == 0
     shown = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()]
     rows = {words[0]: words[-1] for words in shown}
-    assert rows["done already"] == "5 of 12 predictions: 5 ok; 5 calls; cost $0.0000"
+    assert rows["done already"] == "5 of 12 predictions: 5 ok; 5 calls; cost $0.00"
     assert (rows["cases left"], rows["calls left"]) == ("7", "7")
 
 

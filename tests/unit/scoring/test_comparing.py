@@ -6,7 +6,7 @@ import pytest
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import UsageError
-from medthink.core.percent import as_p_value
+from medthink.core.numbers import as_p_value
 from medthink.runs.selection import Selection
 from medthink.scoring.compare import compare_runs, resolve
 from medthink.scoring.material import load_run

@@ -17,7 +17,7 @@ from medthink.cases.check.shortcuts import ShortcutTally
 from medthink.cases.check.texts import spell
 from medthink.cases.tables import a_few_ahead
 from medthink.core.errors import DataError
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 
 CheckProgress = Callable[[str, int], None]
 """Told at every step what is looked at ("cases", "images") and how many of them there are in all."""

@@ -6,7 +6,7 @@ from math import exp, lgamma, log
 
 from medthink.cases.case import LETTERS, Case
 from medthink.cases.check.report import Finding
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 
 P_LIMIT = 0.01
 _CHANCE = 1 / len(LETTERS)

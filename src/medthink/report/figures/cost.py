@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.core.markup import one_line
+from medthink.core.numbers import as_usd
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, percent_axis
-from medthink.report.tables import Table, money
+from medthink.report.tables import Table
 from medthink.scoring.scores import percent
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def cost_drawing(group: Group) -> Drawing | None:
         percent_axis(axes, along="y")
 
     rows = tuple(
-        (one.entry.label, money(one.usd), percent(one.entry.accuracy), "yes" if one in best else "no") for one in priced
+        (one.entry.label, as_usd(one.usd), percent(one.entry.accuracy), "yes" if one in best else "no")
+        for one in priced
     )
     message = (
         f"{len(best)} of {len(priced)} runs with a known cost are in the Pareto set (blue, joined, numbered): no "
@@ -90,4 +92,4 @@ def _dollars(axes: "Axes") -> None:
 
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: money(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: as_usd(value)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.report.entries import Entry, Group
 from medthink.report.figures.style import COLOURS, Drawing, wrapped

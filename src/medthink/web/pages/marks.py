@@ -2,7 +2,7 @@
 
 import msgspec
 
-from medthink.report.tables import money
+from medthink.core.numbers import as_usd
 from medthink.scoring.scores import percent, points
 from medthink.stats.estimate import Estimate, Measured
 
@@ -63,7 +63,7 @@ def tell_difference(gain: Measured) -> Difference:
 
 def tell_money(usd: float | None) -> str:
     """`$0.03`, or a dash where the price is not known."""
-    return NONE if usd is None else money(usd)
+    return NONE if usd is None else as_usd(usd)
 
 
 def tell_tokens(input_tokens: int | None, output_tokens: int | None) -> str:

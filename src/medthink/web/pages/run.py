@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from medthink.cases.slices import SLICINGS, group_by_slice, slice_cases, sort_slices
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 from medthink.runs.index import IndexRow
 from medthink.scoring.answering import score_slices
 from medthink.scoring.scores import CaseScore

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from medthink.cases.case import Case
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 from medthink.report.words import count_of
 from medthink.stats.estimate import Measured
 from medthink.web.pages.marks import (

@@ -1,0 +1,49 @@
+"""How numbers are written, in the terminal, in reports, on pages and in exports: one form for each."""
+
+NOTHING = "–"
+"""What stands where there is no number."""
+
+
+def as_percent(share: float, digits: int = 1) -> str:
+    """`0.341` as `34.1 %`."""
+    return f"{share * 100:.{digits}f} %"
+
+
+def as_rate(share: float, low: float, high: float) -> str:
+    """A rate with its interval: `57.2 % (53.6–60.8)`."""
+    return f"{as_percent(share)} ({low * 100:.1f}–{high * 100:.1f})"
+
+
+def as_points(difference: float) -> str:
+    """A difference of rates in percentage points, with its sign: `+2.7`, `−8.0`."""
+    return f"{difference * 100:+.1f}".replace("-", "−")
+
+
+def as_value(value: float, low: float, high: float) -> str:
+    """A number with its interval: `0.143 (0.139–0.147)`, `0.010 (−0.020 to 0.040)`."""
+    to = "–" if low >= 0 else " to "
+    return f"{value:.3f} ({low:.3f}{to}{high:.3f})".replace("-", "−")
+
+
+def as_p_value(p: float, floor: float = 0.0) -> str:
+    """`0.0312`, or `< 0.0001` for what is smaller, or is the least that so many random draws can give."""
+    least = max(floor, 0.0001)
+    # A floor of 1/20,001 is below 0.0001 and says no more than that.
+    return f"< {least:.2g}" if p <= least else f"{p:.3g}"
+
+
+def as_usd(usd: float | None) -> str:
+    """`$12.30`; a small sum with two digits that say something: `$0.0042`; `unknown` where no price is known."""
+    if usd is None:
+        return "unknown"
+    return f"${usd:,.2f}" if usd == 0 or usd >= 0.1 else f"${_plain(usd)}"
+
+
+def as_count(count: float | None) -> str:
+    """A count of tokens, calls or cases: `12,345`; a dash where nobody counted."""
+    return NOTHING if count is None else f"{count:,.0f}"
+
+
+def _plain(small: float) -> str:
+    """Two significant digits, never as `4e-05`."""
+    return f"{float(f'{small:.1e}'):.10f}".rstrip("0")

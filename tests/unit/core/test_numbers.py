@@ -1,0 +1,39 @@
+"""Every number has one form, wherever it is shown."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import medthink
+from medthink.core.numbers import as_count, as_percent, as_points, as_rate, as_usd, as_value
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [
+        (None, "unknown"), (0.0, "$0.00"), (0.1, "$0.10"), (12.3, "$12.30"), (1234.5, "$1,234.50"),
+        (0.0421, "$0.042"), (0.0042, "$0.0042"), (0.00001, "$0.00001"),
+    ],
+)  # fmt: skip
+def test_money(usd, text):
+    assert as_usd(usd) == text
+
+
+def test_rates_values_and_counts():
+    assert as_percent(0.3414) == "34.1 %" and as_percent(0.5, 0) == "50 %"
+    assert as_rate(0.572, 0.536, 0.608) == "57.2 % (53.6–60.8)"
+    assert (as_points(0.027), as_points(-0.08)) == ("+2.7", "−8.0")
+    assert as_value(0.143, 0.139, 0.147) == "0.143 (0.139–0.147)"
+    assert as_value(0.01, -0.02, 0.04) == "0.010 (−0.020 to 0.040)"
+    assert (as_count(12345.4), as_count(None)) == ("12,345", "–")
+
+
+def test_money_is_written_nowhere_else():
+    root = Path(medthink.__file__).parent
+    found = [
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if path.name != "numbers.py" and re.search(r'f"[^"]*\$\{[^}"]*:', path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

@@ -10,6 +10,7 @@ from medthink.cli.lazy import LazyGroup
     modules={
         "add": "medthink.cli.board_add",
         "list": "medthink.cli.board_list",
+        "build": "medthink.cli.board_build",
         "withdraw": "medthink.cli.board_withdraw",
         "backup": "medthink.cli.board_backup",
         "restore": "medthink.cli.board_restore",

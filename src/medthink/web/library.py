@@ -1,5 +1,6 @@
 """The benchmarks that runs were made on: each opened once, and checked to hold the texts that the run was about."""
 
+import contextlib
 import threading
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,8 @@ from medthink.core.digest import digest_bytes
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection, pick_cases
-from medthink.validity.guesses import guess_longest
+from medthink.validity.guesses import Guesses, guess_longest
+from medthink.validity.rivals import rival_guesses
 
 _ID_LENGTH = 24
 _CODE_LENGTH = 12
@@ -21,7 +23,8 @@ class OpenBenchmark:
     """A split with its cases in memory, and its images by ids that tell nothing about them."""
 
     def __init__(self, place: Path, split: str) -> None:
-        self.benchmark = Benchmark.open(place)[split]
+        self._whole = Benchmark.open(place)
+        self.benchmark = self._whole[split]
         self.cases: dict[int, Case] = {case.id: case for case in self.benchmark}
         self.text_fingerprint = fingerprint_texts(self.cases.values())
         self._images = {
@@ -29,10 +32,24 @@ class OpenBenchmark:
         }
         self._ids = {image.path: image_id for image_id, image in self._images.items()}
         self.answers = {case.id: case.reference.answer for case in self.cases.values()}
-        guessed = guess_longest([case for case in self.cases.values() if is_usable(case)]).letters
-        # Whether the longest option is the right one, by case.
-        self.longest_rights = {number: guessed.get(number) == answer for number, answer in self.answers.items()}
+        rule = guess_longest([case for case in self.cases.values() if is_usable(case)])
+        self.rival_rights = {rule.name: self._rights(rule)}
+        self._has_learned = False
         self._selected: dict[Selection, dict[int, Case]] = {}
+
+    def learn_rivals(self) -> None:
+        """Have the guessers of `medthink probe` trained, or read what they said: the first time takes a while."""
+        if self._has_learned:
+            return
+        self._has_learned = True
+        # Where they cannot be trained, the rule alone is the rival.
+        with contextlib.suppress(MedThinkError):
+            found = rival_guesses(self._whole, self.benchmark.splits[0])
+            self.rival_rights = {guesses.name: self._rights(guesses) for guesses in found}
+
+    def _rights(self, guesses: Guesses) -> dict[int, bool]:
+        """Whether a guesser is right, by case; one that it was not asked about counts as missed."""
+        return {number: guesses.letters.get(number) == answer for number, answer in self.answers.items()}
 
     def select(self, selection: Selection) -> dict[int, Case]:
         """The cases that a run is about, by number."""

@@ -49,6 +49,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
     links: tuple[Link, ...]
     home: str = ""
+    is_static: bool = False
 
 
 class Asset(msgspec.Struct, frozen=True):

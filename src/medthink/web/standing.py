@@ -14,7 +14,6 @@ from medthink.stats.intervals import mean_interval, rate_interval
 from medthink.validity.audit import blind_name
 from medthink.web.shelf import ShelfRun
 
-LONGEST = "longest option"
 Shares = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 """The share of right answers of every case."""
 RunFamily = tuple[ShelfRun, ...]
@@ -24,7 +23,8 @@ RunFamily = tuple[ShelfRun, ...]
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The accuracy over `n` predictions so far, and the rival's on the same cases.
 
-    `gain` is None while it is being worked out: it takes some hundredths of a second a run.
+    `gain` is None while it is being worked out, which takes some hundredths of a second a run, and longer where the
+    rivals are to be trained first; until then the rival is the best of those known.
     """
 
     n: int
@@ -54,13 +54,6 @@ class Standings:
             self._aside.submit(self._complete, family)
         return found
 
-    def of_one(self, run: ShelfRun, runs: Sequence[ShelfRun]) -> Standing | None:
-        """Where one run stands, its gain included."""
-        family = (run, *(one for one in runs if one.family == run.family))
-        with self._lock:
-            found = self._kept.get(family)
-        return found if found and found.gain else self._complete(family)
-
     def close(self) -> None:
         """Work out no more gains."""
         self._aside.shutdown(wait=False, cancel_futures=True)
@@ -69,15 +62,15 @@ class Standings:
         """Until every gain that was asked for is known."""
         self._aside.submit(int).result()
 
-    def _complete(self, family: RunFamily) -> Standing | None:
+    def _complete(self, family: RunFamily) -> None:
+        bench = family[0].bench
+        assert bench is not None
+        bench.learn_rivals()
         standing = find_standing(family)
-        if standing is None:
-            return None
-        made = msgspec.structs.replace(standing, gain=find_gain(family))
+        made = None if standing is None else msgspec.structs.replace(standing, gain=find_gain(family))
         with self._lock:
             if family in self._kept:
                 self._kept[family] = made
-        return made
 
 
 def _find_families(runs: Sequence[ShelfRun]) -> list[RunFamily]:
@@ -110,15 +103,16 @@ def find_gain(family: RunFamily) -> Measured:
 
 
 def _rivals(family: RunFamily) -> Iterator[tuple[str, Shares]]:
-    """The rule that needs no image, and the same model's own runs without images, on the first run's cases."""
+    """The guessers that see no image, and the same model's own runs without images, on the first run's cases."""
     run, *others = family
     cases, bench = sorted(run.rights), run.bench
     assert bench is not None
-    yield LONGEST, np.array([float(bench.longest_rights.get(case, False)) for case in cases])
+    for name, rights in bench.rival_rights.items():
+        yield name, np.array([float(rights[case]) for case in cases])
     for other in others:
-        name = None if other is run else blind_name(run.condition, other.condition)
-        if name and other.rights.keys() >= set(cases):
-            yield name, np.array([other.rights[case] for case in cases])
+        blind = None if other is run else blind_name(run.condition, other.condition)
+        if blind and other.rights.keys() >= set(cases):
+            yield blind, np.array([other.rights[case] for case in cases])
 
 
 def _is_plain(shares: Shares) -> bool:

@@ -103,7 +103,7 @@ class Viewer:
         return found
 
     def _stand(self, run: ShelfRun) -> Standing | None:
-        return self._standings.of_one(run, self.shelf.runs())
+        return self._standings.of_all(self.shelf.runs()).get(run.slug)
 
     def _beside(self, run: ShelfRun) -> list[ShelfRun]:
         """The other runs on the same benchmark."""

@@ -6,12 +6,15 @@ import shutil
 import pytest
 
 from made_runs import make_run
+from medthink.cases.benchmark import Benchmark
 from medthink.runs.lock import hold
-from medthink.scoring.score import score_run
-from medthink.stats.estimate import Estimate
+from medthink.scoring.material import load_run
+from medthink.scoring.score import score_letters, score_run
+from medthink.validity.audit import audit_run
+from medthink.validity.rivals import rival_guesses
 from medthink.web.library import Library
 from medthink.web.shelf import Shelf, find_runs
-from medthink.web.standing import LONGEST, Standings
+from medthink.web.standing import Standings
 from small_benchmark import write_benchmark
 from web_pages import make_runs
 
@@ -111,29 +114,18 @@ def test_the_accuracy_is_that_of_score(shelf, runs):
         assert (mine.value, mine.low, mine.high) == pytest.approx((scored.value, scored.low, scored.high))
 
 
-def test_the_rival_is_the_strongest_of_rule_and_own_blind_run(shelf):
-    found = Standings().of_all(shelf.runs())
-    by_name = {run.name: found[run.slug] for run in shelf.runs()}
-    assert by_name["other"].rival == LONGEST
-    seeing, blind = by_name["seeing"], by_name["blind"]
-    longest = by_name["blind"].rival_accuracy.value
-    expected = "own run without images" if blind.accuracy.value > longest else LONGEST
-    assert seeing.rival == expected
-    assert seeing.gain is None
-    run = run_of(shelf, "seeing")
-    whole = Standings().of_one(run, shelf.runs())
-    assert isinstance(whole.gain, Estimate)
-    assert whole.gain.value == pytest.approx(seeing.accuracy.value - seeing.rival_accuracy.value)
-
-
-def test_gains_are_worked_out_after_the_list_has_come(shelf):
+def test_rival_and_gain_are_those_of_an_audit_and_come_after_the_list(shelf, runs):
     standings = Standings()
-    runs = shelf.runs()
-    assert all(one.gain is None for one in standings.of_all(runs).values())
+    listed = shelf.runs()
+    assert all(one.gain is None for one in standings.of_all(listed).values())
     standings.wait()
-    found = standings.of_all(runs)
-    assert all(isinstance(one.gain, Estimate) for one in found.values())
-    assert found[runs[0].slug] == standings.of_one(runs[0], runs) == Standings().of_one(runs[0], runs)
+    found = standings.of_all(listed)
+    guesses = rival_guesses(Benchmark.open(runs.parent / "bench"), "test")
+    scored = {run.slug: score_letters(load_run(run.path)) for run in listed}
+    for run in listed:
+        audit = audit_run(scored[run.slug], guesses, list(scored.values()))
+        mine = found[run.slug]
+        assert (mine.rival, mine.gain) == (audit.strongest_rival, audit.diagnostic_gain), run.name
 
 
 def test_standings_are_worked_out_once(shelf, monkeypatch):

@@ -106,3 +106,17 @@ def test_a_provider_that_fails_ends_its_own_runs_alone(tmp_path, start_server):
     assert code == 3
     assert "bad: " in err
     assert re.search(r"good +2 of 2 +2 ok", out)
+
+
+def test_cases_that_failed_leave_with_a_code_of_their_own(tmp_path, start_server):
+    write_benchmark(tmp_path / "bench", cases=3, images=1)
+    server = start_server("--script", ",400")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'data = "bench"\nout = "sweep"\nconcurrency = 1\n'
+        f'[[models]]\nname = "one"\nmodel = "server/m"\nbase_url = "{server.url}/v1"\n'
+    )
+    code, out, err = finish(medthink("sweep", plan))
+    assert (code, "1 of 3 predictions failed" in err) == (4, True)
+    assert re.search(r"one +3 of 3 +2 ok, 1 failed", out)
+    assert finish(medthink("sweep", plan))[0] == 0

@@ -7,7 +7,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, say, table
-from medthink.core.errors import MedThinkError, UsageError
+from medthink.core.errors import MedThinkError, PartlyFailed, UsageError
 from medthink.core.numbers import as_usd
 
 if TYPE_CHECKING:
@@ -81,6 +81,19 @@ def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
     if session.errors:
         worst = max((one.error for one in session.errors if one.error), key=lambda error: error.exit_code)
         raise worst
+    _refuse_failures(session)
+
+
+def _refuse_failures(session: "SweepSession") -> None:
+    """Leave with 4 when predictions of some run failed."""
+    made = [one.session.run.manifest.progress for one in session.runs if one.session is not None]
+    failed = sum(progress.states.get("failed", 0) for progress in made if progress is not None)
+    if failed:
+        total = sum(progress.cases for progress in made if progress is not None)
+        raise PartlyFailed(
+            f"{failed} of {total} predictions failed",
+            remedy="medthink show RUN --failed says why; the same command tries them again",
+        )
 
 
 def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
@@ -97,6 +110,9 @@ def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
     manifest = session.manifest
     shared = f"{_count_shared(spec):,} more shared"
     say(f"{manifest.calls_made:,} calls made in all sessions, {shared}; paid: {as_usd(manifest.paid_usd)}")
+    for one in session.runs:
+        for warning in one.session.warnings if one.session is not None else ():
+            say(f"Caution: {one.name}: {warning}", stderr=True)
     for one in session.errors:
         say(f"{one.name}: {one.error}", stderr=True)
     say(f"Figure: {figure}" if figure is not None else f"No figure: {why}")

@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
 from processes import finish, medthink
@@ -93,18 +95,19 @@ def test_one_budget_holds_for_all_runs_and_a_higher_one_goes_on(tmp_path, start_
     assert max(Counter(map(asked_of_server, server.ask("/_records"))).values()) == 1
 
 
-def test_a_provider_that_fails_ends_its_own_runs_alone(tmp_path, start_server):
+@pytest.mark.parametrize("is_dead", [True, False])
+def test_a_provider_that_fails_ends_its_own_runs_alone(tmp_path, start_server, is_dead):
     write_benchmark(tmp_path / "bench", cases=2, images=2)
-    good, bad = start_server(), start_server("--fault-rate", "1", "--faults", "401")
+    bad = "http://127.0.0.1:9" if is_dead else start_server("--fault-rate", "1", "--faults", "401").url
     blocks = "".join(
-        f'[[models]]\nname = "{name}"\nmodel = "server/{name}"\nbase_url = "{server.url}/v1"\n'
-        for name, server in (("bad", bad), ("good", good))
+        f'[[models]]\nname = "{name}"\nmodel = "server/{name}"\nbase_url = "{url}/v1"\n'
+        for name, url in (("bad", bad), ("good", start_server().url))
     )
     plan = tmp_path / "plan.toml"
     plan.write_text(f'data = "bench"\nout = "sweep"\n{blocks}')
     code, out, err = finish(medthink("sweep", plan))
     assert code == 3
-    assert "bad: " in err
+    assert ("bad: nothing answers at" if is_dead else "no case was answered: bad") in err
     assert re.search(r"good +2 of 2 +2 ok", out)
 
 

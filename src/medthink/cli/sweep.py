@@ -7,7 +7,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, say, table
-from medthink.core.errors import MedThinkError, PartlyFailed, UsageError
+from medthink.core.errors import MedThinkError, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import as_usd
 
 if TYPE_CHECKING:
@@ -85,13 +85,16 @@ def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
 
 
 def _refuse_failures(session: "SweepSession") -> None:
-    """Leave with 4 when predictions of some run failed."""
-    made = [one.session.run.manifest.progress for one in session.runs if one.session is not None]
-    failed = sum(progress.states.get("failed", 0) for progress in made if progress is not None)
+    """Leave with 3 when no case of some run was answered, and with 4 when predictions failed here and there."""
+    ended = ((one.name, one.session.run.manifest.progress) for one in session.runs if one.session is not None)
+    made = {name: progress for name, progress in ended if progress is not None}
+    if silent := [name for name, progress in made.items() if set(progress.states) == {"failed"}]:
+        remedy = f"medthink show {silent[0]} --failed, in the sweep's folder, says why"
+        raise OutsideError(f"no case was answered: {', '.join(silent)}", remedy=remedy)
+    failed = sum(progress.states.get("failed", 0) for progress in made.values())
     if failed:
-        total = sum(progress.cases for progress in made if progress is not None)
         raise PartlyFailed(
-            f"{failed} of {total} predictions failed",
+            f"{failed} of {sum(progress.cases for progress in made.values())} predictions failed",
             remedy="medthink show RUN --failed says why; the same command tries them again",
         )
 

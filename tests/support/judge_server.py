@@ -105,7 +105,14 @@ def judge_well(nonce: str, data: dict[str, Any], outside: str) -> str:
     """A good judge: a step that speaks of a WRONG thing is contradicted, all else is supported."""
     if "rationale" in data:
         return json.dumps({"call": nonce, "steps": re.findall(r"[^.]+\.", data["rationale"])})
+    if "stated" in data:
+        return json.dumps({"call": nonce, "findings": list_well(data)})
     units = data["units"]
+    if '"missed"' in outside:
+        verdicts = [
+            {"id": u["id"], "reason": "so", "finding": look_for(u, data["author"]["text"][u["part"]])} for u in units
+        ]
+        return json.dumps({"call": nonce, "verdicts": verdicts})
     if '"label"' in outside:
         verdicts = [
             {"id": u["id"], "reason": "so", "label": "incorrect" if "WRONG" in u["text"] else "correct"} for u in units
@@ -116,6 +123,18 @@ def judge_well(nonce: str, data: dict[str, Any], outside: str) -> str:
         verdicts = [{"id": u["id"], "reason": "so", "rests_on": ["findings"], "support": "supported"} for u in units]
         return json.dumps({"call": nonce, "verdicts": verdicts})
     return json.dumps({"call": nonce, "verdicts": [judge_step(unit) for unit in units]})
+
+
+def list_well(data: dict[str, Any]) -> list[dict[str, str]]:
+    """The texts of an expert as findings: each stated in its own words, and used in the diagnosis."""
+    stated = list(data["stated"].items())[:3]
+    return [
+        {"finding": f"sign {text}", "where": where, "stated": text, "used": data["diagnosis"]} for where, text in stated
+    ]
+
+
+def look_for(unit: dict[str, str], text: str) -> str:
+    return "mentioned" if unit["text"] in text else "contradicted" if "WRONG" in text else "missed"
 
 
 def judge_step(unit: dict[str, str]) -> dict[str, Any]:

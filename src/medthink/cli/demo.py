@@ -89,7 +89,7 @@ def _steps(out: Path) -> list[_Step]:
             "Asking whether it is diagnosis or guessing",
             r"^Diagnostic gain|^\(",
         ),
-        _Step(["judge", shares[-1], "--judge", "baseline/rules"], "Judging the steps"),
+        _Step(["judge", shares[-1], "--judge", "baseline/rules", "--what", "steps,omissions"], "Judging the steps"),
         _Step(["judge", discussion, "--judge", "baseline/rules"], "Judging the discussions"),
         _Step(
             ["report", *baselines, *shares, discussion, "--probe", "-o", str(out / "report.html")],

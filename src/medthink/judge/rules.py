@@ -23,9 +23,9 @@ class RulesJudge(Free):
 
     async def answer(self, prompt: JudgePrompt, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Judge by rule."""
-        if prompt.units is None:
+        if prompt.units is None or prompt.source is None:
             raise ModelError("unsupported", f"{RULES} cuts nothing into steps", remedy="use the sentence splitter")
-        verdicts = KINDS[prompt.units.what].judge_by_rule(prompt.units, prompt.evidence)
+        verdicts = KINDS[prompt.units.what].judge_by_rule(prompt.units, prompt.evidence, prompt.source)
         form: dict[str, Any] = {"call": prompt.call} | verdicts
         content = msgspec.to_builtins(form)
         return Reply(text=msgspec.json.encode(content).decode(), json=content, usage=Usage(), model=RULES)

@@ -10,10 +10,12 @@ import msgspec
 from medthink.core.errors import UsageError
 from medthink.judge.asking import Hearing, read_verdicts
 from medthink.judge.cutting import Cutter
+from medthink.judge.decisive import DecisiveList, read_decisive, write_decisive
 from medthink.judge.evidence import DEFAULT_SIGHT, Sight, gather_evidence
 from medthink.judge.judgement import RULES, Judgement, Setting
 from medthink.judge.judgements import read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
+from medthink.judge.listing import Lister
 from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
 from medthink.judge.units import SENTENCES, Source, UnitKey, UnitSet, read_units, write_units
 from medthink.judge.verdicts import UnitVerdict, Unjudged
@@ -133,8 +135,10 @@ class _Worker:
             ledger.close()
 
     async def _judge_all(self, hearings: dict[str, Hearing], ledger: Ledger) -> JudgeSession:
-        sources = self._read_sources()
+        lists, no_list, short = await self._list_decisive(hearings)
+        sources = self._read_sources(lists)
         sets, stop = await self._cut(hearings, sources)
+        sets |= {key: no_list[key[0]] for key in sources if KINDS[key[2]].uses_decisive and key[0] in no_list}
         # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
         seated = [hearing for spec, hearing in hearings.items() if spec in self._judges]
         ends = await asyncio.gather(
@@ -146,7 +150,7 @@ class _Worker:
             if isinstance(end, BaseException) and not isinstance(end, BudgetReached):
                 raise end
         made = sum(hearing.desk.made for hearing in hearings.values())
-        stopped_by = next((one for one in (stop, *ends) if isinstance(one, BudgetReached)), None)
+        stopped_by = next((one for one in (short, stop, *ends) if isinstance(one, BudgetReached)), None)
         doubts = count_image_doubts(ledger)
         return JudgeSession(self._run, tuple(judgements), made, doubts, stopped_by)
 
@@ -192,10 +196,24 @@ class _Worker:
             spec, base_urls=self._order.base_urls, transport=self._transport, prices=self._order.prices
         )
 
-    def _read_sources(self) -> dict[UnitKey, Source]:
+    async def _list_decisive(
+        self, hearings: dict[str, Hearing]
+    ) -> tuple[dict[int, DecisiveList], dict[int, Unjudged], BudgetReached | None]:
+        """The lists of decisive findings, cases that have none yet and why, and what stopped their making."""
+        if not any(KINDS[what].uses_decisive for what in self._whats):
+            return {}, {}, None
+        kept = read_decisive(self._order.run)
+        cases = [self._benchmark.case(number) for number in sorted({one.case for one in self._run.predictions()})]
+        made, stop = await Lister(hearings[self._judges[0]], kept).make(cases)
+        lists = {case: one for case, one in made.items() if isinstance(one, DecisiveList)}
+        write_decisive(self._order.run, kept | lists)
+        missing = Unjudged("unsplit", "its decisive findings are not listed yet")
+        return lists, {one.id: _why(made.get(one.id, missing)) for one in cases if one.id not in lists}, stop
+
+    def _read_sources(self, lists: dict[int, DecisiveList]) -> dict[UnitKey, Source]:
         run = self._run.manifest.digest()
         found = [
-            KINDS[what].source(one, self._benchmark.case(one.case), run)
+            KINDS[what].source(one, self._benchmark.case(one.case), run, lists.get(one.case))
             for one in self._run.predictions()
             for what in self._whats
         ]
@@ -298,6 +316,11 @@ def _settle(known: Judgement, result: tuple[UnitVerdict, ...] | Unjudged) -> Jud
     if isinstance(result, Unjudged):
         return _replace(known, why=result.kind, detail=result.detail)
     return _replace(known, state="ok", verdicts=result)
+
+
+def _why(made: DecisiveList | Unjudged) -> Unjudged:
+    assert isinstance(made, Unjudged)
+    return made
 
 
 def _kinds_of(task: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from medthink.judge.sentences import Span, split_clauses, split_sentences
 UNITS_FILE = "units.jsonl"
 SENTENCES = "sentences"
 MAX_UNITS = 120
+NOT_SHOWN = " (image not shown)"
 
 SplitState = Literal["ok", "absent", "too_many"]
 
@@ -69,7 +70,8 @@ UnitKey = tuple[int, int, str]
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The texts of one prediction that are to be judged, by part, and the parts that are missing.
 
-    `answer` is what the text led to, where that may be shown. `max_units` is how many units of it may be judged;
+    `answer` is what the text led to, where that may be shown. `findings` are those to look for in the texts, each with
+    whether the author was shown it; then these are the units. `max_units` is how many units of it may be judged;
     `is_cut_by_model` says that a model may cut it.
     """
 
@@ -80,6 +82,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, str]
     missing: tuple[str, ...] = ()
     answer: str = ""
+    findings: tuple[tuple[str, bool], ...] = ()
     max_units: int = MAX_UNITS
     is_cut_by_model: bool = False
 
@@ -89,11 +92,13 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return (self.case, self.sample, self.what)
 
     def digest(self) -> str:
-        """The digest of the texts."""
-        return digest_value(self.parts)
+        """The digest of the texts, and of what to look for in them."""
+        return digest_value([self.parts, self.findings] if self.findings else self.parts)
 
     def marked(self, units: Iterable[Unit]) -> dict[str, str]:
-        """The whole texts by part, with every unit between marks that hold its number."""
+        """The whole texts by part, with every unit that is a piece of them between marks that hold its number."""
+        if self.findings:
+            return dict(self.parts)
         pieces: dict[str, list[str]] = {name: [] for name in self.parts}
         places = dict.fromkeys(self.parts, 0)
         for number, unit in enumerate(units, start=1):
@@ -102,6 +107,15 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             pieces[unit.part].append(f"{before}«{number}» {_unmarked(text[unit.start : unit.end])} «/{number}»")
             places[unit.part] = unit.end
         return {name: "".join(found) + _unmarked(self.parts[name][places[name] :]) for name, found in pieces.items()}
+
+    def wanted(self) -> list[Unit]:
+        """What to look for in every part, as units."""
+        found = []
+        for part in self.parts:
+            for text, is_shown in self.findings:
+                place = digest_value(["decisive", self.run, self.case, self.sample, self.what, part, text])
+                found.append(Unit(place[:12], part if is_shown else f"{part}{NOT_SHOWN}", 0, 0, text))
+        return found
 
     def unit(self, part: str, span: Span) -> Unit:
         """The unit at this place."""
@@ -117,6 +131,8 @@ def _unmarked(text: str) -> str:
 
 def split_source(source: Source) -> UnitSet:
     """Cut every part at its sentences; a text of steps also at the clauses of long ones, unless that makes too many."""
+    if source.findings:
+        return unit_set(source, source.wanted(), splitter=SENTENCES)
     units = _cut(source, split_clauses) if source.is_cut_by_model else []
     if not units or len(units) > source.max_units:
         units = _cut(source, split_sentences)

@@ -19,13 +19,14 @@ from medthink.core.digest import digest_value, seed_from
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import read_json, write_json
+from medthink.judge.decisive import read_decisive
 from medthink.judge.evidence import DEFAULT_SIGHT, Evidence, gather_evidence
 from medthink.judge.judged import cut_units
 from medthink.judge.judgement import Judgement
 from medthink.judge.judgements import read_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
-from medthink.judge.units import Source, UnitSet
+from medthink.judge.units import NOT_SHOWN, Source, UnitSet
 from medthink.readers.instructions import reading_instructions
 from medthink.readers.planting import apply_check, find_check
 from medthink.readers.tables import write_table
@@ -228,6 +229,8 @@ def _entry(sheet: Sheet) -> _ListEntry:
 
 def _plant(host: _ListEntry, chance: Random, *, is_true: bool) -> _ListEntry | None:
     """The host's text with one statement made false, or reworded; None where nothing in it can be."""
+    if host.source.findings:
+        return None
     check = find_check(
         host.units.units,
         supported=host.supported,
@@ -266,7 +269,7 @@ def _code(reader: str, entry: _ListEntry, line: _Line) -> Code:
 
 
 def _visible(line: _Line) -> dict[str, str]:
-    return {"kind": line.kind, "part": line.part.replace("_", " "), "text": line.text}
+    return {"kind": line.kind, "part": line.part.removesuffix(NOT_SHOWN).replace("_", " "), "text": line.text}
 
 
 def _context(entry: _ListEntry) -> dict[str, str]:
@@ -301,12 +304,14 @@ def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
     showing = Showing(manifest.condition, benchmark)
     predictions = {(one.case, one.sample): one for one in opened.predictions()}
     name = manifest.digest()
+    decisive = read_decisive(run)
     true = _supported(read_judgements(run))
     found = []
     for units in cut_units(run).values():
         if units.state == "ok":
             case = benchmark.case(units.case)
-            source = KINDS[units.what].source(predictions[units.case, units.sample], case, name)
+            prediction = predictions[units.case, units.sample]
+            source = KINDS[units.what].source(prediction, case, name, decisive.get(units.case))
             found.append(
                 Sheet(
                     run=name,

@@ -5,6 +5,7 @@ from typing import Any
 from medthink.judge.kinds.discussion import DiscussionKind
 from medthink.judge.kinds.findings import FindingsKind
 from medthink.judge.kinds.kind import JudgeKind
+from medthink.judge.kinds.omissions import OmissionsKind
 from medthink.judge.kinds.steps import StepsKind
 
 KINDS: dict[str, JudgeKind[Any, Any]] = {
@@ -13,5 +14,6 @@ KINDS: dict[str, JudgeKind[Any, Any]] = {
         StepsKind(),
         DiscussionKind(),
         FindingsKind(),
+        OmissionsKind(),
     )
 }

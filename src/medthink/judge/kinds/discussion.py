@@ -38,7 +38,7 @@ from medthink.judge.scores import (
     share_cell,
 )
 from medthink.judge.sentences import split_sentences
-from medthink.judge.units import UnitSet
+from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
@@ -171,7 +171,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         named = [{"id": education_id(ids, one.get("dimension", ""))} | one for one in given if "label" not in one]
         return (*sentences, *msgspec.convert(named, tuple[EducationVerdict, ...]))
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
         """Compare every sentence with the expert's findings, and look whether each dimension's section is there."""
         rulings = {unit.id: rule_on_findings(unit, evidence) for unit in units.units}
         verdicts = [

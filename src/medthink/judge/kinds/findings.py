@@ -28,7 +28,7 @@ from medthink.judge.kinds.ruling import rule_on_findings
 from medthink.judge.rubric import SUPPORTS, Support
 from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
 from medthink.judge.sentences import split_sentences
-from medthink.judge.units import UnitSet
+from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
@@ -102,7 +102,7 @@ class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
         given = row.get("verdicts") or row.get("statements") or ()
         return msgspec.convert(rename_support(given, "support"), tuple[StatementVerdict, ...])
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
         """Compare every statement with the expert's findings."""
         rulings = {unit.id: rule_on_findings(unit, evidence) for unit in units.units}
         verdicts = [

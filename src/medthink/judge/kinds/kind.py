@@ -9,6 +9,7 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.judge.coverage import Units, measure_coverage
+from medthink.judge.decisive import DecisiveList, is_shown
 from medthink.judge.evidence import Evidence
 from medthink.judge.forms import Fault
 from medthink.judge.judgement import Judgement
@@ -66,8 +67,9 @@ class Texts(msgspec.Struct, frozen=True):
 class JudgeKind(ABC, Generic[Given, Scored]):
     """One kind of judging.
 
-    `tasks` are those whose runs are judged so by default. `aspects` are what judges and readers are compared on,
-    `leading` the one whose labels tell how far a panel is divided, and `true_label` what it says of a true unit.
+    `tasks` are those whose runs are judged so by default. With `uses_decisive`, the case's decisive findings are the
+    units. `aspects` are what judges and readers are compared on, `leading` the one whose labels tell how far a panel
+    is divided, and `true_label` what it says of a true unit.
     `columns` are what readers fill in.
     """
 
@@ -77,6 +79,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     max_units: ClassVar[int] = MAX_UNITS
     is_cut_by_model: ClassVar[bool] = False
     shows_answer: ClassVar[bool] = False
+    uses_decisive: ClassVar[bool] = False
     leading: ClassVar[str]
     true_label: ClassVar[str] = "supported"
     aspects: ClassVar[tuple[Aspect, ...]]
@@ -103,7 +106,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """The verdicts of a row of `judgements.jsonl`, of this or an earlier release."""
 
     @abstractmethod
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
         """The reply of the embedded judge, without the code of its call."""
 
     @abstractmethod
@@ -134,9 +137,10 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """What is shown of a slice."""
         return self.tables(scores)[0].rows[0]
 
-    def source(self, prediction: Prediction, case: Case, run: str) -> Source:
+    def source(self, prediction: Prediction, case: Case, run: str, decisive: DecisiveList | None = None) -> Source:
         """The texts of a prediction that are judged, with its answer; a part without words is left out."""
         texts = self.texts(prediction)
+        findings = decisive.findings if decisive and self.uses_decisive else ()
         return Source(
             run=run,
             case=prediction.case,
@@ -145,6 +149,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
             parts={name: text for name, text in texts.parts.items() if split_sentences(text)},
             missing=texts.missing,
             answer=_name_answer(prediction, case) if self.shows_answer else "",
+            findings=tuple((one.text, is_shown(one, prediction.slots, case)) for one in findings),
             max_units=self.max_units,
             is_cut_by_model=self.is_cut_by_model,
         )

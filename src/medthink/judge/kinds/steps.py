@@ -49,7 +49,7 @@ from medthink.judge.rubric import (
     Weight,
 )
 from medthink.judge.scores import Rights, ScoreCell, ScoreTable
-from medthink.judge.units import UnitSet
+from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
@@ -147,7 +147,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         given = row.get("verdicts") or row.get("steps") or ()
         return msgspec.convert(rename_support(given, "factual"), tuple[StepVerdict, ...])
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence) -> dict[str, Any]:
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
         """Compare options named and findings stated with the reference."""
         rulings = [rule_on_options(unit, evidence) or rule_on_findings(unit, evidence) for unit in units.units]
         verdicts = [

@@ -108,6 +108,8 @@ def judge_well(nonce: str, data: dict[str, Any], outside: str) -> str:
     if "stated" in data:
         return json.dumps({"call": nonce, "findings": list_well(data)})
     units = data["units"]
+    if '"preferred"' in outside:
+        return json.dumps({"call": nonce, "verdicts": [prefer(units[0], data["author"]["text"])]})
     if '"missed"' in outside:
         verdicts = [
             {"id": u["id"], "reason": "so", "finding": look_for(u, data["author"]["text"][u["part"]])} for u in units
@@ -131,6 +133,13 @@ def list_well(data: dict[str, Any]) -> list[dict[str, str]]:
     return [
         {"finding": f"sign {text}", "where": where, "stated": text, "used": data["diagnosis"]} for where, text in stated
     ]
+
+
+def prefer(unit: dict[str, str], texts: dict[str, str]) -> dict[str, str]:
+    """The text with fewer WRONG words is better."""
+    first, second = (texts[name].count("WRONG") for name in ("first", "second"))
+    preferred = "tie" if first == second else "first" if first < second else "second"
+    return {"id": unit["id"], "reason": "so", "preferred": preferred}
 
 
 def look_for(unit: dict[str, str], text: str) -> str:

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     metavar="SPEC",
     help="Who judges: a model, as in medthink run, or baseline/rules; may be repeated.",
 )
-@click.option("--what", metavar="LIST", help="steps, discussion, findings; by default what the run's task gives.")
+@click.option("--what", metavar="LIST", help="Kinds of judging, with commas; by default what the task gives.")
+@click.option(
+    "--against",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Judge which discussion is better, this run's or that of RUN; may be repeated.",
+)
 @click.option("--images", is_flag=True, help="Show the judge the images too.")
 @click.option(
     "--show",

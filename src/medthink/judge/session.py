@@ -1,7 +1,7 @@
 """One session of judging: cut what is to be judged, ask the judges for what is missing, write what came out."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,8 @@ class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a session is told: the command line's flags map one to one onto these fields.
 
     `what` is by default what the run's task gives; `splitter` the model that cuts rationales into steps, by default the
-    first judge, or "sentences"; `benchmark` the place of the benchmark where it is not the one that the run names.
+    first judge, or "sentences"; `against` the runs to compare with; `benchmark` the place of the benchmark where it is
+    not the one that the run names.
     """
 
     run: Path
@@ -61,6 +62,7 @@ class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     use_schema: bool = True
+    against: tuple[Path, ...] = ()
     benchmark: Path | None = None
     base_urls: tuple[str, ...] = ()
     prices: Path | None = None
@@ -114,7 +116,8 @@ class _Worker:
         self._made: list[Judgement] = []
         self._known = {one.order: one for one in read_judgements(order.run)}
         refuse_self(order, self._run.manifest)
-        self._whats = order.what or _kinds_of(self._run.manifest.task)
+        self._whats = order.what or _kinds_of(self._run.manifest.task, is_pairwise=bool(order.against))
+        self._others = open_others(order, self._run.manifest, self._whats)
 
     async def work(self) -> JudgeSession:
         """Do it all under the run's lock."""
@@ -216,9 +219,21 @@ class _Worker:
             KINDS[what].source(one, self._benchmark.case(one.case), run, lists.get(one.case))
             for one in self._run.predictions()
             for what in self._whats
+            if not KINDS[what].is_pairwise
         ]
+        found += [source for what in self._whats if KINDS[what].is_pairwise for source in self._pair_up(what, run)]
         _refuse_nothing(sources_parts=[bool(source.parts) for source in found], whats=self._whats)
         return {source.key: source for source in found}
+
+    def _pair_up(self, what: str, run: str) -> Iterator[Source]:
+        """The predictions of this run and of every other one on the same case."""
+        for other in self._others:
+            theirs = {one.case: one for one in other.predictions() if one.sample == 0}
+            name = other.manifest.digest()
+            against = f"{other.manifest.model} · {name[:8]}"
+            for own in self._run.predictions():
+                if own.sample == 0 and own.case in theirs:
+                    yield from KINDS[what].pair_sources(own, theirs[own.case], run=run, other_run=name, against=against)
 
     async def _cut(
         self, hearings: dict[str, Hearing], sources: dict[UnitKey, Source]
@@ -323,8 +338,25 @@ def _why(made: DecisiveList | Unjudged) -> Unjudged:
     return made
 
 
-def _kinds_of(task: str) -> tuple[str, ...]:
+def _kinds_of(task: str, *, is_pairwise: bool) -> tuple[str, ...]:
+    if is_pairwise:
+        return tuple(name for name, kind in KINDS.items() if kind.is_pairwise)
     return tuple(name for name, kind in KINDS.items() if task in kind.tasks)
+
+
+def open_others(order: JudgeOrder, manifest: Manifest, whats: tuple[str, ...]) -> tuple[Run, ...]:
+    """The runs to compare with: of the same benchmark, and of no judge's own model."""
+    pairwise = [what for what in whats if KINDS[what].is_pairwise]
+    if bool(pairwise) != bool(order.against):
+        raise UsageError("a preference needs two runs", remedy="give --what preference and --against RUN together")
+    others = tuple(Run.open(path) for path in order.against)
+    for other in others:
+        refuse_self(order, other.manifest)
+        if other.manifest.text_fingerprint != manifest.text_fingerprint:
+            raise UsageError(f"{other.path} is of another benchmark", remedy="compare runs of one benchmark")
+        if other.manifest.digest() == manifest.digest():
+            raise UsageError(f"{other.path} is the same run", remedy="name another one with --against")
+    return others
 
 
 _replace = msgspec.structs.replace

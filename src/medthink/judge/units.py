@@ -71,8 +71,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The texts of one prediction that are to be judged, by part, and the parts that are missing.
 
     `answer` is what the text led to, where that may be shown. `findings` are those to look for in the texts, each with
-    whether the author was shown it; then these are the units. `max_units` is how many units of it may be judged;
-    `is_cut_by_model` says that a model may cut it.
+    whether the author was shown it; then these are the units. `question` is one about the texts as a whole; then it
+    is the only unit. `against` names the run that another text is from. `max_units` is how many units of it may be
+    judged; `is_cut_by_model` says that a model may cut it.
     """
 
     run: str
@@ -83,6 +84,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     answer: str = ""
     findings: tuple[tuple[str, bool], ...] = ()
+    question: str = ""
+    against: str = ""
     max_units: int = MAX_UNITS
     is_cut_by_model: bool = False
 
@@ -97,7 +100,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     def marked(self, units: Iterable[Unit]) -> dict[str, str]:
         """The whole texts by part, with every unit that is a piece of them between marks that hold its number."""
-        if self.findings:
+        if self.findings or self.question:
             return dict(self.parts)
         pieces: dict[str, list[str]] = {name: [] for name in self.parts}
         places = dict.fromkeys(self.parts, 0)
@@ -133,6 +136,10 @@ def split_source(source: Source) -> UnitSet:
     """Cut every part at its sentences; a text of steps also at the clauses of long ones, unless that makes too many."""
     if source.findings:
         return unit_set(source, source.wanted(), splitter=SENTENCES)
+    if source.question:
+        place = digest_value(["question", source.run, source.case, source.sample, source.what, source.digest()])
+        units = [Unit(place[:12], "both", 0, 0, source.question)]
+        return unit_set(source, units, splitter=SENTENCES, detail=source.against)
     units = _cut(source, split_clauses) if source.is_cut_by_model else []
     if not units or len(units) > source.max_units:
         units = _cut(source, split_sentences)

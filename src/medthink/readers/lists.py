@@ -308,7 +308,8 @@ def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
     true = _supported(read_judgements(run))
     found = []
     for units in cut_units(run).values():
-        if units.state == "ok":
+        # A pair of runs is not read from the list of one.
+        if units.state == "ok" and not KINDS[units.what].is_pairwise:
             case = benchmark.case(units.case)
             prediction = predictions[units.case, units.sample]
             source = KINDS[units.what].source(prediction, case, name, decisive.get(units.case))

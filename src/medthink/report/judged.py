@@ -16,6 +16,7 @@ from medthink.report.entries import Entry
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged_tables import coverage_table, kind_tables, slices_table
+from medthink.report.preference_ranks import ranks_table
 from medthink.report.seated import Seated, share
 from medthink.report.tables import Table, table_markup
 from medthink.scoring.scores import number, percent
@@ -60,6 +61,7 @@ def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
     for what, seats in kinds.items():
         yield from _kind_markup(what, seats)
     coverage = coverage_table((KINDS[what].plural, one) for what, seats in kinds.items() for one in seats)
+    yield from _headed("Preference ranks", ranks_table(judged))
     yield from _headed("Judged and unjudged", coverage)
     yield from _headed("Judges among themselves", _disagreement_table(judged))
     yield from _headed("How far the judges agree with readers", _agreement_table(judged))

@@ -18,6 +18,7 @@ from medthink.stats.agreement import (
     percent_agreement,
 )
 from medthink.stats.bootstrap import bootstrap_mean, bootstrap_statistic
+from medthink.stats.bradley_terry import Game, Strength, bradley_terry
 from medthink.stats.calibration import (
     Calibration,
     CalibrationError,
@@ -52,6 +53,7 @@ __all__ = [
     "CalibrationError",
     "Estimate",
     "GainOverRivals",
+    "Game",
     "KappaCaution",
     "McNemar",
     "Measured",
@@ -65,11 +67,13 @@ __all__ = [
     "Repeats",
     "Resolution",
     "SignFlip",
+    "Strength",
     "Undefined",
     "Validation",
     "agreement",
     "bootstrap_mean",
     "bootstrap_statistic",
+    "bradley_terry",
     "brier_score",
     "calibration",
     "clustered_error",

@@ -80,6 +80,7 @@ def test_the_rubric_has_a_meaning_for_every_word_and_an_example_for_every_level(
         ("discussion", ("introduction", "factual", "education")),
         ("findings", ("introduction", "factual")),
         ("omissions", ("omissions",)),
+        ("preference", ("introduction", "education", "preference")),
     ],
 )
 def test_every_prompt_carries_its_part_of_the_rubric(what, sections):

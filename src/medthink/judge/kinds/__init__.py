@@ -6,6 +6,7 @@ from medthink.judge.kinds.discussion import DiscussionKind
 from medthink.judge.kinds.findings import FindingsKind
 from medthink.judge.kinds.kind import JudgeKind
 from medthink.judge.kinds.omissions import OmissionsKind
+from medthink.judge.kinds.preference import PreferenceKind
 from medthink.judge.kinds.steps import StepsKind
 
 KINDS: dict[str, JudgeKind[Any, Any]] = {
@@ -15,5 +16,6 @@ KINDS: dict[str, JudgeKind[Any, Any]] = {
         DiscussionKind(),
         FindingsKind(),
         OmissionsKind(),
+        PreferenceKind(),
     )
 }

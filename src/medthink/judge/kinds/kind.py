@@ -68,8 +68,8 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     """One kind of judging.
 
     `tasks` are those whose runs are judged so by default. With `uses_decisive`, the case's decisive findings are the
-    units. `aspects` are what judges and readers are compared on, `leading` the one whose labels tell how far a panel
-    is divided, and `true_label` what it says of a true unit.
+    units; with `is_pairwise`, two runs are compared. `aspects` are what judges and readers are compared on, `leading`
+    the one whose labels tell how far a panel is divided, and `true_label` what it says of a true unit.
     `columns` are what readers fill in.
     """
 
@@ -80,6 +80,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     is_cut_by_model: ClassVar[bool] = False
     shows_answer: ClassVar[bool] = False
     uses_decisive: ClassVar[bool] = False
+    is_pairwise: ClassVar[bool] = False
     leading: ClassVar[str]
     true_label: ClassVar[str] = "supported"
     aspects: ClassVar[tuple[Aspect, ...]]
@@ -153,6 +154,18 @@ class JudgeKind(ABC, Generic[Given, Scored]):
             max_units=self.max_units,
             is_cut_by_model=self.is_cut_by_model,
         )
+
+    def pair_sources(
+        self,
+        own: Prediction,
+        other: Prediction,
+        *,
+        run: str,
+        other_run: str,
+        against: str,
+    ) -> tuple[Source, ...]:
+        """What is judged of a prediction and that of another run, for a kind that compares two."""
+        raise NotImplementedError(f"{self.name} compares no two runs")
 
     def score_with_slices(self, rows: Sequence[Judgement], units: Units, rights: Rights, slices: Slices) -> Scored:
         """The scores of all cases, and those of every slice."""

@@ -1,0 +1,214 @@
+"""Preference between two discussions of the same case, asked in both orders."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from medthink.core.digest import digest_value
+from medthink.judge import cells
+from medthink.judge.ballots import majority
+from medthink.judge.coverage import Units
+from medthink.judge.evidence import Evidence
+from medthink.judge.forms import TEXT, Fault, ReplyForm, form_schema, list_of, match_ids, object_of, one_of, read_form
+from medthink.judge.judgement import Judgement
+from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, count_cell, mean_of, rate_of, share_cell
+from medthink.judge.units import Source, UnitSet
+from medthink.judge.verdicts import UnitVerdict
+from medthink.metrics.findings import compare_findings
+from medthink.models.request import Schema
+from medthink.runs.prediction import Prediction
+from medthink.stats import Measured
+
+Preferred = Literal["first", "second", "tie"]
+PREFERENCES: tuple[Preferred, ...] = get_args(Preferred)
+_QUESTION = "Which discussion is better, the first or the second?"
+_NOTE = "Each pair is judged in both orders. A win counts only if it holds in both; a preference that flips is a tie."
+
+
+class PreferenceVerdict(UnitVerdict, frozen=True, kw_only=True):
+    """Which of two discussions is better, by its place."""
+
+    preferred: Preferred
+
+
+class PreferenceForm(ReplyForm, frozen=True):
+    """One verdict for the pair."""
+
+    verdicts: tuple[PreferenceVerdict, ...]
+
+
+class Contest(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run does against another one; `score` is 1 for a win, 0 for a loss and a half for a tie, by case."""
+
+    against: str
+    scores: dict[int, float]
+    flips: int
+
+    @property
+    def share(self) -> Measured:
+        """The share won, a tie counting half."""
+        return mean_of(self.scores.items(), within=(0, 1))
+
+
+class PreferenceScores(SeatScores, frozen=True, kw_only=True):
+    """The contests of a run, as one seat judges them; `other` leads to them by the other run's number."""
+
+    contests: dict[int, Contest]
+    won: Measured
+    consistent: Measured
+
+
+class PreferenceKind(JudgeKind[PreferenceVerdict, PreferenceScores]):
+    """Two discussions side by side."""
+
+    name = "preference"
+    plural = "preferences"
+    is_pairwise = True
+    leading = "preference"
+    true_label = ""
+    aspects = (Aspect(name="preference", categories=PREFERENCES, is_main=True),)
+    columns = (Column("preferred", (*PREFERENCES, cells.UNSURE)),)
+
+    def texts(self, prediction: Prediction) -> Texts:
+        """The discussion as one text."""
+        sections = prediction.discussion or {}
+        return Texts({"discussion": "\n\n".join(text for text in sections.values() if text.strip())})
+
+    def pair_sources(
+        self, own: Prediction, other: Prediction, *, run: str, other_run: str, against: str
+    ) -> tuple[Source, ...]:
+        """The pair in both orders, the own discussion first and second."""
+        mine, theirs = (self.texts(one).parts["discussion"] for one in (own, other))
+        if not mine or not theirs:
+            return ()
+        return tuple(
+            Source(
+                run=f"{run} {other_run}",
+                case=own.case,
+                sample=other_number(other_run) * 2 + order,
+                what=self.name,
+                parts={"first": texts[0], "second": texts[1]},
+                question=_QUESTION,
+                against=against,
+            )
+            for order, texts in enumerate(((mine, theirs), (theirs, mine)))
+        )
+
+    def items(self, units: UnitSet) -> tuple[Item, ...]:
+        """The pair."""
+        return tuple(Item(id=unit.id, form="preference", part=unit.part, text=unit.text) for unit in units.units)
+
+    def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:  # noqa: ARG002
+        """One verdict, the reason first."""
+        verdict = object_of(id=one_of(units.ids), reason=TEXT, preferred=one_of(PREFERENCES))
+        return form_schema(self.name, call, verdicts=list_of(verdict))
+
+    def read_reply(
+        self,
+        text: str,
+        call: str,
+        units: UnitSet,
+        rests_on: Sequence[str],  # noqa: ARG002
+    ) -> tuple[PreferenceVerdict, ...] | Fault:
+        """One verdict with a reason."""
+        form = read_form(text, PreferenceForm, call)
+        matched = form if isinstance(form, Fault) else match_ids(form.verdicts, units.ids)
+        if not isinstance(matched, Fault) and not all(one.reason.strip() for one in matched):
+            return Fault("wrong_form", "the verdict has no reason")
+        return matched
+
+    def read_stored(self, row: Mapping[str, Any]) -> tuple[PreferenceVerdict, ...]:
+        """The verdict as it is."""
+        return msgspec.convert(row.get("verdicts") or (), tuple[PreferenceVerdict, ...])
+
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
+        """Prefer the text with more findings that match the expert's, less those that conflict."""
+        reference = "\n".join([evidence.findings, *evidence.captions])
+        compared = {name: compare_findings(reference, text) for name, text in source.parts.items()}
+        first, second = (len(compared[name].matched) - len(compared[name].conflicts) for name in ("first", "second"))
+        preferred: Preferred = "tie" if first == second else "first" if first > second else "second"
+        reason = f"{first} and {second} findings match, less those that conflict"
+        return {"verdicts": [PreferenceVerdict(id=one.id, reason=reason, preferred=preferred) for one in units.units]}
+
+    def vote(self, ballots: Sequence[PreferenceVerdict]) -> PreferenceVerdict | None:
+        """What most prefer."""
+        word = majority([ballot.preferred for ballot in ballots])
+        return next((ballot for ballot in ballots if ballot.preferred == word), None)
+
+    def labels(self, verdict: PreferenceVerdict) -> Labels:
+        """The preference alone."""
+        return {"preference": verdict.preferred}
+
+    def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
+        """One of the three words."""
+        return {"preference": cells.read_word("preferred", row.get("preferred", ""), PREFERENCES)}
+
+    def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> PreferenceScores:  # noqa: ARG002
+        """Wins, losses and ties against every other run; a pair that was judged in one order only is left out."""
+        said: dict[tuple[int, int], dict[int, Preferred]] = {}
+        names: dict[int, str] = {}
+        for row in rows:
+            if row.repeat == 0 and row.verdicts:
+                other, order = divmod(row.sample, 2)
+                said.setdefault((other, row.case), {})[order] = self.given(row)[0].preferred
+                names[other] = units[row.key].detail if row.key in units else ""
+        pairs = {key: (one[0], one[1]) for key, one in said.items() if len(one) == 2}
+        contests = {other: _contest(names[other], other, pairs) for other in sorted({other for other, _ in pairs})}
+        return PreferenceScores(
+            **common_scores(rows, units),
+            contests=contests,
+            won=mean_of(((case, settle(*pair)) for (_, case), pair in pairs.items()), within=(0, 1)),
+            consistent=rate_of((case, not is_flip(*pair)) for (_, case), pair in pairs.items()),
+        )
+
+    def tables(self, scores: PreferenceScores) -> tuple[ScoreTable, ...]:
+        """All contests together, then one by one."""
+        row = {
+            "Pairs": count_cell(sum(len(one.scores) for one in scores.contests.values())),
+            "Share won": share_cell(scores.won),
+            "Same in both orders": share_cell(scores.consistent),
+        }
+        contests = tuple(
+            {
+                "Against": ScoreCell(one.against),
+                **{
+                    name: count_cell(sum(score == value for score in one.scores.values()))
+                    for name, value in (("Won", 1.0), ("Lost", 0.0), ("Tied", 0.5))
+                },
+                "of these flipped": count_cell(one.flips),
+                "Share": share_cell(one.share),
+            }
+            for one in scores.contests.values()
+        )
+        return (
+            ScoreTable(heading="Preference", aspects=("preference",), rows=(row,), note=_NOTE),
+            ScoreTable(heading="Preference by run", aspects=("preference",), rows=contests),
+        )
+
+
+def other_number(run: str) -> int:
+    """The number by which judgements know the run that was compared with, made from its digest."""
+    return int(digest_value(run)[:7], 16)
+
+
+def settle(own_first: Preferred, own_second: Preferred) -> float:
+    """1 where the own discussion is preferred in both orders, 0 where the other is, else a half."""
+    if (own_first, own_second) == ("first", "second"):
+        return 1.0
+    return 0.0 if (own_first, own_second) == ("second", "first") else 0.5
+
+
+def is_flip(own_first: Preferred, own_second: Preferred) -> bool:
+    """Whether the preference depends on the order: the same place is preferred twice, or one time none."""
+    return settle(own_first, own_second) == 0.5 and (own_first, own_second) != ("tie", "tie")
+
+
+def _contest(against: str, other: int, pairs: Mapping[tuple[int, int], tuple[Preferred, Preferred]]) -> Contest:
+    own = {case: pair for (one, case), pair in pairs.items() if one == other}
+    return Contest(
+        against=against,
+        scores={case: settle(*pair) for case, pair in sorted(own.items())},
+        flips=sum(is_flip(*pair) for pair in own.values()),
+    )

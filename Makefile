@@ -46,7 +46,7 @@ clean:
 
 .venv/.ready: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) --editable .
+	$(PIP) --editable '.[web,board]'
 	touch $@
 
 .venv/.ready-dev: .venv/.ready tests/install_browser.sh

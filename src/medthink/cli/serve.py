@@ -16,9 +16,12 @@ from medthink.cli.stores import open_store, store_flag
     "--answers", default="answers.sqlite", show_default=True, metavar="FILE", type=click.Path(path_type=Path),
     help="Where readers' answers are kept.",
 )  # fmt: skip
+@click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to open.  [default: the first free from 7350]")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
-def serve(store: str, data: Path | None, split: str, answers: Path, port: int | None, no_open: bool) -> None:
+def serve(
+    store: str, data: Path | None, split: str, answers: Path, is_demo: bool, port: int | None, no_open: bool
+) -> None:
     """Serve a leaderboard, and a benchmark's cases to read blind, on this machine.
 
     The leaderboard is that of the store. With --data, cases can be read: nothing of the reference is sent before a
@@ -39,6 +42,11 @@ def serve(store: str, data: Path | None, split: str, answers: Path, port: int | 
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed", remedy="pip install 'medthink[web,board]'") from None
 
+    if is_demo:
+        from medthink.cli.serve_demo import fill_demo
+
+        filled, data = fill_demo(Path("demo-board"))
+        store, answers = str(filled), filled.with_name("answers.sqlite")
     if data is not None and not data.exists():
         raise UsageError(f"{data} is not there", remedy="name the folder of a benchmark")
     with open_store(store) as opened:

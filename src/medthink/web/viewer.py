@@ -86,7 +86,7 @@ class Viewer:
             runs,
             read_query(VersusQuery, given),
         )
-        return render("versus.html", page, SITE)
+        return render("versus.html", page, SITE, here="versus")
 
     def choose(self, given: Given) -> tuple[str, str] | str:
         """The names of the two runs that were picked, or a page to pick them on."""
@@ -94,7 +94,7 @@ class Viewer:
         first, second = given.get("a", ""), given.get("b", "")
         if first and second:
             return self._find(first).slug, self._find(second).slug
-        return render("choose.html", [(run.slug, run.name) for run in runs], SITE)
+        return render("choose.html", [(run.slug, run.name) for run in runs], SITE, here="versus")
 
     def _find(self, slug: str) -> ShelfRun:
         found = self.shelf.find(slug)

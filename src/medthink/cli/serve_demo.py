@@ -1,0 +1,37 @@
+"""What `medthink serve --demo` shows: phantoms, runs of embedded baselines, and a board with them on it."""
+
+import io
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import click
+
+from medthink.core.errors import UsageError
+
+CASES = 60
+_BASELINES = ("random", "longest", "retrieval")
+
+
+def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
+    """The store and the benchmark of the demo, made in a folder if they are not there; needs no key and no network."""
+    bench, store = folder / "bench", folder / "board.sqlite"
+    if not bench.exists():
+        _take("Drawing phantoms", ["data", "synth", str(bench), "--cases", str(cases)])
+    for name in _BASELINES:
+        run = folder / "runs" / name
+        if not run.exists():
+            _take(f"Running {name}", ["run", str(bench), "--model", f"baseline/{name}", "--out", str(run)])
+            team = ["--team", "Demo", "--store", str(store)]
+            _take(f"Adding {name} to the board", ["board", "add", str(run), "--data", str(bench), *team])
+    return store, bench
+
+
+def _take(does: str, words: list[str]) -> None:
+    """Run a command a person could type, and keep what it prints to ourselves."""
+    from medthink.cli.door import enter
+
+    click.echo(f"{does} …")
+    with redirect_stdout(io.StringIO()):
+        code = enter(words)
+    if code:
+        raise UsageError(f"the demo could not be made: medthink {' '.join(words)}", remedy="see the message above")

@@ -11,10 +11,12 @@ from medthink.core.numbers import as_p_value, as_percent
 
 if TYPE_CHECKING:
     from medthink.scoring.compare import Comparison, PairOfRuns
+    from medthink.scoring.items import ItemView
     from medthink.scoring.tables import Grid
     from medthink.stats.estimate import Measured
 
 _SHOWN_CASES = 12
+_FEWEST_VENDORS = 3
 # Of more runs, pairs and slices fill page after page: --json has them all.
 _MOST_BESIDE = 6
 
@@ -25,8 +27,14 @@ _MOST_BESIDE = 6
     "--data", type=click.Path(path_type=Path), help="The benchmark; needed for files, and for runs whose data moved."
 )
 @click.option("--split", default="test", show_default=True, help="For files of predictions: the split they are about.")
+@click.option(
+    "--items", "shows_items", is_flag=True, help="Show the cases: hard, separating the leaders, suspect keys."
+)
+@click.option("--sequential", is_flag=True, help="Watch runs, finished or not, case by case in a random order.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def compare(runs: tuple[Path, ...], data: Path | None, split: str, as_json: bool) -> None:
+def compare(
+    runs: tuple[Path, ...], data: Path | None, split: str, shows_items: bool, sequential: bool, as_json: bool
+) -> None:
     """Compare RUNS (run folders or submission files) on the same cases, and say which differences are shown.
 
     Runs of different benchmarks, cases or kinds are refused, naming what differs.
@@ -34,10 +42,18 @@ def compare(runs: tuple[Path, ...], data: Path | None, split: str, as_json: bool
     \b
     Example: medthink compare runs/all-images runs/no-images
     Example: medthink compare runs/ours theirs.jsonl --data bench/
+    Example: medthink compare runs/* --items
+    Example: medthink compare runs/a runs/b --sequential
     """
     from medthink.scoring.compare import compare_paths
     from medthink.scoring.tables import pairs_grid, ranking_grid, ranking_note, with_short_names
 
+    if sequential:
+        _watch(runs, data, split, as_json=as_json)
+        return
+    if shows_items:
+        _show_items(runs, data, split, as_json=as_json)
+        return
     comparison = compare_paths(runs, data, split=split)
     if as_json:
         print_json(to_builtins(comparison))
@@ -54,6 +70,75 @@ def compare(runs: tuple[Path, ...], data: Path | None, split: str, as_json: bool
     if comparison.ranking is not None:
         _draw(ranking_grid(comparison))
         console().print(ranking_note(comparison))
+
+
+def _watch(runs: tuple[Path, ...], data: Path | None, split: str, *, as_json: bool) -> None:
+    from medthink.cli.watching import show_known
+    from medthink.core.files import short_names
+    from medthink.scoring.material import load_all
+    from medthink.scoring.sequential import watch_runs
+
+    loaded = load_all(runs, data, split=split, is_finished=False)
+    names = short_names([one.name for one in loaded])
+    statements = watch_runs([one._replace(name=names[one.name]) for one in loaded])
+    if as_json:
+        print_json(to_builtins(statements))
+    else:
+        show_known(statements)
+
+
+def _show_items(runs: tuple[Path, ...], data: Path | None, split: str, *, as_json: bool) -> None:
+    from medthink.scoring.compare import compare_runs
+    from medthink.scoring.items import view_items
+    from medthink.scoring.material import load_all
+    from medthink.scoring.score import kept_scores
+    from medthink.scoring.scores import percent
+
+    materials = load_all(runs, data, split=split)
+    scored = [kept_scores(path, material) for path, material in zip(runs, materials, strict=True)]
+    view = view_items(scored, compare_runs(scored, materials[0].cases))
+    if as_json:
+        print_json(to_builtins(view))
+        return
+    out = console()
+    rows = [
+        (
+            one.case,
+            percent(one.right),
+            as_percent(one.difficulty, 0),
+            "–" if one.discrimination is None else f"{one.discrimination:.2f}",
+            "yes" if one.is_separating else "",
+        )
+        for one in view.table.cases[:_SHOWN_CASES]
+    ]
+    columns = ("case", "models right (95 %)", "difficulty", "discrimination", "separates the leaders")
+    out.print(table(f"Hardest of {len(view.table.cases)} cases, {view.table.models} models", columns, rows, right=(0,)))
+    separating = tuple(one.case for one in view.table.cases if one.is_separating)
+    out.print(f"{len(separating)} cases separate the leaders: {_case_list(separating)}. --json has every case.")
+    _show_suspects(view)
+
+
+def _show_suspects(view: "ItemView") -> None:
+    out = console()
+    if view.suspects is None:
+        out.print("No reading list of suspect keys: it takes six models or more.")
+        return
+    found = view.suspects
+    listed = ", ".join(f"{one.case} (key {one.key}, all say {one.voted})" for one in found.listed) or "none"
+    shares = " and ".join(
+        f"{as_percent(share, 0)} if {wrong} of keys are wrong" for wrong, share in found.false_share.items()
+    )
+    out.print(
+        f"Worth a reader's look, as the best {len(found.voters)} models all name the same other option: {listed}."
+    )
+    out.print(
+        f"Expect false alarms: {shares}, where models are strong; 45 to 72 % where weak models share distractors."
+        + (
+            ""
+            if view.vendors >= _FEWEST_VENDORS
+            else f" The models come from {view.vendors} vendors: three are better."
+        )
+    )
 
 
 def _show_differing(comparison: "Comparison") -> None:

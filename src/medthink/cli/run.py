@@ -11,6 +11,7 @@ from medthink.cli.params import Real
 from medthink.cli.plans import take_plan, write_plan
 from medthink.cli.sections import SectionedCommand
 from medthink.cli.show import print_json, say
+from medthink.cli.watching import open_rule, show_known
 from medthink.core.errors import OutsideError, PartlyFailed, UsageError
 from medthink.core.suggest import did_you_mean
 from medthink.workflow.tasks import task_names
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
     from medthink.runs.manifest import Progress
     from medthink.runs.session import RunSpec, Session
+    from medthink.scoring.sequential import KnownStatement, StopWhenKnown
 
 _GARBAGE_THRESHOLD = 20_000
 
@@ -77,6 +79,14 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
 @click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
+@click.option(
+    "--until-known", metavar="POINTS|RUN",
+    help="Stop when the accuracy is known to ±POINTS, or when it is known whether RUN is better or worse.",
+)  # fmt: skip
+@click.option(
+    "--claim", type=click.Choice(["these", "such"]), default="these", show_default=True,
+    help="With --until-known: about these cases, or about the population they are from.",
+)  # fmt: skip
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML).")
 @click.option("--dry-run", is_flag=True, help="Count what is left to do: calls, tokens, images, cost; send nothing.")
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
@@ -99,6 +109,7 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
     if status is not None:
         views.show_status(status, as_json=as_json)
         return
+    goal, claim = flags.pop("until_known"), flags.pop("claim")
     transport = read_transport(flags)
     spec = read_spec(data, flags, needs_out=not (dry_run or show_prompts))
     _question_model(spec)
@@ -107,7 +118,7 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
     elif dry_run:
         views.show_estimate(spec, transport, as_json=as_json)
     else:
-        _carry_out(spec, transport, as_json=as_json)
+        _carry_out(spec, transport, None if goal is None else open_rule(spec, goal, claim), as_json=as_json)
 
 
 def _question_model(spec: "RunSpec") -> None:
@@ -121,7 +132,7 @@ def _question_model(spec: "RunSpec") -> None:
         say(f"{spec.model} is not in the list of prices: {meant}", stderr=True)
 
 
-def _carry_out(spec: "RunSpec", transport: "Transport", *, as_json: bool) -> None:
+def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
     from medthink.cli.live import LiveProgress
     from medthink.runs.session import carry_out
 
@@ -131,13 +142,13 @@ def _carry_out(spec: "RunSpec", transport: "Transport", *, as_json: bool) -> Non
     say(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
     try:
         with LiveProgress() as progress:
-            session = carry_out(spec, transport=transport, listener=progress)
+            session = carry_out(spec, transport=transport, listener=progress, rule=rule)
     except KeyboardInterrupt:
         say(f"Stopped. {spec.out} keeps every finished call; run the same command again to continue.", stderr=True)
         raise
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
-    _show_session(session, as_json=as_json)
+    _show_session(session, rule, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by
     _refuse_failures(session.run.manifest.progress)
@@ -156,17 +167,30 @@ def _refuse_failures(made: "Progress | None") -> None:
     )
 
 
-def _show_session(session: "Session", *, as_json: bool) -> None:
+def _show_session(session: "Session", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
     from medthink.cli.run_views import show_progress
 
     manifest = session.run.manifest
     if as_json:
         from msgspec import to_builtins
 
-        print_json(to_builtins(manifest) | {"run": str(session.run.path), "calls_made_now": session.calls_made})
+        made = {"run": str(session.run.path), "calls_made_now": session.calls_made}
+        known = {} if rule is None else {"known": to_builtins(_known(session, rule))}
+        print_json(to_builtins(manifest) | made | known)
         return
     show_progress(session.run.path, manifest)
     say(f"{session.calls_made} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
+    if rule is not None:
+        show_known([_known(session, rule)])
+
+
+def _known(session: "Session", rule: "StopWhenKnown") -> "KnownStatement":
+    progress = session.run.manifest.progress
+    done = sum(progress.states.values()) if progress else 0
+    cost = None if progress is None or progress.cost_usd is None or not done else progress.cost_usd / done
+    return rule.statement(
+        session.run.path.name, None if cost is None else cost * session.run.manifest.condition.samples
+    )
 
 
 def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "RunSpec":

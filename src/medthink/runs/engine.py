@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import TypeVar
+from itertools import takewhile
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -22,6 +23,20 @@ Work = TypeVar("Work")
 _MOST_AHEAD = 16
 
 
+class StoppingRule(Protocol):
+    """Whoever may end a run before its last case; what it knows of the answers is its own business."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether no further case is to be asked."""
+
+    def arrange(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """The cases in the order in which they are to be asked."""
+
+    def see(self, prediction: Prediction) -> None:
+        """Take in one more prediction, of this session or an earlier one."""
+
+
 class Engine:
     """Takes cases through a task; storage, limits and money are the desk's business."""
 
@@ -34,7 +49,9 @@ class Engine:
         ledger: Ledger,
         benchmark: Benchmark,
         is_same_release: bool,
+        rule: StoppingRule | None = None,
     ) -> None:
+        self._rule = rule
         self._task = task
         self._condition = condition
         self._desk = desk
@@ -46,16 +63,18 @@ class Engine:
 
     async def run(self, cases: Iterable[Case]) -> BudgetReached | None:
         """Take every case through the task; returns what stopped it early, if the budget did."""
-        work = ((case, sample) for case in cases for sample in range(self._condition.samples))
+        arranged = cases if self._rule is None else self._rule.arrange(cases)
+        work = ((case, sample) for case in arranged for sample in range(self._condition.samples))
+        wanted = takewhile(lambda _: self._rule is None or not self._rule.is_known, work)
         at_once = self._desk.answerer.concurrency
-        return await work_through(work, self._predict, workers=at_once + min(_MOST_AHEAD, 1 + at_once // 4))
+        return await work_through(wanted, self._predict, workers=at_once + min(_MOST_AHEAD, 1 + at_once // 4))
 
     async def _predict(self, work: tuple[Case, int]) -> None:
         case, sample = work
         if (case.id, sample) in self._kept:
             kept = msgspec.json.decode(self._ledger.prediction(case.id, sample), type=Prediction)
             self._tracker.counts.kept += count_calls(self._task.name, self._condition, len(kept.slots))
-            self._tracker.see(kept, is_kept=True)
+            self._see(kept, is_kept=True)
             return
         shown, cues = self._showing.show(case)
         ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample)
@@ -67,7 +86,12 @@ class Engine:
         # A case that ended early asked less than was expected of it.
         expected = count_calls(self._task.name, self._condition, len(shown.question.images))
         self._tracker.counts.calls += ask.asked - expected
-        self._tracker.see(prediction)
+        self._see(prediction)
+
+    def _see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
+        self._tracker.see(prediction, is_kept=is_kept)
+        if self._rule is not None:
+            self._rule.see(prediction)
 
 
 async def work_through(

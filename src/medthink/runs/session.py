@@ -17,7 +17,7 @@ from medthink.runs.answerers import Answerer, open_answerer
 from medthink.runs.asking import Desk, example_request
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import count_image_doubts
-from medthink.runs.engine import Engine
+from medthink.runs.engine import Engine, StoppingRule
 from medthink.runs.index import PREDICTIONS_FILE, write_index
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
@@ -89,9 +89,15 @@ class Common(NamedTuple):
     siblings: Siblings
 
 
-def carry_out(spec: RunSpec, *, transport: "Transport | None" = None, listener: RunListener | None = None) -> Session:
+def carry_out(
+    spec: RunSpec,
+    *,
+    transport: "Transport | None" = None,
+    listener: RunListener | None = None,
+    rule: StoppingRule | None = None,
+) -> Session:
     """Make or continue the run; works inside a notebook, where a loop is running already."""
-    return run_to_end(work_on(spec, transport=transport, listener=listener))
+    return run_to_end(work_on(spec, transport=transport, listener=listener, rule=rule))
 
 
 async def work_on(
@@ -100,11 +106,12 @@ async def work_on(
     transport: "Transport | None" = None,
     listener: RunListener | None = None,
     common: Common | None = None,
+    rule: StoppingRule | None = None,
 ) -> Session:
-    """The same on a loop that is running; `common` where the run is one of a sweep."""
+    """The same on a loop that is running; `common` where the run is one of a sweep, `rule` where it may end early."""
     if spec.out is None:
         raise UsageError("where is the run to be kept?", remedy="give --out")
-    return await _Worker(spec, spec.out, transport, listener, common).work()
+    return await _Worker(spec, spec.out, transport, listener, common, rule).work()
 
 
 def run(
@@ -154,7 +161,9 @@ class _Worker:
         transport: "Transport | None",
         listener: RunListener | None,
         common: Common | None,
+        rule: StoppingRule | None,
     ) -> None:
+        self._rule = rule
         self._spec = spec
         self._out = out
         self._transport = transport
@@ -212,6 +221,7 @@ class _Worker:
                 ledger=ledger,
                 benchmark=self._benchmark[spec.selection.split],
                 is_same_release=is_same_release,
+                rule=self._rule,
             )
             tracker.enter(answerer.first_phase)
             try:

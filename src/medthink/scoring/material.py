@@ -45,15 +45,20 @@ def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[Material]
     return [_load(Run.open(path), data, read) for path in paths]
 
 
-def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[Material]:
-    """Runs and submission files alike, in the order given; a file is about the `split` of `data`."""
+def load_all(
+    paths: Sequence[Path], data: Path | None = None, *, split: str = "test", is_finished: bool = True
+) -> list[Material]:
+    """Runs and submission files alike, in the order given; a file is about the `split` of `data`.
+
+    A run that is not finished is refused, unless `is_finished` is false.
+    """
     read = cache(read_selected)
-    return [_load_either(path, data, split, read) for path in paths]
+    return [_load_either(path, data, split, read, is_finished=is_finished) for path in paths]
 
 
-def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) -> Material:
+def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected, *, is_finished: bool) -> Material:
     if path.is_dir():
-        return _load(Run.open(path), data, read)
+        return _load(Run.open(path), data, read, is_finished=is_finished)
     if not path.exists():
         raise UsageError(f"{path}: no such run or file", remedy="check the path")
     if data is None:
@@ -63,9 +68,10 @@ def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) 
     return _load_submission(path, read(data, Selection(split=split)))
 
 
-def _load(run: Run, data: Path | None, read: ReadSelected) -> Material:
+def _load(run: Run, data: Path | None, read: ReadSelected, *, is_finished: bool = True) -> Material:
     cases, predictions = run.cases(data, read=read), list(run.predictions())
-    _refuse_gaps(run.path, cases, predictions, run.manifest.condition.samples)
+    if is_finished:
+        _refuse_gaps(run.path, cases, predictions, run.manifest.condition.samples)
     return Material(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
 
 

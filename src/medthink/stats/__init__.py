@@ -31,6 +31,7 @@ from medthink.stats.correction import Validation, corrected_clustered_rate, corr
 from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
 from medthink.stats.gain import GainOverRivals, gain_over_rivals
 from medthink.stats.intervals import clustered_error, mean_interval, rate_interval, wilson
+from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
 from medthink.stats.multiple import holm
 from medthink.stats.paired import (
     McNemar,
@@ -44,8 +45,10 @@ from medthink.stats.paired import (
 )
 from medthink.stats.panel import PanelAgreement, krippendorff_alpha, panel_agreement
 from medthink.stats.power import Resolution, detectable_rate, minimum_detectable_difference, needed_cases, paired_power
+from medthink.stats.powered import PoweredRate, powered_rate
 from medthink.stats.ranks import RankedPair, RankedRun, Ranking, rank_runs
 from medthink.stats.repeats import Repeats, repeated_mean
+from medthink.stats.sequence import MeanSequence, RateSequence, SignSequence
 
 __all__ = [
     "Agreement",
@@ -54,20 +57,26 @@ __all__ = [
     "Estimate",
     "GainOverRivals",
     "Game",
+    "ItemTable",
     "KappaCaution",
     "McNemar",
+    "MeanSequence",
     "Measured",
     "OrderedAgreement",
     "PairedComparison",
     "PanelAgreement",
+    "PoweredRate",
     "RankedPair",
     "RankedRun",
     "Ranking",
+    "RateSequence",
     "ReliabilityBin",
     "Repeats",
     "Resolution",
     "SignFlip",
+    "SignSequence",
     "Strength",
+    "SuspectKeys",
     "Undefined",
     "Validation",
     "agreement",
@@ -87,6 +96,7 @@ __all__ = [
     "gain_over_rivals",
     "gwet_ac",
     "holm",
+    "item_table",
     "kappa_caution",
     "krippendorff_alpha",
     "matthews_correlation",
@@ -100,10 +110,12 @@ __all__ = [
     "paired_power",
     "panel_agreement",
     "percent_agreement",
+    "powered_rate",
     "rank_runs",
     "rate_interval",
     "reciprocal",
     "repeated_mean",
     "sign_flip_test",
+    "suspect_keys",
     "wilson",
 ]

@@ -1,0 +1,79 @@
+"""What `run --until-known` and `compare --sequential` show: which claim is meant, what is known, what it saved."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from medthink.cli.show import console, table
+from medthink.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from medthink.runs.session import RunSpec
+    from medthink.scoring.sequential import KnownStatement, StopWhenKnown
+    from medthink.stats.sequence import Claim
+
+_CLAIMS = {
+    "these": "these {n} cases: what the finished run would show",
+    "such": "such cases: the population that these were drawn from",
+}
+
+
+def open_rule(spec: "RunSpec", goal: str, claim: "Claim") -> "StopWhenKnown":
+    """The stopping rule for a goal: a half-width in points, or a finished run or file to be compared with."""
+    from medthink.cases.benchmark import Benchmark
+    from medthink.runs.selection import select_cases
+    from medthink.scoring.material import load_all
+    from medthink.scoring.sequential import StopWhenKnown, case_rights
+
+    if spec.task == "discussion" or not spec.condition.show_options:
+        raise UsageError("without letters there is nothing to be known", remedy="leave out --until-known")
+    benchmark = Benchmark.open(spec.benchmark)
+    cases = {case.id: case for case in select_cases(benchmark, spec.selection)}
+    fingerprint = benchmark[spec.selection.split].text_fingerprint()
+    half_width, rival = _read_points(goal), None
+    if half_width is None:
+        rival = case_rights(load_all([Path(goal)], spec.benchmark, split=spec.selection.split)[0])
+    return StopWhenKnown(
+        cases, fingerprint, samples=spec.condition.samples, claim=claim, half_width=half_width, rival=rival
+    )
+
+
+def _read_points(goal: str) -> float | None:
+    try:
+        points = float(goal)
+    except ValueError:
+        return None
+    if not 0 < points < 50:
+        raise UsageError(f"--until-known {goal}", remedy="give a half-width between 0 and 50 points, or a run")
+    return points / 100
+
+
+def show_known(statements: "list[KnownStatement]") -> None:
+    """The statements as a table, with the claims in words."""
+    rows = [
+        (
+            one.about,
+            one.claim,
+            f"{one.seen} of {one.n_cases}",
+            "–" if one.low is None or one.high is None else f"{one.low * 100:+.1f} to {one.high * 100:+.1f}",
+            one.verdict if one.known_after is None else f"{one.verdict}, after {one.known_after} cases",
+            _saved(one),
+        )
+        for one in statements
+    ]
+    columns = ("what", "claim", "cases", "95 % at every look", "known", "saved by stopping there")
+    out = console()
+    out.print(table("Watched in a random order", columns, [_minus(row) for row in rows]))
+    for claim in dict.fromkeys(one.claim for one in statements):
+        out.print(f"{claim}: {_CLAIMS[claim].format(n=statements[0].n_cases)}.")
+    out.print("These intervals hold however often one looks; Wilson's and McNemar's do not once a run is stopped.")
+
+
+def _saved(one: "KnownStatement") -> str:
+    if one.known_after is None:
+        return "–"
+    money = "" if one.saved_usd is None else f", ${one.saved_usd:,.2f}"
+    return f"{one.saved_cases} cases ({one.saved_cases / one.n_cases:.0%}){money}"
+
+
+def _minus(row: tuple[str, ...]) -> tuple[str, ...]:
+    return (*row[:3], row[3].replace("-", "−"), *row[4:])

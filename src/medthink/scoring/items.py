@@ -1,0 +1,66 @@
+"""The cases of a benchmark seen over many runs: hard ones, ones that separate the leaders, keys worth a second look."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from medthink.core.errors import UsageError
+from medthink.scoring.compare import Comparison
+from medthink.scoring.scores import CaseScore, Scores
+from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
+
+
+class ItemView(msgspec.Struct, frozen=True, kw_only=True):
+    """Difficulty and discrimination by case, one vote a model, and the reading list of suspect keys.
+
+    `suspects` is None where fewer than six models are compared; `vendors` counts where the voters come from.
+    """
+
+    models: tuple[str, ...]
+    table: ItemTable
+    suspects: SuspectKeys | None
+    vendors: int
+
+
+def view_items(scored: Sequence[Scores], comparison: Comparison) -> ItemView:
+    """The item view of runs that were compared; several runs of one model are averaged to its one vote."""
+    if comparison.ranking is None:
+        raise UsageError("the cases are viewed over three runs of one kind, or more", remedy="name more runs")
+    by_model: dict[str, list[Scores]] = {}
+    for one in scored:
+        by_model.setdefault(one.origin.model, []).append(one)
+    models = sorted(by_model)
+    ids = [case.case for case in scored[0].cases]
+    means = np.array(
+        [np.mean([[case.right for case in one.cases] for one in by_model[model]], axis=0) for model in models]
+    )
+    leading = {scored[place.run].origin.model for place in comparison.ranking.runs if place.is_leader}
+    suspects = suspect_keys(
+        {model: _votes(by_model[model]) for model in models},
+        {case.case: case.gold for case in scored[0].cases},
+        accuracies=dict(zip(models, means.mean(axis=1).tolist(), strict=True)),
+    )
+    return ItemView(
+        models=tuple(models),
+        table=item_table(means, cases=ids, leaders=[k for k, model in enumerate(models) if model in leading]),
+        suspects=suspects,
+        vendors=len({model.partition("/")[0] for model in (suspects.voters if suspects else ())}),
+    )
+
+
+def _votes(runs: Sequence[Scores]) -> dict[int, str | None]:
+    """A model's most frequent letter for each case; None where two lead together or nothing was answered."""
+    given: dict[int, list[CaseScore]] = {}
+    for one in runs:
+        for case in one.cases:
+            given.setdefault(case.case, []).append(case)
+    return {case: _modal(listed) for case, listed in given.items()}
+
+
+def _modal(listed: Sequence[CaseScore]) -> str | None:
+    letters = Counter(letter for case in listed for letter in case.letters if letter is not None).most_common(2)
+    if not letters or (len(letters) == 2 and letters[0][1] == letters[1][1]):
+        return None
+    return letters[0][0]

@@ -1,0 +1,247 @@
+"""Runs watched case by case: what is known, after how many cases, and what stopping there saves.
+
+Cases are taken in a random order that the benchmark's fingerprint fixes, so nobody chooses it. Only the unbroken
+beginning of that order counts: answers that come early because they are easy must wait for those before them. A case
+that failed is wrong, as in the score, and never skipped.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+
+import msgspec
+
+from medthink.cases.case import Case
+from medthink.core.digest import digest_value
+from medthink.core.errors import UsageError
+from medthink.metrics.answers import GradedAnswer
+from medthink.runs.prediction import Prediction
+from medthink.scoring.material import Material
+from medthink.stats.sequence import Claim, MeanSequence, RateSequence, SignSequence
+
+ALPHA = 0.05
+Watch = RateSequence | MeanSequence | SignSequence
+
+
+class KnownStatement(msgspec.Struct, frozen=True, kw_only=True):
+    """What watching a run, or two, has shown so far.
+
+    `claim`: *these* `n_cases` (what the finished run would show), or *such* cases. `seen` cases count, the unbroken
+    beginning of the order; `known_after` of them were enough (None: not known yet). `low` and `high` hold at every case
+    with 95 %, over all pairs watched; both are None for the claim about such cases of a pair, which has only a verdict.
+    """
+
+    about: str
+    claim: Claim
+    n_cases: int
+    seen: int
+    known_after: int | None
+    low: float | None
+    high: float | None
+    verdict: str
+    saved_cases: int
+    saved_usd: float | None
+
+
+def watch_order(cases: Iterable[int], text_fingerprint: str) -> list[int]:
+    """The cases in the random order that the fingerprint fixes."""
+    return sorted(cases, key=lambda case: digest_value(["watch order", text_fingerprint, case]))
+
+
+class StopWhenKnown:
+    """Says when a run may stop: its accuracy is known to `half_width`, or whether it beats a rival is.
+
+    It is handed to the run as its stopping rule; see `medthink.runs.engine.StoppingRule`.
+    """
+
+    def __init__(
+        self,
+        cases: Mapping[int, Case],
+        text_fingerprint: str,
+        *,
+        samples: int = 1,
+        claim: Claim = "these",
+        half_width: float | None = None,
+        rival: Mapping[int, float] | None = None,
+    ) -> None:
+        if (half_width is None) == (rival is None):
+            raise UsageError("until what is known?", remedy="give a half-width in points, or a run to compare with")
+        if rival is not None and not rival.keys() >= cases.keys():
+            raise UsageError("the other run lacks cases of this one", remedy="compare with a run on the same cases")
+        if claim == "such" and samples > 1 and rival is None:
+            raise UsageError("with several samples only these cases can be watched", remedy="leave out --claim such")
+        self._cases, self._samples, self._claim = cases, samples, claim
+        self._half_width, self._rival = half_width, rival
+        self._order = watch_order(cases, text_fingerprint)
+        self._rights: dict[int, dict[int, bool]] = {case: {} for case in cases}
+        self._watch = self._open_watch()
+        self.known_after: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether what was asked for is known."""
+        return self.known_after is not None
+
+    def arrange(self, cases: Iterable[Case]) -> list[Case]:
+        """The cases in the order in which they are watched."""
+        place = {case: k for k, case in enumerate(self._order)}
+        return sorted(cases, key=lambda case: place[case.id])
+
+    def see(self, prediction: Prediction) -> None:
+        """Take in a prediction, in whatever order it comes."""
+        gold = self._cases[prediction.case].reference.answer
+        outcome = GradedAnswer(prediction.state, prediction.prediction, gold)
+        self._rights[prediction.case][prediction.sample] = outcome.is_right
+        while self._watch.seen < len(self._order) and self._is_there(case := self._order[self._watch.seen]):
+            self._take(case)
+
+    def statement(self, name: str, cost_per_case_usd: float | None) -> KnownStatement:
+        """What is known now."""
+        about = f"accuracy of {name}" if self._rival is None else f"{name} against the other run"
+        return _statement(
+            about, self._watch, len(self._order), self._claim, self.known_after, cost_per_case_usd,
+            _rate_verdict(self._watch, self.known_after) if self._rival is None else _pair_verdict(self._watch),
+        )  # fmt: skip
+
+    def _open_watch(self) -> Watch:
+        n = len(self._cases)
+        if self._rival is not None:
+            return MeanSequence(n, alpha=ALPHA) if self._claim == "these" else SignSequence(alpha=ALPHA)
+        if self._samples > 1:
+            return MeanSequence(n, bounds=(0.0, 1.0), alpha=ALPHA)
+        return RateSequence(n, claim=self._claim, alpha=ALPHA)
+
+    def _is_there(self, case: int) -> bool:
+        return len(self._rights[case]) == self._samples
+
+    def _take(self, case: int) -> None:
+        right = sum(self._rights[case].values()) / self._samples
+        if isinstance(self._watch, RateSequence):
+            self._watch.see(right == 1)
+        else:
+            self._watch.see(right if self._rival is None else right - self._rival[case])
+        if self.known_after is None and self._has_reached():
+            self.known_after = self._watch.seen
+
+    def _has_reached(self) -> bool:
+        if self._half_width is None:
+            return _sign(self._watch) != 0
+        assert not isinstance(self._watch, SignSequence)
+        return (self._watch.high - self._watch.low) / 2 <= self._half_width + 1e-9
+
+
+def watch_runs(materials: Sequence[Material]) -> list[KnownStatement]:
+    """Every pair of runs (one run: its accuracy), finished or not, watched along one order, under both claims."""
+    rights = [case_rights(material) for material in materials]
+    order = watch_order(materials[0].cases, materials[0].text_fingerprint)
+    for material in materials[1:]:
+        if material.cases.keys() != materials[0].cases.keys() or (
+            material.text_fingerprint != materials[0].text_fingerprint
+        ):
+            raise UsageError(f"{material.name} is not about the same cases", remedy="watch runs on the same cases")
+    if len(materials) == 1:
+        return [_watch_one(materials[0], rights[0], order)]
+    pairs = list(combinations(range(len(materials)), 2))
+    found = []
+    for a, b in pairs:
+        costs = [cost_per_case(materials[k]) for k in (a, b)]
+        cost = None if None in costs else sum(one for one in costs if one is not None)
+        shared = _prefix(order, rights[a], rights[b])
+        gaps = [rights[a][case] - rights[b][case] for case in shared]
+        about = f"{materials[a].name} − {materials[b].name}"
+        for claim, watch in (
+            ("these", MeanSequence(len(order), alpha=ALPHA / len(pairs))),
+            ("such", SignSequence(alpha=ALPHA / len(pairs))),
+        ):
+            known = _watch_gaps(watch, gaps)
+            found.append(_statement(about, watch, len(order), _claim(claim), known, cost, _pair_verdict(watch)))
+    return found
+
+
+def case_rights(material: Material) -> dict[int, float]:
+    """The share of right samples of every case that has all of them."""
+    samples = max((one.sample for one in material.predictions), default=0) + 1
+    found: dict[int, list[bool]] = {}
+    for one in material.predictions:
+        gold = material.cases[one.case].reference.answer
+        found.setdefault(one.case, []).append(GradedAnswer(one.state, one.prediction, gold).is_right)
+    return {case: sum(listed) / samples for case, listed in found.items() if len(listed) == samples}
+
+
+def cost_per_case(material: Material) -> float | None:
+    """What a case cost on average, or None where a price is not known."""
+    costs = [one.cost_usd for one in material.predictions]
+    known = [cost for cost in costs if cost is not None]
+    cases = len({one.case for one in material.predictions})
+    return sum(known) / cases if cases and len(known) == len(costs) else None
+
+
+def _claim(text: str) -> Claim:
+    return "these" if text == "these" else "such"
+
+
+def _watch_one(material: Material, rights: dict[int, float], order: list[int]) -> KnownStatement:
+    is_plain = all(right in (0.0, 1.0) for right in rights.values())
+    watch: Watch = RateSequence(len(order)) if is_plain else MeanSequence(len(order), bounds=(0.0, 1.0))
+    for case in _prefix(order, rights):
+        watch.see(rights[case]) if isinstance(watch, MeanSequence) else watch.see(rights[case] == 1)
+    cost = cost_per_case(material)
+    return _statement(
+        f"accuracy of {material.name}", watch, len(order), "these", None, cost, _rate_verdict(watch, None)
+    )
+
+
+def _prefix(order: list[int], *rights: Mapping[int, float]) -> list[int]:
+    """The unbroken beginning of the order that all of them have."""
+    for k, case in enumerate(order):
+        if any(case not in one for one in rights):
+            return order[:k]
+    return order
+
+
+def _watch_gaps(watch: MeanSequence | SignSequence, gaps: Sequence[float]) -> int | None:
+    known = None
+    for k, gap in enumerate(gaps, start=1):
+        watch.see(gap)
+        if known is None and _sign(watch):
+            known = k
+    return known
+
+
+def _sign(watch: Watch) -> int:
+    """1 or −1 where it is known which is ahead, else 0."""
+    if isinstance(watch, SignSequence):
+        return watch.verdict
+    return 1 if watch.low > 0 else -1 if watch.high < 0 else 0
+
+
+def _pair_verdict(watch: Watch) -> str:
+    return {1: "the first is ahead", -1: "the second is ahead", 0: "not known yet"}[_sign(watch)]
+
+
+def _rate_verdict(watch: Watch, known_after: int | None) -> str:
+    return "as narrow as asked for" if known_after is not None else f"known so far from {watch.seen} cases"
+
+
+def _statement(
+    about: str,
+    watch: Watch,
+    n_cases: int,
+    claim: Claim,
+    known_after: int | None,
+    cost: float | None,
+    verdict: str,
+) -> KnownStatement:
+    saved = 0 if known_after is None else n_cases - known_after
+    low, high = (None, None) if isinstance(watch, SignSequence) else (watch.low, watch.high)
+    return KnownStatement(
+        about=about,
+        claim=claim,
+        n_cases=n_cases,
+        seen=watch.seen,
+        known_after=known_after,
+        low=low,
+        high=high,
+        verdict=verdict,
+        saved_cases=saved,
+        saved_usd=None if cost is None else saved * cost,
+    )

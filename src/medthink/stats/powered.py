@@ -1,0 +1,116 @@
+"""A few readers' labels and a judge's labels on every case, together: prediction-powered rates."""
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from medthink.stats.clusters import Floats, as_column, cluster_codes
+from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
+from medthink.stats.student import student_quantile
+
+
+class PoweredRate(msgspec.Struct, frozen=True, kw_only=True):
+    """The rate that readers would give on all cases, by readers and judge together, beside each of them alone.
+
+    `weight` is how much of the judge is used (0: readers alone, 1: all of it). `read` and `unread` count cases.
+    """
+
+    together: Measured
+    readers: Measured
+    judge: float | None
+    weight: float
+    read: int
+    unread: int
+
+
+class _Part(NamedTuple):
+    """Rows of one part of the cases: their number, mean, and each case's residual sum."""
+
+    rows: int
+    mean: float
+    residuals: Floats
+
+    @property
+    def variance(self) -> float:
+        return _covariance(self, self)
+
+
+def powered_rate(
+    judged: npt.ArrayLike, truth: npt.ArrayLike, *, clusters: npt.ArrayLike, level: float = 0.95
+) -> PoweredRate:
+    """PPI++ (Angelopoulos, Duchi and Zrnic 2023) for a mean, with rows in cases.
+
+    `judged` has the judge's label of every row, `truth` the readers' (NaN: not read), `clusters` the row's case. θ =
+    Ȳ + λ(F̄_unread − F̄_read), λ chosen to minimise the standard error and held within 0 and 1, so that the interval is
+    never wider than the readers' alone. The standard error treats a case's rows as one. Unbiased whatever the judge's
+    faults, **if the cases read were drawn at random**; hard cases first would bias it. In a case that was read, rows
+    without a reader's label are left out. Rival: `corrected_clustered_rate`, for a judge validated elsewhere.
+    """
+    check_level(level)
+    label, actual = as_column(judged, name="judged"), np.asarray(truth, dtype=np.float64)
+    if actual.shape != label.shape:
+        raise ValueError(f"{len(label)} rows are judged and {len(actual)} have a place for the readers' label")
+    codes = cluster_codes(clusters, len(label))
+    known = ~np.isnan(actual)
+    is_read = np.isin(codes, codes[known])
+    theirs, same = _part(actual[known], codes[known]), _part(label[known], codes[known])
+    rest = _part(label[~is_read], codes[~is_read])
+    counts = {"read": len(theirs.residuals), "unread": len(rest.residuals)}
+    if counts["read"] < 2:
+        nothing = Undefined(reason="fewer than two cases were read", n=int(known.sum()))
+        return PoweredRate(together=nothing, readers=nothing, judge=_mean(label), weight=0.0, **counts)
+    weight = _weight(theirs, same, rest)
+    t = student_quantile(level, counts["read"] - 1)
+    return PoweredRate(
+        together=_together(theirs, same, rest, weight, t=t, level=level),
+        readers=_together(theirs, same, rest, 0.0, t=t, level=level),
+        judge=_mean(label),
+        weight=weight,
+        **counts,
+    )
+
+
+def _together(theirs: _Part, same: _Part, rest: _Part, weight: float, *, t: float, level: float) -> Measured:
+    value = theirs.mean + (weight * (rest.mean - same.mean) if weight else 0.0)
+    left = _Part(theirs.rows, 0.0, theirs.residuals - weight * same.residuals)
+    error = (left.variance + (weight**2 * rest.variance if weight else 0.0)) ** 0.5
+    cases = len(theirs.residuals)
+    if error == 0:
+        return Undefined(reason="every case read has the same mean", n=theirs.rows, value=value)
+    return Estimate(
+        value=value,
+        low=value - t * error,
+        high=value + t * error,
+        level=level,
+        n=theirs.rows + (rest.rows if weight else 0),
+        clusters=cases + (len(rest.residuals) if weight else 0),
+        method="prediction-powered (PPI++), clustered by case" if weight else "readers alone, clustered by case",
+    )
+
+
+def _weight(theirs: _Part, same: _Part, rest: _Part) -> float:
+    if len(rest.residuals) < 2:
+        return 0.0
+    spread = same.variance + rest.variance
+    return min(1.0, max(0.0, _covariance(theirs, same) / spread)) if spread > 0 else 0.0
+
+
+def _part(values: Floats, codes: npt.NDArray[np.int64]) -> _Part:
+    if not len(values):
+        return _Part(0, 0.0, np.zeros(0))
+    cases = np.unique(codes, return_inverse=True)[1]
+    mean = float(np.sort(values).mean())
+    sums = np.bincount(cases, values) - mean * np.bincount(cases)
+    return _Part(len(values), mean, sums)
+
+
+def _covariance(a: _Part, b: _Part) -> float:
+    """Of two row means over the same cases: g/(g − 1) · Σ r_a r_b / rows²."""
+    groups = len(a.residuals)
+    return float((a.residuals * b.residuals).sum()) * groups / (groups - 1) / a.rows**2
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None

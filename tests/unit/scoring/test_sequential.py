@@ -1,0 +1,107 @@
+"""A run is stopped when it is known, and says which claim is meant and what was saved."""
+
+import msgspec
+import pytest
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cli.door import enter
+from medthink.core.errors import UsageError
+from medthink.runs.prediction import Prediction
+from medthink.scoring.sequential import StopWhenKnown, watch_order
+from medthink.workflow.condition import Condition
+
+
+@pytest.fixture
+def cases(bench):
+    return {case.id: case for case in Benchmark.open(bench)["test"]}
+
+
+def predict(case, is_right, sample=0):
+    letter = case.reference.answer if is_right else next(x for x in case.question.options if x != case.reference.answer)
+    return Prediction(case=case.id, split="test", sample=sample, state="ok", prediction=letter)
+
+
+def test_the_order_depends_on_the_benchmark_alone(cases):
+    order = watch_order(cases, "f")
+    assert order == watch_order(reversed(list(cases)), "f") != watch_order(cases, "g")
+    assert sorted(order) == sorted(cases) != order
+
+
+def test_only_the_unbroken_beginning_of_the_order_counts(cases):
+    rule = StopWhenKnown(cases, "f", half_width=0.4)
+    first, *rest = [case.id for case in rule.arrange(cases.values())]
+    assert [first, *rest] == watch_order(cases, "f")
+    for case in rest:
+        rule.see(predict(cases[case], True))
+    assert (rule.is_known, rule.statement("r", None).seen) == (False, 0)
+    rule.see(predict(cases[first], True))
+    said = rule.statement("r", 0.5)
+    assert said.seen == 40 and rule.known_after < 20
+    assert (said.saved_cases, said.saved_usd) == (40 - rule.known_after, (40 - rule.known_after) / 2)
+
+
+def test_a_run_may_be_watched_against_another(cases):
+    for is_right, verdict in ((True, "the first is ahead"), (False, "the second is ahead")):
+        rule = StopWhenKnown(cases, "f", rival=dict.fromkeys(cases, float(not is_right)))
+        for case in rule.arrange(cases.values()):
+            rule.see(predict(case, is_right))
+        assert rule.known_after < 20 and rule.statement("r", None).verdict == verdict
+
+
+def test_a_failed_case_is_wrong_and_not_skipped(cases):
+    rule = StopWhenKnown(cases, "f", half_width=0.4)
+    for case in rule.arrange(cases.values()):
+        rule.see(Prediction(case=case.id, split="test", sample=0, state="failed"))
+    assert (rule.statement("r", None).seen, rule.statement("r", None).high) == (40, 0.0)
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [{}, {"half_width": 0.1, "rival": {}}, {"rival": {1: 1.0}}, {"half_width": 0.1, "claim": "such", "samples": 2}],
+)
+def test_what_cannot_be_watched_is_refused(cases, goal):
+    with pytest.raises(UsageError):
+        StopWhenKnown(cases, "f", **goal)
+
+
+def test_a_run_stops_early_and_is_continued(bench, tmp_path, capsys):
+    command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r"), "--concurrency", "1"]
+    assert enter([*command, "--until-known", "30", "--json"]) == 0
+    made = msgspec.json.decode(capsys.readouterr().out)
+    known = made["known"]
+    assert known["claim"] == "these" and known["known_after"] < 30
+    assert known["seen"] >= known["known_after"]
+    assert made["progress"]["is_complete"] is False
+    assert sum(made["progress"]["states"].values()) < 40
+    assert enter(["compare", "--sequential", str(tmp_path / "r")]) == 0
+    assert "these 40 cases" in " ".join(capsys.readouterr().out.split())
+    assert enter(command) == 0
+    assert enter(["score", str(tmp_path / "r"), "--json"]) == 0
+
+
+def test_the_command_watches_finished_runs_under_both_claims(make_run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    runs = [make_run(name, model=f"baseline/{name}", condition=Condition()) for name in ("random", "longest")]
+    assert enter(["compare", "--sequential", *map(str, runs)]) == 0
+    shown = capsys.readouterr().out
+    assert "random − longest" in shown and "40 of 40" in shown
+    assert "these: these 40 cases" in shown and "such: such cases" in shown
+
+
+def test_a_goal_that_is_no_goal_is_refused(bench, tmp_path, capsys):
+    command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r"), "--until-known"]
+    assert enter([*command, "70"]) == 2
+    assert enter([*command, str(tmp_path / "nowhere")]) == 2
+    assert "no such run or file" in capsys.readouterr().err
+
+
+def test_the_cases_are_viewed_over_the_runs(make_run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    runs = [make_run(name, model=f"baseline/{name}") for name in ("random", "longest", "majority")]
+    assert enter(["compare", "--items", *map(str, runs)]) == 0
+    shown = capsys.readouterr().out
+    assert "Hardest of 40 cases, 3 models" in shown and "takes six models" in shown
+    assert enter(["compare", "--items", *map(str, runs), "--json"]) == 0
+    view = msgspec.json.decode(capsys.readouterr().out)
+    assert len(view["table"]["cases"]) == 40 and view["suspects"] is None
+    assert enter(["compare", "--items", *map(str, runs[:2])]) == 2

@@ -1,0 +1,66 @@
+"""A few readers and a judge on every case: unbiased, clustered by case, never wider than the readers alone."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from medthink.stats import Estimate, Undefined, powered_rate
+
+
+def draw(rng, *, cases=300, read=60, right=0.9):
+    clusters = np.repeat(np.arange(cases), 4)
+    truth = (rng.random(len(clusters)) < rng.beta(2, 4, size=cases)[clusters]).astype(float)
+    judged = np.where(rng.random(len(truth)) < right, truth, 1 - truth)
+    known = np.where(clusters < read, truth, np.nan)
+    return judged, known, clusters
+
+
+@pytest.mark.parametrize("right", [0.9, 0.5])
+def test_the_interval_covers_and_is_never_wider_than_the_readers(right):
+    rng = np.random.default_rng(1)
+    kept, shares = [], []
+    for _ in range(300):
+        found = powered_rate(*draw(rng, right=right)[:2], clusters=np.repeat(np.arange(300), 4))
+        kept.append(found.together.low <= 1 / 3 <= found.together.high)
+        shares.append((found.together.high - found.together.low) / (found.readers.high - found.readers.low))
+    assert sum(kept) >= binom.ppf(1e-4, 300, 0.935)
+    assert max(shares) <= 1 + 1e-9
+    assert np.mean(shares) < (0.8 if right == 0.9 else 1.01)
+
+
+def test_case_means_agree_with_ppi_python():
+    # Frozen from ppi-python 0.2.3 in an environment of its own, with the judge's full weight:
+    # ppi_mean_pointestimate(Y, Yhat, Yhat_unlabeled, lam=1) = mean(Yhat_unlabeled) + mean(Y − Yhat).
+    y, f, u = np.array([0.0, 1, 1, 0, 1]), np.array([0.1, 0.9, 0.8, 0.2, 0.7]), np.array([0.4, 0.6, 0.9, 0.1])
+    judged, truth = np.concatenate([f, u]), np.concatenate([y, np.full(4, np.nan)])
+    found = powered_rate(judged, truth, clusters=np.arange(9))
+    c = np.cov(y, f)[0, 1] / 5
+    weight = c / (f.var(ddof=1) / 5 + u.var(ddof=1) / 4)
+    assert found.weight == pytest.approx(min(1.0, weight))
+    assert found.together.value == pytest.approx(y.mean() + found.weight * (u.mean() - f.mean()))
+    error = np.sqrt((y - found.weight * f).var(ddof=1) / 5 + found.weight**2 * u.var(ddof=1) / 4)
+    assert found.together.high - found.together.value == pytest.approx(2.7764451051977934 * error)
+
+
+def test_rows_without_a_reader_in_a_case_that_was_read_are_left_out():
+    judged, known, clusters = draw(np.random.default_rng(2))
+    known[::4] = np.nan
+    found = powered_rate(judged, known, clusters=clusters)
+    assert (found.read, found.unread, found.readers.n) == (60, 240, 180)
+
+
+def test_a_judge_that_knows_nothing_leaves_the_readers():
+    judged, known, clusters = draw(np.random.default_rng(3))
+    found = powered_rate(np.zeros(len(judged)), known, clusters=clusters)
+    assert found.weight == 0 and isinstance(found.together, Estimate)
+    assert found.together == found.readers
+
+
+def test_one_case_read_is_not_enough():
+    judged, known, clusters = draw(np.random.default_rng(4), read=1)
+    assert isinstance(powered_rate(judged, known, clusters=clusters).together, Undefined)
+
+
+def test_labels_must_pair_up():
+    with pytest.raises(ValueError, match="place for the readers"):
+        powered_rate([1, 0], [1], clusters=[1, 2])

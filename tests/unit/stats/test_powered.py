@@ -28,9 +28,7 @@ def test_the_interval_covers_and_is_never_wider_than_the_readers(right):
     assert np.mean(shares) < (0.8 if right == 0.9 else 1.01)
 
 
-def test_case_means_agree_with_ppi_python():
-    # Frozen from ppi-python 0.2.3 in an environment of its own, with the judge's full weight:
-    # ppi_mean_pointestimate(Y, Yhat, Yhat_unlabeled, lam=1) = mean(Yhat_unlabeled) + mean(Y − Yhat).
+def test_one_row_a_case_is_the_textbook_form():
     y, f, u = np.array([0.0, 1, 1, 0, 1]), np.array([0.1, 0.9, 0.8, 0.2, 0.7]), np.array([0.4, 0.6, 0.9, 0.1])
     judged, truth = np.concatenate([f, u]), np.concatenate([y, np.full(4, np.nan)])
     found = powered_rate(judged, truth, clusters=np.arange(9))

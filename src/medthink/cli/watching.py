@@ -9,7 +9,7 @@ from medthink.core.errors import UsageError
 if TYPE_CHECKING:
     from medthink.runs.session import RunSpec
     from medthink.scoring.sequential import KnownStatement, StopWhenKnown
-    from medthink.stats.sequence import Claim
+    from medthink.stats.sequence import WatchClaim
 
 _CLAIMS = {
     "these": "these {n} cases: what the finished run would show",
@@ -17,7 +17,7 @@ _CLAIMS = {
 }
 
 
-def open_rule(spec: "RunSpec", goal: str, claim: "Claim") -> "StopWhenKnown":
+def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown":
     """The stopping rule for a goal: a half-width in points, or a finished run or file to be compared with."""
     from medthink.cases.benchmark import Benchmark
     from medthink.runs.selection import select_cases

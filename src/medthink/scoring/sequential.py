@@ -16,7 +16,7 @@ from medthink.core.errors import UsageError
 from medthink.metrics.answers import GradedAnswer
 from medthink.runs.prediction import Prediction
 from medthink.scoring.material import Material
-from medthink.stats.sequence import Claim, MeanSequence, RateSequence, SignSequence
+from medthink.stats.sequence import MeanSequence, RateSequence, SignSequence, WatchClaim
 
 ALPHA = 0.05
 Watch = RateSequence | MeanSequence | SignSequence
@@ -31,7 +31,7 @@ class KnownStatement(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     about: str
-    claim: Claim
+    claim: WatchClaim
     n_cases: int
     seen: int
     known_after: int | None
@@ -59,7 +59,7 @@ class StopWhenKnown:
         text_fingerprint: str,
         *,
         samples: int = 1,
-        claim: Claim = "these",
+        claim: WatchClaim = "these",
         half_width: float | None = None,
         rival: Mapping[int, float] | None = None,
     ) -> None:
@@ -175,7 +175,7 @@ def cost_per_case(material: Material) -> float | None:
     return sum(known) / cases if cases and len(known) == len(costs) else None
 
 
-def _claim(text: str) -> Claim:
+def _claim(text: str) -> WatchClaim:
     return "these" if text == "these" else "such"
 
 
@@ -226,7 +226,7 @@ def _statement(
     about: str,
     watch: Watch,
     n_cases: int,
-    claim: Claim,
+    claim: WatchClaim,
     known_after: int | None,
     cost: float | None,
     verdict: str,

@@ -15,7 +15,7 @@ import numpy as np
 from medthink.stats.clusters import Floats
 from medthink.stats.estimate import check_level
 
-Claim = Literal["these", "such"]
+WatchClaim = Literal["these", "such"]
 
 _FRACTIONS = np.array([0.03, 0.05, 0.08, 0.12, 0.17, 0.23, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9])
 _GRID = 401
@@ -28,7 +28,7 @@ class RateSequence:
     prior (Waudby-Smith and Ramdas 2020). *Such*: the rates that the same ratio for independent draws does not exclude.
     """
 
-    def __init__(self, n: int, *, claim: Claim = "these", alpha: float = 0.05) -> None:
+    def __init__(self, n: int, *, claim: WatchClaim = "these", alpha: float = 0.05) -> None:
         check_level(1 - alpha)
         self._n, self._claim, self._bar = n, claim, -log(alpha)
         self.low, self.high, self.seen, self.right = 0.0, 1.0, 0, 0

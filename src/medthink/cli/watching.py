@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from medthink.cli.show import console, table
 from medthink.core.errors import UsageError
+from medthink.core.percent import as_percent
 
 if TYPE_CHECKING:
     from medthink.runs.session import RunSpec
@@ -72,7 +73,7 @@ def _saved(one: "KnownStatement") -> str:
     if one.known_after is None:
         return "–"
     money = "" if one.saved_usd is None else f", ${one.saved_usd:,.2f}"
-    return f"{one.saved_cases} cases ({one.saved_cases / one.n_cases:.0%}){money}"
+    return f"{one.saved_cases} cases ({as_percent(one.saved_cases / one.n_cases, 0)}){money}"
 
 
 def _minus(row: tuple[str, ...]) -> tuple[str, ...]:

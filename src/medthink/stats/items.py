@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from medthink.core.percent import as_percent
 from medthink.stats.clusters import Floats, as_floats
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import mean_interval, wilson
@@ -159,7 +160,7 @@ def suspect_keys(
         listed=tuple(listed),
         voters=tuple(best),
         n_cases=len(keys),
-        false_share={f"{wrong:.0%}": _false_share(wrong, rule) for wrong in (0.02, 0.05)},
+        false_share={as_percent(wrong, 0): _false_share(wrong, rule) for wrong in (0.02, 0.05)},
     )
 
 

@@ -52,6 +52,6 @@ def test_a_key_is_suspect_when_all_the_best_name_the_same_other_option():
     votes["m1"][4] = None
     found = suspect_keys(votes, keys, accuracies=dict.fromkeys(models, 0.8))
     assert [(one.case, one.voted, one.votes) for one in found.listed] == [(1, "B", 7)]
-    assert found.false_share["5%"] == pytest.approx(0.09, abs=0.01)
-    assert found.false_share["2%"] == pytest.approx(0.21, abs=0.01)
+    assert found.false_share["5 %"] == pytest.approx(0.09, abs=0.01)
+    assert found.false_share["2 %"] == pytest.approx(0.21, abs=0.01)
     assert suspect_keys({k: votes[k] for k in models[:5]}, keys, accuracies=dict.fromkeys(models, 0.8)) is None

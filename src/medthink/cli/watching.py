@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from medthink.cli.show import console, table
 from medthink.core.errors import UsageError
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 
 if TYPE_CHECKING:
     from medthink.runs.session import RunSpec

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 from medthink.stats.clusters import Floats, as_floats
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import mean_interval, wilson

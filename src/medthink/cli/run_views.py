@@ -138,7 +138,7 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
             f"{sum(progress.states.values())} of {progress.cases} done: {describe_states(progress.states)}",
         ),
         ("calls", f"{describe_states(progress.calls)}; {progress.attempts} attempts sent"),
-        ("cost", as_usd(progress.cost_usd)),
+        ("cost", _say_cost(progress)),
         ("state", _say_state(progress)),
         *_failures(run),
     ]
@@ -153,6 +153,12 @@ def _about(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
         ("model", f"{manifest.model}{note}"),
         ("task and condition", f"{manifest.task} · {manifest.condition.label()}"),
     ]
+
+
+def _say_cost(progress: Progress) -> str:
+    if not progress.unseen_replies or progress.cost_usd is None:
+        return as_usd(progress.cost_usd)
+    return f"at least {as_usd(progress.cost_usd)}: {progress.unseen_replies} replies never arrived and may be billed"
 
 
 def _say_state(progress: Progress) -> str:

@@ -1,0 +1,126 @@
+"""The first minute: a wrong set-up is told at once, with the remedy, and nothing is recorded as failed."""
+
+import contextlib
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from processes import finish, medthink
+from small_benchmark import write_benchmark
+
+
+class Odd(BaseHTTPRequestHandler):
+    """A server with a list of models under /v1, which wants a key where the server object has one."""
+
+    def do_GET(self) -> None:
+        if self.server.key and self.headers.get("Authorization") != f"Bearer {self.server.key}":
+            self.reply(401, {"error": {"message": f"Incorrect API key: {self.headers.get('Authorization')}"}})
+        elif self.path == "/v1/models":
+            self.reply(200, {"object": "list", "data": [{"id": "qwen-vl-7b"}, {"id": "qwen-vl-72b"}]})
+        else:
+            self.reply(404, {"detail": "Not Found"})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.reply(404, {"error": {"message": "The model does not exist", "type": "NotFoundError"}})
+
+    def reply(self, status: int, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+@contextlib.contextmanager
+def serving(key: str = "") -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Odd)
+    server.key = key
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def start(tmp_path, url: str, *more: object, model: str = "server/qwen-vl-7b", key: str = "") -> tuple[int, str]:
+    bench = write_benchmark(tmp_path / "bench", cases=30)
+    words = ("run", bench, "--model", model, "--base-url", url, "--out", tmp_path / "run", *more)
+    code, _, err = finish(medthink(*words, env={"MEDTHINK_SERVER_KEY": key}))
+    assert "Traceback" not in err
+    assert not (tmp_path / "run").exists(), "nothing was asked, and nothing is recorded"
+    return code, err
+
+
+def test_a_dead_server_is_told_at_once(tmp_path):
+    with serving() as url:
+        pass
+    code, err = start(tmp_path, f"{url}/v1")
+    assert (code, f"nothing answers at {url}/v1" in err, "check --base-url" in err) == (3, True, True)
+
+
+def test_a_missing_v1_is_told_with_the_right_address(tmp_path):
+    with serving() as url:
+        code, err = start(tmp_path, url)
+    assert (code, f"give --base-url {url}/v1" in err) == (3, True)
+
+
+def test_a_wrong_model_is_told_with_those_that_there_are(tmp_path):
+    with serving() as url:
+        code, err = start(tmp_path, f"{url}/v1", model="server/qwen-vl-7")
+    assert (code, "does not know the model qwen-vl-7: it has qwen-vl-7b, qwen-vl-72b" in err) == (3, True)
+
+
+@pytest.mark.parametrize("key", ["sk-wrong-0123456789", ""])
+def test_a_wrong_or_missing_key_is_told_and_not_shown(tmp_path, key):
+    with serving(key="sk-right-0123456789") as url:
+        code, err = start(tmp_path, f"{url}/v1", key=key)
+    assert code == 3
+    assert "MEDTHINK_SERVER_KEY" in err
+    assert "sk-wrong" not in err
+
+
+def test_an_address_that_is_no_model_server_is_told(tmp_path):
+    with serving() as url:
+        code, err = start(tmp_path, f"{url}/elsewhere")
+    assert (code, "there is no model server at" in err) == (3, True)
+
+
+def test_without_the_preflight_the_first_cases_that_fail_alike_stop_the_run(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=30)
+    with serving() as url:
+        words = ("run", bench, "--model", "server/other", "--base-url", f"{url}/v1", "--out", tmp_path / "run")
+        code, _, err = finish(medthink(*words, "--no-preflight", "--concurrency", "2"))
+    assert code == 3
+    assert "the first 5 cases failed in the same way: The model does not exist" in err
+    assert len((tmp_path / "run" / "predictions.jsonl").read_text().splitlines()) < 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_and_sighup_end_a_run_as_ctrl_c_does(tmp_path, start_server, number):
+    bench = write_benchmark(tmp_path / "bench", cases=20)
+    server = start_server("--latency", "0.5")
+    words = ("run", bench, "--model", "server/m", "--base-url", f"{server.url}/v1", "--out", tmp_path / "run")
+    process = medthink(*words, "--concurrency", "2")
+    deadline = time.monotonic() + 60
+    server.wait_for(4)
+    process.send_signal(number)
+    code, _, err = finish(process)
+    assert time.monotonic() < deadline
+    assert code == 130
+    assert "run the same command again" in err and "Traceback" not in err
+    progress = json.loads((tmp_path / "run" / "run.json").read_text())["progress"]
+    made = (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()
+    assert 0 < len(made) == sum(progress["states"].values()) < progress["cases"] == 20
+    assert not progress["is_complete"]

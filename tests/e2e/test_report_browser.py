@@ -21,6 +21,7 @@ from small_benchmark import make_row, picture
 
 pytestmark = pytest.mark.browser
 
+HOSTILE_NAME = "<img src=x onerror=alert(1)>"
 SHARE = -(-len(PAYLOADS) // MOST_CASES)
 
 
@@ -48,7 +49,7 @@ def hostile_row(number: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("report") / "<img src=x onerror=alert(1)>"
+    root = tmp_path_factory.mktemp("report") / HOSTILE_NAME
     numbers = range(100, 100 + MOST_CASES)
     write_jsonl(root / "test.jsonl", [hostile_row(number) for number in numbers])
     for number in numbers:
@@ -148,7 +149,7 @@ def test_nothing_runs(opened: Watched):
     opened.tab.wait_for_timeout(300)
     assert not opened.ran
     assert opened.said == []
-    assert opened.tab.title() == "Diagnostic reasoning report"
+    assert opened.tab.title() == f"Diagnostic reasoning report: {HOSTILE_NAME}"
 
 
 def test_nothing_leaves(opened: Watched, report_file: Path):
@@ -203,3 +204,25 @@ def test_text_can_be_read_in_both_schemes(opened: Watched, scheme: str):
         }"""
     )
     assert min(contrast) >= 4.5
+
+
+def test_the_script_sorts_filters_and_opens_and_payloads_still_do_nothing(browser: Any, report_file: Path):
+    groups = group_entries(
+        load_entries([path for path in report_file.parent.iterdir() if (path / "run.json").is_file()])
+    )
+    page = report_file.with_name("interactive.html")
+    audited = [audit_group(group, trains=False) for group in groups]
+    page.write_text(report_page(groups, audited, [], interactive=True), encoding="utf-8")
+    watched = Watched(browser, page)
+    keys = "rows => rows.map(row => Number(row.cells[1].dataset.sort))"
+    head = watched.tab.locator(".board th:nth-child(2) button").first
+    for reverse in (True, False):
+        head.click()
+        body = watched.tab.locator(".board tbody").first
+        found = body.locator("tr").evaluate_all(keys)
+        assert len(found) > 1 and found == sorted(found, reverse=reverse)
+    case = watched.tab.locator("details.case").first.get_attribute("id")
+    watched.tab.evaluate("id => { location.hash = id }", case)
+    watched.tab.wait_for_function("id => document.getElementById(id).open", arg=case)
+    assert not watched.ran and watched.left == [] and watched.said == []
+    watched.tab.close()

@@ -17,6 +17,7 @@ from medthink.cli.show import say
     "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
 )
 @click.option("--probe", "trains", is_flag=True, help="Also train guessers and compare the runs with them.")
+@click.option("--interactive", is_flag=True, help="Add a small script that sorts and filters tables.")
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in Markdown.")
 @click.option("--latex", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in LaTeX (booktabs).")
@@ -26,21 +27,24 @@ def report(
     data: Path | None,
     figure: Path | None,
     trains: bool,
+    interactive: bool,
     csv_file: Path | None,
     markdown: Path | None,
     latex: Path | None,
 ) -> None:
-    """Write one self-contained page about RUNs: summary, figures, wrong answers, how it was made.
+    """Write one self-contained page about RUNs: summary, figures, cases, how it was made.
 
-    The page opens from disk, holds no script and loads nothing from elsewhere. Runs on other cases or with expert cues
-    are shown in groups of their own.
+    The page opens from disk and loads nothing from elsewhere; it holds no script unless --interactive is given. Runs
+    on other cases or with expert cues are shown in groups of their own.
 
     \b
     Example: medthink report runs/* -o report.html --figure overview.pdf
     """
-    from medthink.report.writing import write_report
+    from medthink.report.writing import ReportOptions, write_report
 
-    write_report(runs, out, data=data, probe=trains, figure=figure, csv=csv_file, markdown=markdown, latex=latex)
+    options = ReportOptions(data=data, probe=trains, interactive=interactive, figure=figure)
+    options |= ReportOptions(csv=csv_file, markdown=markdown, latex=latex)
+    write_report(runs, out, **options)
     for path in (out, figure, csv_file, markdown, latex):
         if path is not None:
             say(f"Written: {path}")

@@ -1,6 +1,8 @@
-"""The report as one HTML file: it opens from disk, holds no script and asks nothing of any network."""
+"""The report as one HTML file: it opens from disk and asks nothing of any network; a script only where asked for."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from string import Template
 from typing import NamedTuple
 
@@ -8,7 +10,8 @@ from medthink import __version__
 from medthink.core.markup import Markup, fold, joined, tag
 from medthink.metrics.registry import shown_in
 from medthink.report.assets import read_asset
-from medthink.report.entries import Group
+from medthink.report.case_matrix import case_matrix_markup
+from medthink.report.entries import Entry, Group
 from medthink.report.figures.accuracy import accuracy_drawing
 from medthink.report.figures.cost import cost_drawing
 from medthink.report.figures.curves import curve_panels, curves_drawing
@@ -16,23 +19,27 @@ from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.slices import slices_drawing
 from medthink.report.figures.steps import steps_drawings
 from medthink.report.figures.style import Drawing, figure_markup
+from medthink.report.headline import headline_markup
 from medthink.report.judged import Judged, judged_markup
+from medthink.report.pairwise import pairwise_markup
 from medthink.report.provenance import provenance_markup
 from medthink.report.tables import headline_table, steps_table, table_markup
 from medthink.report.validity import Audited, validity_markup
 from medthink.report.words import count_of, summarise_group
-from medthink.report.wrong_cases import MOST_CASES, wrong_cases_markup
+from medthink.report.wrong_cases import MOST_CASES, choose_cases, other_cases_markup, wrong_cases_markup
 
 _TITLE = "Diagnostic reasoning report"
 _READING = (
     "Every accuracy is over all cases: a reply that could not be read, a refusal or a failure counts as wrong, and how "
     "many there are stands beside it. The interval is the range that holds the true rate at 95 %; in figures it is a "
     "line.",
-    "A rank is a range: it holds the run's true rank at 95 %, all its comparisons taken together. Runs of one tie "
-    "group cannot be told from the best of that group on these cases.",
+    "A rank is a range: it holds the run's true rank at 95 %, all comparisons taken together. Every run of a higher "
+    "tier is better than every run of a lower one beyond chance; within a tier nothing is claimed.",
     "Runs on other cases, other data or with an expert's cues stand in groups of their own and are never ranked "
     "together.",
 )
+_SCRIPTLESS = "This page holds no script and loads nothing from elsewhere."
+_SCRIPTED = "This page loads nothing from elsewhere; its one script sorts and filters tables."
 _STEPS = "Means over cases, of the texts that have a score."
 
 
@@ -44,31 +51,66 @@ class Section(NamedTuple):
     content: tuple[Markup, ...]
 
 
-def report_page(groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged]) -> str:
-    """The whole page; `audited` runs parallel to the groups."""
+def report_page(
+    groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged], *, interactive: bool = False
+) -> str:
+    """The whole page; `audited` runs parallel to the groups, `interactive` adds a script that sorts and filters."""
     sections = list(_sections(groups, audited, judged))
     template = Template(read_asset("page.html"))
-    runs = sum(len(group.entries) for group in groups)
+    script = read_asset("report.js") if interactive else ""
     return template.substitute(
-        title=joined((_TITLE,)),
+        title=joined((_page_title(groups),)),
+        policy=f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'; " if script else "",
+        script=Markup(f"<script>{script}</script>") if script else "",
+        scripted=_SCRIPTED if script else _SCRIPTLESS,
         style=read_asset("tokens.css") + read_asset("page.css"),
-        facts=joined((f"{count_of(runs, 'run')} in {count_of(len(groups), 'group')} · medthink {__version__}",)),
+        facts=tag("dl", *_facts(groups), class_="facts"),
         contents=tag("ul", *(tag("li", tag("a", one.heading, href=f"#{one.key}")) for one in sections)),
         body=joined(map(_section_markup, sections)),
     )
 
 
+def _page_title(groups: Sequence[Group]) -> str:
+    names = list(dict.fromkeys(group.benchmark for group in groups))
+    return f"{_TITLE}: {', '.join(names)}"
+
+
+def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
+    """What the numbers are about, at the head of the page: benchmark, fingerprint, dates, runs, release."""
+    entries = [entry for group in groups for entry in group.entries]
+    prints = dict.fromkeys(entry.manifest.fingerprint[:12] for entry in entries)
+    splits = dict.fromkeys(f"{group.split} split, {count_of(group.n_cases, 'case')}" for group in groups)
+    facts = (
+        ("Benchmark", ", ".join(dict.fromkeys(group.benchmark for group in groups))),
+        ("Cases", "; ".join(splits)),
+        ("Fingerprint", ", ".join(prints)),
+        ("Run", _dates(entries)),
+        ("Runs", f"{count_of(len(entries), 'run')} in {count_of(len(groups), 'group')}"),
+        ("Made with", f"medthink {__version__}"),
+    )
+    for name, value in facts:
+        yield tag("div", tag("dt", name), tag("dd", value))
+
+
+def _dates(entries: Sequence[Entry]) -> str:
+    """The day of the first and of the last call, not of the report: the same runs make the same page."""
+    first = min(entry.manifest.created_at for entry in entries)[:10]
+    ended = (entry.manifest.progress and entry.manifest.progress.last_call_at for entry in entries)
+    last = max((day[:10] for day in ended if day), default=first)
+    return first if first >= last else f"{first} to {last}"
+
+
 def _sections(groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged]) -> Iterator[Section]:
-    yield Section("summary", "In short", tuple(_summary(groups)))
+    yield Section("summary", "In short", tuple(_summary(groups, audited)))
     for number, group in enumerate(groups, 1):
         key = f"group-{number}"
         yield Section(key, "Results" if len(groups) == 1 else group.title, tuple(_results(group, key)))
     if judged:
-        yield Section("judged", "What judges say", tuple(judged_markup(judged)))
+        yield Section("judged", "What judges say", tuple(_judged(judged)))
     if any(one.audits for one in audited):
         named = [(group.title, one) for group, one in zip(groups, audited, strict=True) if one.audits]
         yield Section("validity", "Diagnosis or guessing", tuple(validity_markup(named)))
-        yield Section("wrong", "Wrong answers", tuple(_wrong(groups)))
+        yield Section("cases", "Cases", tuple(_cases(groups)))
     runs = [entry for group in groups for entry in group.entries]
     yield Section("runs", "How it was made", (provenance_markup(runs),))
 
@@ -78,11 +120,14 @@ def _section_markup(section: Section) -> Markup:
     return tag("section", heading, *section.content, aria_labelledby=section.key)
 
 
-def _summary(groups: Sequence[Group]) -> Iterator[Markup]:
-    for group in groups:
+def _summary(groups: Sequence[Group], audited: Sequence[Audited]) -> Iterator[Markup]:
+    for number, group in enumerate(groups):
+        audits = audited[number] if audited else Audited((), None)
         if len(groups) > 1:
             yield tag("h3", group.title)
-        first, *rest = summarise_group(group)
+        if group.lettered:
+            yield from headline_markup(group, audits)
+        first, *rest = summarise_group(group, {entry.label: audit for entry, audit in audits.audits})
         yield tag("p", first, class_="lead")
         yield tag("ul", *(tag("li", sentence) for sentence in rest))
     yield fold("How to read this", tag("ul", *(tag("li", sentence) for sentence in _READING)))
@@ -92,6 +137,10 @@ def _results(group: Group, prefix: str) -> Iterator[Markup]:
     if group.lettered:
         yield tag("h3", "Answers")
         yield table_markup(headline_table(group), name="Accuracy by run")
+    pairwise = pairwise_markup(group)
+    if pairwise:
+        yield tag("h3", "Each run against each other")
+        yield pairwise
     for heading, names in (("Written steps", ("findings", "summary")), ("Discussions", ("discussion",))):
         steps = steps_table(group.entries, names)
         if steps is None:
@@ -113,8 +162,25 @@ def _drawings(group: Group) -> Iterator[Drawing]:
     yield from (drawing for drawing in (*found, letters_drawing(group)) if drawing is not None)
 
 
-def _wrong(groups: Sequence[Group]) -> Iterator[Markup]:
-    lettered = [group for group in groups if group.lettered]
-    for group in lettered:
+def _judged(judged: Sequence[Judged]) -> Iterator[Markup]:
+    """What judges say; behind a line that opens it where only the embedded judge has spoken."""
+    content = tuple(judged_markup(judged))
+    if all(one.is_wiring_check for run in judged for found in run.scores.kinds.values() for one in found):
+        yield fold("Only the embedded judge was asked: a check that judging works, not a judgement", *content)
+    else:
+        yield from content
+
+
+def _cases(groups: Sequence[Group]) -> Iterator[Markup]:
+    """The matrix of cases and runs, and the cases it leads to."""
+    for number, group in enumerate(groups, 1):
+        if not group.lettered:
+            continue
+        prefix = f"group-{number}"
+        most = max(1, MOST_CASES // sum(bool(one.lettered) for one in groups))
+        shown = choose_cases(group, most)
         yield tag("h3", group.title)
-        yield wrong_cases_markup(group, max(1, MOST_CASES // len(lettered)))
+        yield case_matrix_markup(group, shown.all, prefix)
+        yield tag("h4", "Missed by the most runs")
+        yield wrong_cases_markup(group, most, prefix)
+        yield from other_cases_markup(group, shown, prefix)

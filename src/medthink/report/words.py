@@ -1,25 +1,36 @@
 """The summary in words: what was run, what came out, what can and cannot be told apart, what it took."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from medthink.core.numbers import as_percent, as_usd
-from medthink.report.entries import Group, answer_pairs
+from medthink.report.entries import Group, answer_pairs, value_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.tables import rank_range
 from medthink.scoring.compare import resolve
-from medthink.scoring.scores import percent
+from medthink.scoring.scores import percent, points
 from medthink.stats.estimate import Undefined
+from medthink.validity.audit import Audit, Rival
 
 _MOST_NAMES = 4
 
 
-def summarise_group(group: Group) -> list[str]:
-    """The group in a few sentences."""
-    sentences = [_what_was_run(group), _headline(group), _told_apart(group), _resolution(group)]
+def summarise_group(group: Group, audits: Mapping[str, Audit] | None = None) -> list[str]:
+    """The group in a few sentences; `audits` by label say what guessing gets."""
+    sentences = [_what_was_run(group), _headline(group, audits or {}), _told_apart(group), _resolution(group)]
     return [sentence for sentence in (*sentences, _states(group), _cost(group)) if sentence]
+
+
+def strongest(audit: Audit) -> Rival | None:
+    """The rival that the gain is over."""
+    return next((rival for rival in audit.rivals if rival.name == audit.strongest_rival), None)
+
+
+def has_own_blind_run(audit: Audit) -> bool:
+    """Whether a run of the same model without images is among the rivals."""
+    return any(rival.name.startswith("own run") for rival in audit.rivals)
 
 
 def name_some(names: Sequence[str]) -> str:
@@ -45,7 +56,7 @@ def _what_was_run(group: Group) -> str:
     )
 
 
-def _headline(group: Group) -> str:
+def _headline(group: Group, audits: Mapping[str, Audit]) -> str:
     scored = list(answer_pairs(group.entries))
     if not scored:
         return "No run answered by letter, so there is no accuracy."
@@ -53,7 +64,15 @@ def _headline(group: Group) -> str:
     lead = "Accuracy" if len(scored) == 1 else f"The highest accuracy is that of {entry.label}"
     verb = " is " if len(scored) == 1 else ": "
     right = f"{lead}{verb}{percent(answers.accuracy)} of {count_of(answers.n_predictions, 'prediction')}"
-    return f"{right}; guessing gets {as_percent(chance(group), 0)}."
+    audit = audits.get(entry.label)
+    rival = strongest(audit) if audit else None
+    if audit is None or rival is None:
+        return f"{right}; guessing by chance gets {as_percent(chance(group), 0)}."
+    caveat = "" if has_own_blind_run(audit) else ", over guessing only: no run of that model without images is here"
+    return (
+        f"{right}. Its strongest rival, {rival.name}, gets {as_percent(value_of(rival.accuracy) or 0.0)}: "
+        f"a gain of {points(audit.diagnostic_gain)}{caveat}."
+    )
 
 
 def _told_apart(group: Group) -> str:

@@ -20,10 +20,11 @@ FIGURES = (".svg", ".pdf", ".png")
 
 
 class ReportOptions(TypedDict, total=False):
-    """Where the benchmark is if it has moved, whether to train guessers, and what to write beside the page."""
+    """Where the benchmark has moved to, whether to train guessers or add a script, what to write beside the page."""
 
     data: str | Path | None
     probe: bool
+    interactive: bool
     figure: str | Path | None
     csv: str | Path | None
     markdown: str | Path | None
@@ -40,7 +41,7 @@ def write_report(runs: Sequence[RunOrPath], page: str | Path, **options: Unpack[
     judged = score_judgements([entry for group in groups for entry in group.entries])
     # What can be refused is made first, so that a refusal leaves no file behind.
     overview = overview_drawing(groups) if figure is not None else None
-    write_atomic(page, [report_page(groups, audited, judged).encode()])
+    write_atomic(page, [report_page(groups, audited, judged, interactive=options.get("interactive", False)).encode()])
     if figure is not None and overview is not None:
         save_drawing(overview, figure)
     tables = (

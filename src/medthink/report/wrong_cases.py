@@ -1,8 +1,9 @@
-"""The cases that runs got wrong: pictures, options, and the model's steps beside the reference."""
+"""Cases worth opening: those most runs missed, those the runs divide over, those all got right."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from medthink.cases.card import thumbnail
 from medthink.cases.case import Case
@@ -12,24 +13,63 @@ from medthink.report.words import count_of, name_some
 from medthink.runs.prediction import Prediction
 
 MOST_CASES = 32
+MOST_DIVIDED, MOST_RIGHT = 8, 4
+_MOST_BESIDE = 6
 _MOST_IMAGES = 24
 # Kinds of failure whose detail is the server's address, and nothing that a reader of the page needs.
 _ABOUT_A_PLACE = ("connection", "timeout")
 
 
-def wrong_cases_markup(group: Group, most: int) -> Markup:
+class ShownCases(NamedTuple):
+    """The cases of a group that can be opened on the page, kind by kind; none stands under two kinds."""
+
+    missed: tuple[int, ...]
+    divided: tuple[int, ...]
+    right: tuple[int, ...]
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """All of them."""
+        return (*self.missed, *self.divided, *self.right)
+
+
+def choose_cases(group: Group, most: int) -> ShownCases:
+    """The cases that most runs missed, then those that divide the runs most evenly, then some that none missed."""
+    wrong = count_wrong(group.lettered)
+    missed = sorted(wrong, key=lambda case: (-wrong[case], case))[:most]
+    half = len(group.lettered) / 2
+    flipped = (case for case in wrong if 0 < wrong[case] < len(group.lettered) and case not in set(missed))
+    divided = sorted(flipped, key=lambda case: (abs(wrong[case] - half), case))[:MOST_DIVIDED]
+    right = sorted(case for case in group.lettered[0].material.cases if case not in wrong)[:MOST_RIGHT]
+    return ShownCases(tuple(missed), tuple(divided), tuple(right))
+
+
+def other_cases_markup(group: Group, shown: ShownCases, prefix: str) -> Iterator[Markup]:
+    """The cases that runs divide over, and those that every run got right."""
+    wrong = count_wrong(group.lettered)
+    kinds = (("Cases that divide the runs", shown.divided), ("Right in every run", shown.right))
+    for heading, numbers in kinds:
+        if numbers:
+            yield tag("h4", heading)
+            yield _case_folds(group, numbers, wrong, prefix)
+
+
+def wrong_cases_markup(group: Group, most: int, prefix: str = "group-1") -> Markup:
     """The group's wrong cases, those that most runs got wrong first; says how many are not shown."""
     entries = group.lettered
     wrong = count_wrong(entries)
     order = sorted(wrong, key=lambda case: (-wrong[case], case))
-    cases = entries[0].material.cases if entries else {}
     intro = f"{count_of(len(order), 'case')} of {group.n_cases:,} went wrong in at least one run"
     if len(order) > most:
         intro += f"; the {most} that went wrong in the most runs are shown, {len(order) - most:,} are not"
+    return joined((tag("p", f"{intro}."), _case_folds(group, order[:most], wrong, prefix)))
+
+
+def _case_folds(group: Group, numbers: Sequence[int], wrong: Counter[int], prefix: str) -> Markup:
+    cases = group.entries[0].material.cases
     # Nearly all the time goes into pictures, which decode side by side.
     with ThreadPoolExecutor() as pool:
-        shown = pool.map(lambda number: _case_markup(cases[number], group, wrong[number]), order[:most])
-        return joined((tag("p", f"{intro}."), *shown))
+        return joined(pool.map(lambda number: _case_markup(cases[number], group, wrong[number], prefix), numbers))
 
 
 def count_wrong(entries: Sequence[Entry]) -> Counter[int]:
@@ -40,14 +80,15 @@ def count_wrong(entries: Sequence[Entry]) -> Counter[int]:
     return wrong
 
 
-def _case_markup(case: Case, group: Group, wrong: int) -> Markup:
+def _case_markup(case: Case, group: Group, wrong: int, prefix: str) -> Markup:
     entries = group.lettered
     said = {entry.label: [one for one in entry.material.predictions if one.case == case.id] for entry in entries}
     missed = [entry for entry in entries if not all(_is_right(one, case) for one in said[entry.label])]
     share = "" if len(entries) == 1 else f" · wrong in {wrong} of {len(entries)} runs"
     head = joined((tag("b", case.title), tag("span", f"{share} · {case.reference.answer_text}", class_="soft")))
-    return fold(
-        head,
+    return tag(
+        "details",
+        tag("summary", head),
         tag("h4", "Clinical history"),
         paragraphs(case.question.history),
         tag("h4", f"Images, and the expert's captions{' that no model saw' if group.kind == 'unaided' else ''}"),
@@ -55,8 +96,10 @@ def _case_markup(case: Case, group: Group, wrong: int) -> Markup:
         tag("h4", "Options"),
         _options(case, said),
         fold("Reference: imaging findings and discussion", *_reference(case), class_="inner"),
+        *_outputs(entries, said, case),
         *(_steps_markup(entry, said[entry.label], case) for entry in missed),
         class_="case",
+        id=f"{prefix}-case-{case.id}",
     )
 
 
@@ -116,21 +159,62 @@ def _beside(entry: Entry, one: Prediction, case: Case) -> Iterator[Markup]:
     if one.state != "ok":
         reason = _reason(one)
         yield tag("p", tag("b", one.state), f": {reason}" if reason else "", class_="state")
-    rows: list[tuple[str, str, str]] = []
-    steps = one.prediction_twi
-    is_own = not entry.manifest.condition.swap_images
-    if steps and steps.step1_per_image_findings:
-        rows += _finding_rows(one, steps.step1_per_image_findings, case, is_own=is_own)
-    if steps and steps.step2_integrated_summary is not None:
-        rows.append(("Step 2: summary", steps.step2_integrated_summary, case.reference.findings))
-    why = (steps and steps.step3_differential_reasoning) or one.prediction_rationale
-    if why:
-        name = "Step 3: differential" if steps else "Reasoning"
-        rows.append((name, why, f"{case.reference.answer}: {case.reference.answer_text}"))
+    rows = list(_rows(entry, one, case))
     if rows:
         yield _two_columns(rows)
     elif one.state == "ok":
         yield tag("p", "The run gave a letter and no words.", class_="soft")
+
+
+def _rows(entry: Entry, one: Prediction, case: Case) -> Iterator[tuple[str, str, str]]:
+    """Each text of a prediction: which step, what the model wrote, what the expert wrote."""
+    steps = one.prediction_twi
+    is_own = not entry.manifest.condition.swap_images
+    if steps and steps.step1_per_image_findings:
+        yield from _finding_rows(one, steps.step1_per_image_findings, case, is_own=is_own)
+    if steps and steps.step2_integrated_summary is not None:
+        yield "Step 2: summary", steps.step2_integrated_summary, case.reference.findings
+    why = (steps and steps.step3_differential_reasoning) or one.prediction_rationale
+    if why:
+        name = "Step 3: differential" if steps else "Reasoning"
+        yield name, why, f"{case.reference.answer}: {case.reference.answer_text}"
+
+
+def _outputs(entries: Sequence[Entry], said: dict[str, list[Prediction]], case: Case) -> Iterator[Markup]:
+    """What the runs wrote, side by side with the expert's words; the best few of many runs."""
+    some = entries[:_MOST_BESIDE]
+    if len(entries) < 2:
+        return
+    columns = [_own_rows(entry, said[entry.label][0], case) for entry in some]
+    names = list(dict.fromkeys(name for rows in columns for name in rows))
+    if not names:
+        return
+    labels = (tag("th", entry.label, _letter_mark(said[entry.label][0], case), scope="col") for entry in some)
+    head = tag("tr", tag("th", "", scope="col"), tag("th", "Expert", scope="col"), *labels)
+    rows = (
+        tag(
+            "tr",
+            tag("th", name, scope="row"),
+            tag("td", paragraphs(next((rows[name][1] for rows in columns if name in rows), ""))),
+            *(tag("td", paragraphs(rows[name][0] if name in rows else "")) for rows in columns),
+        )
+        for name in names
+    )
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="outputs")
+    rest = len(entries) - len(some)
+    note = tag("p", f"{count_of(rest, 'more run')} not shown here.", class_="soft small") if rest else Markup("")
+    box = tag("div", table, class_="box", role="region", aria_label="Outputs side by side", tabindex=0)
+    yield fold("What the runs wrote, side by side", box, note, class_="inner")
+
+
+def _letter_mark(one: Prediction, case: Case) -> Markup:
+    mark, kind = ("✓", "good") if _is_right(one, case) else ("✗", "bad")
+    return tag("span", f" {one.prediction or one.state} {mark}", class_=f"letter-mark {kind}")
+
+
+def _own_rows(entry: Entry, one: Prediction, case: Case) -> dict[str, tuple[str, str]]:
+    """A run's texts and the expert's, by step."""
+    return {name: (model, reference) for name, model, reference in _rows(entry, one, case)}
 
 
 def _reason(one: Prediction) -> str:

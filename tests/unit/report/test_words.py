@@ -18,7 +18,7 @@ def test_the_summary_says_what_was_run_what_came_out_and_what_it_took(blind):
     best = blind.lettered[0]
     assert sentences[0].startswith("8 runs of 5 models")
     assert f"that of {best.label}: {best.accuracy.value * 100:.1f} %" in text
-    assert "guessing gets 20 %" in text
+    assert "guessing by chance gets 20 %" in text
     assert "2 of 108 predictions have no letter (2 unparsed)" in text
     assert "for $0.25; the cost of 2 runs is not known" in text
     assert "tell" in text or "told" in text

@@ -15,7 +15,7 @@ from medthink.report.figures.curves import (
     size_curves,
     token_curves,
 )
-from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis, wrapped
+from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
 from medthink.report.tables import Table
 from medthink.report.words import count_of
 from medthink.scoring.scores import percent
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_NUMBERED = 24
+# Inches: the panels below, and a bar of the panel above.
+_PANEL_HEIGHT, _BAR, _CROWDED_BAR = 2.5, 0.2, 0.11
 
 
 class _Panels(NamedTuple):
@@ -41,9 +43,10 @@ def overview_drawing(groups: list[Group]) -> Drawing:
     entries = list(group.unhindered)
     panels = _find_panels(group)
     note = _note(groups, group, entries, panels)
+    above = 0.75 + len(entries) * (_CROWDED_BAR if len(entries) > _MOST_NUMBERED else _BAR)
 
     def draw(figure: "Figure") -> None:
-        rows: Any = figure.subfigures(2, 1, height_ratios=(1.25, 1)) if panels.present else [figure]
+        rows: Any = figure.subfigures(2, 1, height_ratios=(above, _PANEL_HEIGHT)) if panels.present else [figure]
         _draw_models(rows[0].subplots(), group, entries)
         if panels.present:
             below = rows[1].subplots(1, len(panels.present), squeeze=False)[0]
@@ -57,7 +60,7 @@ def overview_drawing(groups: list[Group]) -> Drawing:
 
     rows = tuple((entry.label, percent(entry.accuracy)) for entry in entries)
     message = f"{group.title}. {note}".strip()
-    height = 5.6 if panels.present else 3.2
+    height = above + (_PANEL_HEIGHT if panels.present else 0.0)
     table = Table(("Run", "Accuracy (95 % interval)"), rows, frozenset({1}))
     return Drawing("overview", "Overview", message, draw, height, table, width=7.6)
 
@@ -91,22 +94,23 @@ def _draw_models(axes: "Axes", group: Group, entries: list[Entry]) -> None:
     is_crowded = len(entries) > _MOST_NUMBERED
     for place, entry in enumerate(entries):
         value = value_of(entry.accuracy)
-        axes.bar([place], [value or 0], 0.7, color=COLOURS[0], alpha=0.85)
-        if ends := ends_of(entry.accuracy):
-            axes.plot((place, place), ends, color=INK, linewidth=0.9)
+        axes.barh([place], [value or 0], 0.72, color=COLOURS[0], alpha=0.85)
+        ends = ends_of(entry.accuracy)
+        if ends:
+            axes.plot(ends, (place, place), color=INK, linewidth=0.9)
         if value is not None and not is_crowded:
-            top = ends[1] if ends else value
+            end = ends[1] if ends else value
             axes.annotate(
-                f"{value * 100:.1f}", (place, top), (0, 2), textcoords="offset points", ha="center", fontsize=6
+                f"{value * 100:.1f}", (end, place), (4, 0), textcoords="offset points", va="center", fontsize=6.5
             )
-    axes.axhline(chance(group), color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
-    labels = [wrapped(one_line(entry.label, 40)) for entry in entries]
-    axes.set_xticks(range(len(entries)), labels, rotation=90 if is_crowded else 38, ha="right", rotation_mode="anchor")
-    axes.tick_params(axis="x", labelsize=5 if is_crowded else 6)
+    axes.axvline(chance(group), color=SOFT, linewidth=0.9, linestyle=(0, (3, 2)))
+    axes.set_yticks(range(len(entries)), [one_line(entry.label, 48) for entry in entries])
+    axes.tick_params(axis="y", labelsize=5 if is_crowded else 7)
     axes.set(
-        ylabel="accuracy (%)",
+        xlabel="accuracy (%)",
         title=f"a  Accuracy by model, {group.n_cases:,} cases (lines: 95 % intervals; dashed: chance)",
+        ylim=(len(entries) - 0.45, -0.55),
+        xlim=(0, None),
     )
-    axes.set_xlim(-0.6, max(len(entries), 6) - 0.4)
-    axes.grid(axis="x", visible=False)
-    percent_axis(axes, along="y")
+    axes.grid(axis="y", visible=False)
+    percent_axis(axes, along="x")

@@ -1,0 +1,142 @@
+"""The first screen: accuracy with its interval, strongest rival, gain and cost of every run in one figure."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from medthink.core.markup import Markup, fold, joined, tag
+from medthink.core.percent import as_percent
+from medthink.report.entries import Entry, Group, ends_of, value_of
+from medthink.report.figures.accuracy import chance
+from medthink.report.tables import cost_text, rank_range
+from medthink.report.validity import Audited, points
+from medthink.report.words import count_of, has_own_blind_run, strongest
+from medthink.stats.ranks import RankedRun
+from medthink.validity.audit import Audit, Rival
+
+_WIDTH, _HEIGHT, _MARGIN = 260, 18, 6
+_COLUMNS = ("Run", "Accuracy, 95 % interval", "Strongest rival", "Gain over it, points", "Cost")
+_LEGEND = (
+    "Dot and line: accuracy and its 95 % interval. Dashed tick: the strongest rival, which cannot see what should "
+    "decide. Thin line: chance. Gain is accuracy minus the rival's on the same cases. “Guessing only”: no run of the "
+    "same model without images is here, so the gain may be knowledge of the text and not of the images."
+)
+
+
+class _Scale(NamedTuple):
+    low: float
+    high: float
+
+    def x(self, share: float) -> float:
+        """Where a share lies on the axis, in the units of the picture."""
+        return round(_MARGIN + (share - self.low) / (self.high - self.low) * (_WIDTH - 2 * _MARGIN), 1)
+
+
+def is_baseline(entry: Entry) -> bool:
+    """Whether the run is of an embedded baseline, which stands in the report for comparison only."""
+    return entry.manifest.model.startswith("baseline/")
+
+
+def headline_markup(group: Group, audited: Audited) -> Iterator[Markup]:
+    """A row a run, best first; embedded baselines behind a line that opens them, unless there is nothing else."""
+    audits = {entry.label: audit for entry, audit in audited.audits}
+    models = [entry for entry in group.lettered if not is_baseline(entry)] or list(group.lettered)
+    rest = [entry for entry in group.lettered if entry not in models]
+    scale, line = _scale(group, audited), chance(group)
+    places = {entry.label: place for entry, place in group.ranked()}
+    yield _table(models, audits, places, scale, line)
+    if rest:
+        yield fold(f"Embedded baselines ({len(rest)})", _table(rest, audits, places, scale, line), class_="baselines")
+    yield tag("p", f"{_LEGEND} All on {count_of(group.n_cases, 'case')}.", class_="soft small")
+
+
+def _scale(group: Group, audited: Audited) -> _Scale:
+    """One axis for all rows, in steps of ten points, around everything that is drawn."""
+    shares = [chance(group)]
+    for entry in group.lettered:
+        shares += ends_of(entry.accuracy) or [value_of(entry.accuracy) or 0.0]
+    shares += [value_of(rival.accuracy) or 0.0 for _, audit in audited.audits if (rival := strongest(audit))]
+    low, high = int(min(shares) * 10) / 10, min(1.0, (int(max(shares) * 10) + 1) / 10)
+    return _Scale(low, max(high, low + 0.1))
+
+
+def _table(
+    entries: Sequence[Entry], audits: dict[str, Audit], places: dict[str, RankedRun], scale: _Scale, line: float
+) -> Markup:
+    axis = tag("span", f"axis {scale.low * 100:.0f}–{scale.high * 100:.0f} %", class_="soft")
+    notes = {1: (" ", axis)}
+    head = tag("tr", *(tag("th", name, *notes.get(i, ()), scope="col") for i, name in enumerate(_COLUMNS)))
+    rows = (_row(entry, audits.get(entry.label), places.get(entry.label), scale, line) for entry in entries)
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="board")
+    return tag(
+        "div", table, class_="box", role="region", aria_label="Accuracy, rival, gain and cost by run", tabindex=0
+    )
+
+
+def _row(entry: Entry, audit: Audit | None, place: RankedRun | None, scale: _Scale, line: float) -> Markup:
+    rival = strongest(audit) if audit else None
+    under = f"rank {rank_range(place.rank, place.worst)}, tier {place.tier}" if place else ""
+    name = tag("th", tag("span", entry.label, class_="name"), tag("span", under, class_="under"), scope="row")
+    value, ends = value_of(entry.accuracy), ends_of(entry.accuracy)
+    shown = "–" if value is None else as_percent(value)
+    interval = f"{ends[0] * 100:.1f}–{ends[1] * 100:.1f}" if ends else ""
+    number = tag("span", tag("b", shown), tag("span", interval, class_="under"), class_="figure-number")
+    chart = _chart(value, ends, value_of(rival.accuracy) if rival else None, scale, line)
+    return tag(
+        "tr",
+        name,
+        tag("td", number, chart, class_="accuracy", data_sort=_sort_key(value)),
+        tag(
+            "td",
+            *_rival_cells(audit, rival),
+            class_="words",
+            data_sort=_sort_key(value_of(rival.accuracy) if rival else None),
+        ),
+        tag(
+            "td",
+            *_gain_cells(audit),
+            class_="number",
+            data_sort=_sort_key(value_of(audit.diagnostic_gain) if audit else None),
+        ),
+        tag("td", cost_text(entry.scores.usage), class_="number"),
+    )
+
+
+def _sort_key(value: float | None) -> str | None:
+    return None if value is None else f"{value:.6f}"
+
+
+def _rival_cells(audit: Audit | None, rival: Rival | None) -> Iterator[str]:
+    if audit is None or rival is None:
+        yield "–"
+        return
+    yield tag("b", as_percent(value_of(rival.accuracy) or 0.0))
+    yield tag("span", rival.name, class_="under")
+
+
+def _gain_cells(audit: Audit | None) -> Iterator[str]:
+    if audit is None:
+        yield "–"
+        return
+    value, _, interval = points(audit.diagnostic_gain).partition(" ")
+    yield tag("b", value)
+    flag = () if has_own_blind_run(audit) else (tag("span", " · guessing only", class_="flag"),)
+    yield tag("span", interval.strip("()"), *flag, class_="under")
+
+
+def _chart(
+    value: float | None, ends: tuple[float, float] | None, rival: float | None, scale: _Scale, line: float
+) -> Markup:
+    """The row's picture; hidden from screen readers, which have the numbers beside it."""
+    middle, parts = _HEIGHT / 2, [_line(scale.x(line), scale.x(line), 0, _HEIGHT, "chance")]
+    if rival is not None:
+        parts.append(_line(scale.x(rival), scale.x(rival), 1, _HEIGHT - 1, "rival"))
+    if ends:
+        parts.append(_line(scale.x(ends[0]), scale.x(ends[1]), middle, middle, "interval"))
+    if value is not None:
+        parts.append(Markup(f'<circle cx="{scale.x(value)}" cy="{middle}" r="4.5" class="dot"/>'))
+    body = joined(parts)
+    return Markup(f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" aria-hidden="true">{body}</svg>')
+
+
+def _line(x1: float, x2: float, y1: float, y2: float, kind: str) -> Markup:
+    return Markup(f'<line x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}" class="{kind}"/>')

@@ -12,7 +12,9 @@ from medthink.cli.show import say
 @click.option(
     "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The page to write: .html."
 )
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved since.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="The benchmark: of submission files, or where it has moved."
+)
 @click.option(
     "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
 )
@@ -32,13 +34,14 @@ def report(
     markdown: Path | None,
     latex: Path | None,
 ) -> None:
-    """Write one self-contained page about RUNs: summary, figures, cases, how it was made.
+    """Write one self-contained page about RUNs (runs or submission files): summary, figures, cases, how it was made.
 
     The page opens from disk and loads nothing from elsewhere; it holds no script unless --interactive is given. Runs
     on other cases or with expert cues are shown in groups of their own.
 
     \b
     Example: medthink report runs/* -o report.html --figure overview.pdf
+    Example: medthink report runs/mine theirs.jsonl --data bench/ -o report.html
     """
     from medthink.report.writing import ReportOptions, write_report
 

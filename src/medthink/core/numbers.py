@@ -16,7 +16,8 @@ def as_rate(share: float, low: float, high: float) -> str:
 
 def as_points(difference: float) -> str:
     """A difference of rates in percentage points, with its sign: `+2.7`, `−8.0`."""
-    return f"{difference * 100:+.1f}".replace("-", "−")
+    # Rounded first, so that nothing is written as −0.0.
+    return f"{round(difference * 100, 1) + 0.0:+.1f}".replace("-", "−")
 
 
 def as_value(value: float, low: float, high: float) -> str:

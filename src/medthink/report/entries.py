@@ -13,7 +13,9 @@ from medthink.core.errors import UsageError
 from medthink.core.markup import clean
 from medthink.report.labels import model_shown, run_labels, run_names
 from medthink.runs.manifest import Manifest
-from medthink.scoring.material import Material, load_runs
+from medthink.runs.selection import Selection
+from medthink.scoring.compare import comparable_kind
+from medthink.scoring.material import Material, load_all
 from medthink.scoring.score import kept_scores
 from medthink.scoring.scores import AnswerScores, Scores
 from medthink.stats.estimate import Estimate, Measured
@@ -22,7 +24,10 @@ from medthink.workflow.condition import Condition
 
 
 class Entry(NamedTuple):
-    """One run: its folder, the name of that folder, the label it has in figures, what it said and its scores."""
+    """One run or submission file: where it is, its name, its label in figures, what it said and its scores.
+
+    A submission has a manifest too, with what is known of it: its benchmark, and the file's name for a model.
+    """
 
     path: Path
     name: str
@@ -30,6 +35,11 @@ class Entry(NamedTuple):
     manifest: Manifest
     material: Material
     scores: Scores
+
+    @property
+    def is_submission(self) -> bool:
+        """Whether these are predictions made elsewhere."""
+        return self.material.manifest is None
 
     @property
     def accuracy(self) -> Measured | None:
@@ -83,17 +93,18 @@ def answer_pairs(entries: Sequence[Entry]) -> Iterator[tuple[Entry, AnswerScores
 
 
 def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]:
-    """Open and score the runs; scores that are still true are read, not made again."""
+    """Open and score runs and submission files; scores that are still true are read, not made again."""
     if not paths:
         raise UsageError("no run is given", remedy="name the folders of one run or more")
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a run is given twice", remedy="name every run once")
     names = run_names(paths)
-    materials = load_runs(paths, data)
+    materials = load_all(paths, data)
     manifests = [
         replace(material.manifest, model=model_shown(material.manifest.model))
-        for material in materials
         if material.manifest
+        else _submitted(name, material, data)
+        for name, material in zip(names, materials, strict=True)
     ]
     scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
     # Until it is known beside which others a run stands, its name has to do for a label.
@@ -103,8 +114,12 @@ def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]
 def group_entries(entries: Sequence[Entry]) -> list[Group]:
     """The groups, largest first; runs of different cases, fingerprints or kinds never meet in one."""
     grouped: dict[str, list[Entry]] = {}
+    # A submission knows the texts of its benchmark alone; it joins the runs that were made on the same texts.
+    known = {
+        one.scores.origin.text_fingerprint: one.scores.origin.fingerprint for one in entries if not one.is_submission
+    }
     for entry in entries:
-        grouped.setdefault(_group_key(entry), []).append(entry)
+        grouped.setdefault(_group_key(entry, known), []).append(entry)
     groups = [_make_group(members) for members in _labelled(list(grouped.values()))]
     return sorted(groups, key=lambda group: (-len(group.entries), group.kind, group.benchmark))
 
@@ -123,9 +138,26 @@ def _sees_all(condition: Condition) -> bool:
     return condition.image_share == 1 and condition.show_history and not condition.swap_images
 
 
-def _group_key(entry: Entry) -> str:
-    origin = entry.scores.origin
-    return digest_value([origin.fingerprint, origin.text_fingerprint, origin.kind, sorted(entry.material.cases)])
+def _group_key(entry: Entry, known: dict[str, str | None]) -> str:
+    origin, kind = entry.scores.origin, comparable_kind(entry.scores)
+    images = origin.fingerprint or known.get(origin.text_fingerprint)
+    return digest_value([images, origin.text_fingerprint, kind, sorted(entry.material.cases)])
+
+
+def _submitted(name: str, material: Material, data: Path | None) -> Manifest:
+    split = next(iter(material.cases.values())).split if material.cases else ""
+    return Manifest(
+        benchmark=str(data or ""),
+        fingerprint="",
+        text_fingerprint=material.text_fingerprint,
+        selection=Selection(split=split),
+        task="submission",
+        model=Path(name).stem,
+        condition=Condition(),
+        condition_label="as submitted",
+        prompts={},
+        created_at="",
+    )
 
 
 def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
@@ -149,7 +181,7 @@ def _make_group(members: list[Entry]) -> Group:
     return Group(
         benchmark=Path(ordered[0].manifest.benchmark).name or "benchmark",
         split=origin.split,
-        kind=origin.kind,
+        kind=comparable_kind(ordered[0].scores),
         entries=tuple(ordered),
         ranking=_rank(lettered),
     )

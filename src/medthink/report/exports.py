@@ -2,22 +2,29 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from medthink.core.cells import guard
 from medthink.core.markup import clean, one_line
-from medthink.metrics.registry import shown_in
+from medthink.core.numbers import as_percent
+from medthink.metrics.registry import METRICS, shown_in
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of, value_of
 from medthink.report.tables import (
     STEP_NAMES,
+    Table,
     cost_text,
     metric_value,
     rank_range,
     states_text,
     tokens_per_case,
+    without_columns,
 )
-from medthink.scoring.scores import AnswerScores, percent
+from medthink.report.validity import Audited, points
+from medthink.report.words import strongest
+from medthink.scoring.scores import AnswerScores, number, percent
 from medthink.stats.ranks import RankedRun
+from medthink.validity.audit import Audit
 
 Cell = str | int | float | None
 
@@ -28,14 +35,19 @@ _LATEX = str.maketrans(
         "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
         "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
         "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "·": r"\textperiodcentered{}", "≤": r"$\leq$",
-        "…": r"\ldots{}",
+        "…": r"\ldots{}", "−": r"$-$", "≈": r"$\approx$", "≥": r"$\geq$", "×": r"$\times$", "’": "'",
+        "“": "``", "”": "''",
+        "\N{REPLACEMENT CHARACTER}": "?",
     }
 )  # fmt: skip
+# What LaTeX's own fonts have; anything else stops the compiler.
+_NOT_LATEX = re.compile(r"[^\x20-\x7e\xa1-\xff]")
 
 
-def csv_table(groups: Sequence[Group]) -> str:
+def csv_table(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
     """One row a run, numbers as numbers; no text is left that a spreadsheet would run as a formula."""
-    rows = [row for number, group in enumerate(groups, 1) for row in _records(group, number)]
+    named = [(number, group, audits_by_label(audited, number)) for number, group in enumerate(groups)]
+    rows = [row for number, group, audits in named for row in _records(group, number + 1, audits)]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -44,14 +56,29 @@ def csv_table(groups: Sequence[Group]) -> str:
     return stream.getvalue()
 
 
-def markdown_tables(groups: Sequence[Group]) -> str:
+def markdown_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
     """A table a group."""
-    return "\n".join(part for group in groups if group.lettered for part in _markdown_group(group))
+    return "\n".join(
+        part
+        for number, group in enumerate(groups)
+        if group.lettered
+        for part in _markdown_group(group.title, paper_table(group, audits_by_label(audited, number)))
+    )
 
 
-def latex_tables(groups: Sequence[Group]) -> str:
+def latex_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
     """A `booktabs` table a group."""
-    return "\n".join(part for group in groups if group.lettered for part in _latex_group(group))
+    return "\n".join(
+        part
+        for number, group in enumerate(groups)
+        if group.lettered
+        for part in _latex_group(group.title, paper_table(group, audits_by_label(audited, number)))
+    )
+
+
+def audits_by_label(audited: Sequence[Audited], number: int) -> dict[str, Audit]:
+    """The audits of a group's runs by label; none where none were made."""
+    return {entry.label: audit for entry, audit in audited[number].audits} if audited else {}
 
 
 def escape_markdown(text: str) -> str:
@@ -61,14 +88,19 @@ def escape_markdown(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """The text as words of a LaTeX table's cell."""
-    return one_line(text, 200).translate(_LATEX)
+    return "".join(map(_latex_character, one_line(text, 200)))
+
+
+def _latex_character(character: str) -> str:
+    written = character.translate(_LATEX)
+    return f"[U+{ord(character):04X}]" if _NOT_LATEX.search(written) else written
 
 
 def _csv_cell(value: Cell) -> Cell:
     return guard(clean(value)) if isinstance(value, str) else value
 
 
-def _records(group: Group, number: int) -> Iterator[dict[str, Cell]]:
+def _records(group: Group, number: int, audits: Mapping[str, Audit]) -> Iterator[dict[str, Cell]]:
     places = {entry.label: place for entry, place in group.ranked()}
     for entry in group.entries:
         origin = entry.scores.origin
@@ -77,6 +109,7 @@ def _records(group: Group, number: int) -> Iterator[dict[str, Cell]]:
             "condition": origin.condition_label, "benchmark": group.benchmark, "split": group.split,
             "fingerprint": origin.fingerprint, "cases": group.n_cases,
             **_answer_record(entry.scores.answers, places.get(entry.label)),
+            **_gain_record(audits.get(entry.label)),
             **_usage_record(entry),
             **_step_record(entry),
             "package": entry.scores.package, "scorer": entry.scores.scorer,
@@ -94,6 +127,19 @@ def _answer_record(answers: AnswerScores | None, place: RankedRun | None) -> dic
         "tier": place.tier if place else None,
         **{f"n_{state}": answers.states.get(state, 0) if answers else None for state in _STATES},
     }  # fmt: skip
+
+
+def _gain_record(audit: Audit | None) -> dict[str, Cell]:
+    rival = strongest(audit) if audit else None
+    low, high = ends_of(audit.diagnostic_gain if audit else None) or (None, None)
+    return {
+        "strongest_rival": rival.name if rival else None,
+        "rival_accuracy": _rounded(value_of(rival.accuracy) if rival else None),
+        "gain": _rounded(value_of(audit.diagnostic_gain) if audit else None),
+        "gain_low": _rounded(low),
+        "gain_high": _rounded(high),
+        "gain_over_own_run_without_images": None if audit is None else int(audit.has_own_blind),
+    }
 
 
 def _usage_record(entry: Entry) -> dict[str, Cell]:
@@ -120,44 +166,67 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def _paper_rows(group: Group) -> Iterator[tuple[str, ...]]:
+def paper_table(group: Group, audits: Mapping[str, Audit]) -> Table:
+    """What a paper shows of a group: accuracy, rival, gain, rank, tier, steps, states and cost, with intervals."""
     places = {entry.label: place for entry, place in group.ranked()}
+    steps = [(step, metric) for step in STEP_NAMES for metric in _PAPER_METRICS if _has_metric(group, step, metric)]
+    rows = []
     for entry, answers in answer_pairs(group.entries):
-        place = places.get(entry.label)
-        yield (
-            entry.label,
-            percent(answers.accuracy),
-            rank_range(place.rank, place.worst) if place else "–",
-            states_text(answers.states),
-            cost_text(entry.scores.usage),
+        place, audit = places.get(entry.label), audits.get(entry.label)
+        rival = strongest(audit) if audit else None
+        rows.append(
+            (
+                entry.label,
+                percent(answers.accuracy),
+                f"{rival.name}: {as_percent(value_of(rival.accuracy) or 0.0)}" if rival else "–",
+                points(audit.diagnostic_gain) if audit else "–",
+                rank_range(place.rank, place.worst) if place else "–",
+                str(place.tier) if place else "–",
+                *(number(metric_value(entry.scores, step, metric)) for step, metric in steps),
+                states_text(answers.states),
+                cost_text(entry.scores.usage),
+            )
         )
+    names = (f"{STEP_NAMES[step].partition(': ')[2] or STEP_NAMES[step]}, {METRICS[m].title}" for step, m in steps)
+    columns = (*_PAPER_COLUMNS, *names, "No letter", "Cost")
+    words = {0, 2, len(columns) - 2}
+    table = Table(columns, tuple(rows), frozenset(range(len(columns))) - words)
+    return without_columns(table, set() if audits else {2, 3})
 
 
-_PAPER_COLUMNS = ("Run", "Accuracy (95 % interval)", "Rank", "No letter", "Cost")
+def _has_metric(group: Group, step: str, metric: str) -> bool:
+    return any(metric_value(entry.scores, step, metric) is not None for entry in group.lettered)
 
 
-def _markdown_group(group: Group) -> Iterator[str]:
-    yield f"**{escape_markdown(group.title)}**"
+_PAPER_METRICS = ("rougeL", "finding_f1")
+_PAPER_COLUMNS = (
+    "Run", "Accuracy (95 % interval)", "Strongest rival", "Gain over it (points)", "Rank", "Tier",
+)  # fmt: skip
+
+
+def _markdown_group(title: str, table: Table) -> Iterator[str]:
+    yield f"**{escape_markdown(title)}**"
     yield ""
-    yield "| " + " | ".join(_PAPER_COLUMNS) + " |"
-    yield "|---|---:|---:|---|---:|"
-    for row in _paper_rows(group):
+    yield "| " + " | ".join(table.columns) + " |"
+    yield "|" + "|".join("---:" if i in table.numeric else "---" for i in range(len(table.columns))) + "|"
+    for row in table.rows:
         yield "| " + " | ".join(map(escape_markdown, row)) + " |"
     yield ""
 
 
-def _latex_group(group: Group) -> Iterator[str]:
-    yield r"% needs \usepackage{booktabs} and, for quotation marks in names, \usepackage[T1]{fontenc}"
+def _latex_group(title: str, table: Table) -> Iterator[str]:
+    yield r"% needs \usepackage{booktabs}, \usepackage{graphicx} and \usepackage[T1]{fontenc}"
     yield r"\begin{table}"
     yield r"\centering"
-    yield rf"\caption{{{escape_latex(group.title)}. Rank: range that holds the true rank at 95\,\%.}}"
-    yield r"\begin{tabular}{lrrlr}"
+    yield rf"\caption{{{escape_latex(title)}. Rank: range that holds the true rank at 95\,\%.}}"
+    yield r"\resizebox{\textwidth}{!}{%"
+    yield rf"\begin{{tabular}}{{{''.join('r' if i in table.numeric else 'l' for i in range(len(table.columns)))}}}"
     yield r"\toprule"
-    yield " & ".join(map(escape_latex, _PAPER_COLUMNS)) + r" \\"
+    yield " & ".join(map(escape_latex, table.columns)) + r" \\"
     yield r"\midrule"
-    for row in _paper_rows(group):
+    for row in table.rows:
         yield " & ".join(map(escape_latex, row)) + r" \\"
     yield r"\bottomrule"
-    yield r"\end{tabular}"
+    yield r"\end{tabular}}"
     yield r"\end{table}"
     yield ""

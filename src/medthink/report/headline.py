@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from medthink.core.markup import Markup, fold, joined, tag
-from medthink.core.percent import as_percent
+from medthink.core.numbers import as_percent
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.tables import cost_text, rank_range
 from medthink.report.validity import Audited, points
-from medthink.report.words import count_of, has_own_blind_run, strongest
+from medthink.report.words import count_of, strongest
 from medthink.stats.ranks import RankedRun
 from medthink.validity.audit import Audit, Rival
 
@@ -119,7 +119,7 @@ def _gain_cells(audit: Audit | None) -> Iterator[str]:
         return
     value, _, interval = points(audit.diagnostic_gain).partition(" ")
     yield tag("b", value)
-    flag = () if has_own_blind_run(audit) else (tag("span", " · guessing only", class_="flag"),)
+    flag = () if audit.has_own_blind else (tag("span", " · guessing only", class_="flag"),)
     yield tag("span", interval.strip("()"), *flag, class_="under")
 
 

@@ -78,12 +78,13 @@ def _page_title(groups: Sequence[Group]) -> str:
 def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
     """What the numbers are about, at the head of the page: benchmark, fingerprint, dates, runs, release."""
     entries = [entry for group in groups for entry in group.entries]
-    prints = dict.fromkeys(entry.manifest.fingerprint[:12] for entry in entries)
+    prints = dict.fromkeys(entry.manifest.fingerprint[:12] for entry in entries if not entry.is_submission)
+    texts = dict.fromkeys(f"{entry.manifest.text_fingerprint[:12]} (texts)" for entry in entries)
     splits = dict.fromkeys(f"{group.split} split, {count_of(group.n_cases, 'case')}" for group in groups)
     facts = (
         ("Benchmark", ", ".join(dict.fromkeys(group.benchmark for group in groups))),
         ("Cases", "; ".join(splits)),
-        ("Fingerprint", ", ".join(prints)),
+        ("Fingerprint", ", ".join(prints or texts)),
         ("Run", _dates(entries)),
         ("Runs", f"{count_of(len(entries), 'run')} in {count_of(len(groups), 'group')}"),
         ("Made with", f"medthink {__version__}"),
@@ -94,10 +95,10 @@ def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
 
 def _dates(entries: Sequence[Entry]) -> str:
     """The day of the first and of the last call, not of the report: the same runs make the same page."""
-    first = min(entry.manifest.created_at for entry in entries)[:10]
+    first = min((entry.manifest.created_at[:10] for entry in entries if entry.manifest.created_at), default="")
     ended = (entry.manifest.progress and entry.manifest.progress.last_call_at for entry in entries)
     last = max((day[:10] for day in ended if day), default=first)
-    return first if first >= last else f"{first} to {last}"
+    return (first or "not known") if first >= last else f"{first} to {last}"
 
 
 def _sections(groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged]) -> Iterator[Section]:

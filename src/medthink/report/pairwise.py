@@ -1,6 +1,7 @@
 """Every run against every other: the difference in points, and whether it is more than luck."""
 
 from medthink.core.markup import Markup, tag
+from medthink.core.numbers import as_points
 from medthink.report.entries import Group, ends_of, value_of
 from medthink.stats.ranks import RankedPair
 
@@ -43,10 +44,5 @@ def _cell(pair: RankedPair, sign: int) -> Markup:
     told = ""
     if ends:
         low, high = sorted(end * sign for end in ends)
-        told = f"{_signed(low)} to {_signed(high)} points"
-    return tag("td", f"{_signed(value * sign)} ", tag("span", mark, class_="mark"), class_=kind, title=told or None)
-
-
-def _signed(share: float) -> str:
-    # Rounded first, so that nothing is written as −0.0.
-    return f"{round(share * 100, 1) + 0.0:+.1f}".replace("-", "−")
+        told = f"{as_points(low)} to {as_points(high)} points"
+    return tag("td", f"{as_points(value * sign)} ", tag("span", mark, class_="mark"), class_=kind, title=told or None)

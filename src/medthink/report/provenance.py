@@ -15,11 +15,22 @@ def provenance_markup(entries: Sequence[Entry]) -> Markup:
 
 
 def _run_markup(entry: Entry) -> Markup:
-    pairs = [part for name, value in _facts(entry) for part in (tag("dt", name), tag("dd", value))]
-    command = tag("pre", tag("code", reproduction_command(entry.manifest, entry.name)), tabindex=0)
+    facts = _submission_facts(entry) if entry.is_submission else _facts(entry)
+    pairs = [part for name, value in facts for part in (tag("dt", name), tag("dd", value))]
+    command = Markup("")
+    if not entry.is_submission:
+        command = tag("pre", tag("code", reproduction_command(entry.manifest, entry.name)), tabindex=0)
     notes = tag("ul", *(tag("li", note) for note in entry.scores.notes)) if entry.scores.notes else Markup("")
     head = joined((tag("b", entry.label), tag("span", f" {entry.name}", class_="soft")))
     return fold(head, command, notes, tag("dl", *pairs), class_="run")
+
+
+def _submission_facts(entry: Entry) -> Iterator[tuple[str, str]]:
+    yield "File", entry.path.name
+    yield "How it was made", "not known: these predictions were made elsewhere"
+    yield "Fingerprint of the benchmark's texts", entry.manifest.text_fingerprint
+    yield "Split", entry.manifest.selection.split
+    yield "Scored with", f"medthink {__version__}, scorer {SCORER_VERSION}"
 
 
 def _facts(entry: Entry) -> Iterator[tuple[str, str]]:

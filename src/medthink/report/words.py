@@ -28,11 +28,6 @@ def strongest(audit: Audit) -> Rival | None:
     return next((rival for rival in audit.rivals if rival.name == audit.strongest_rival), None)
 
 
-def has_own_blind_run(audit: Audit) -> bool:
-    """Whether a run of the same model without images is among the rivals."""
-    return any(rival.name.startswith("own run") for rival in audit.rivals)
-
-
 def name_some(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     if len(names) > _MOST_NAMES + 1:
@@ -68,7 +63,7 @@ def _headline(group: Group, audits: Mapping[str, Audit]) -> str:
     rival = strongest(audit) if audit else None
     if audit is None or rival is None:
         return f"{right}; guessing by chance gets {as_percent(chance(group), 0)}."
-    caveat = "" if has_own_blind_run(audit) else ", over guessing only: no run of that model without images is here"
+    caveat = "" if audit.has_own_blind else ", over guessing only: no run of that model without images is here"
     return (
         f"{right}. Its strongest rival, {rival.name}, gets {as_percent(value_of(rival.accuracy) or 0.0)}: "
         f"a gain of {points(audit.diagnostic_gain)}{caveat}."

@@ -51,7 +51,7 @@ def write_report(runs: Sequence[RunOrPath], page: str | Path, **options: Unpack[
     )
     for path, write in tables:
         if path is not None:
-            write_atomic(Path(path), [write(groups).encode()])
+            write_atomic(Path(path), [write(groups, audited).encode()])
     return page
 
 

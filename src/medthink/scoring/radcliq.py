@@ -1,12 +1,12 @@
 """RadCliQ of written steps: computed with the weights at hand, read from a file, or not computed and why."""
 
-import os
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from medthink.core.files import cache_folder
 from medthink.metrics.radcliq import Components, RadCliQ, score_components, score_radcliq
 from medthink.metrics.radcliq.bertscore import BertScore
 from medthink.metrics.radcliq.chexbert import CheXbert
@@ -76,4 +76,4 @@ def _components(weights: Path | None, download: bool) -> tuple[Component, ...]:
 
 def feature_folder() -> Path:
     """Where the features of references are kept from one run to the next; it may be deleted at any time."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "medthink" / "radcliq"
+    return cache_folder() / "radcliq"

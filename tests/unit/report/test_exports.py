@@ -1,5 +1,7 @@
 import csv
 import io
+import shutil
+import subprocess
 
 import pytest
 
@@ -7,6 +9,7 @@ from made_runs import make_run
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.exports import csv_table, escape_latex, escape_markdown, latex_tables, markdown_tables
 from medthink.report.tables import headline_table, rank_range
+from medthink.report.validity import audit_group, points
 from medthink.scoring.scores import percent
 
 
@@ -47,19 +50,59 @@ def test_a_row_says_what_the_scores_say(blind):
     assert float(rows["thrice"]["output_tokens_a_case"]) == 200
 
 
-def test_a_paper_s_row_has_accuracy_rank_states_and_cost(blind):
-    lines = markdown_tables([blind]).splitlines()
+def test_a_paper_s_row_has_accuracy_gain_rank_tier_steps_states_and_cost(blind):
+    audited = audit_group(blind, trains=False)
+    lines = markdown_tables([blind], [audited]).splitlines()
+    head = next(line for line in lines if line.startswith("| Run"))
+    assert "Gain over it" in head and "Tier" in head and "ROUGE-L" in head
     (line,) = (line for line in lines if line.startswith("| big · 100 % images"))
     entry, place = next((entry, place) for entry, place in blind.ranked() if entry.name == "share-100")
-    ranks = rank_range(place.rank, place.worst)
-    assert line.split(" | ")[1:] == [percent(entry.accuracy), ranks, "2 unparsed", "\\$0.048 |"]
+    audit = next(audit for one, audit in audited.audits if one.name == "share-100")
+    cells = dict(zip(head.strip("| ").split(" | "), line.strip("| ").split(" | "), strict=True))
+    assert cells["Accuracy (95 % interval)"] == percent(entry.accuracy)
+    assert cells["Rank"] == rank_range(place.rank, place.worst) and cells["Tier"] == str(place.tier)
+    assert cells["Gain over it (points)"] == points(audit.diagnostic_gain)
+    assert cells["Strongest rival"].startswith(audit.strongest_rival)
+    assert cells["No letter"] == "2 unparsed" and cells["Cost"] == "\\$0.048"
+
+
+def test_the_table_of_numbers_has_the_gain_with_its_interval(blind):
+    audited = audit_group(blind, trains=False)
+    rows = {row["run"]: row for row in read(csv_table([blind], [audited]))}
+    for entry, audit in audited.audits:
+        told = [float(rows[entry.name][name]) for name in ("gain", "gain_low", "gain_high")]
+        gain = audit.diagnostic_gain
+        assert told == pytest.approx((gain.value, gain.low, gain.high), abs=1e-6)
+    assert rows["share-100"]["gain_over_own_run_without_images"] == "1" and rows["low"]["tier"]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX here")
+def test_latex_compiles(groups, hostile, tmp_path):
+    named = [*groups, *hostile]
+    tables = latex_tables(named, [audit_group(group, trains=False) for group in named])
+    packages = r"\usepackage{booktabs}\usepackage{graphicx}\usepackage[T1]{fontenc}"
+    text = rf"\documentclass{{article}}{packages}\begin{{document}}{tables}\end{{document}}"
+    (tmp_path / "t.tex").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "t.tex"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_latex_holds_only_what_its_fonts_have(groups, hostile):
+    text = latex_tables([*groups, *hostile], [audit_group(group, trains=False) for group in [*groups, *hostile]])
+    assert all(ord(character) < 256 for character in text)
+    assert escape_latex("模型 −1.0 ≈ x") == "[U+6A21][U+578B] $-$1.0 $\\approx$ x"
 
 
 def test_every_markdown_row_has_the_same_cells(groups, hostile):
     text = markdown_tables([*groups, *hostile])
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 3 * 2 + 9
-    assert {len(line.replace("\\|", "").split("|")) for line in lines} == {7}
+    for part in text.split("**\n\n")[1:]:
+        rows = [line for line in part.splitlines() if line.startswith("|")]
+        assert len({len(line.replace("\\|", "").split("|")) for line in rows}) == 1
 
 
 def test_the_headline_has_no_column_that_says_nothing(blind, groups, runs):
@@ -92,5 +135,6 @@ def test_latex_tables_are_whole(groups, hostile):
     text = latex_tables([*groups, *hostile])
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 3
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 3
-    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert {line.replace(r"\&", "").count("&") for line in rows} == {4}
+    for part in text.split(r"\end{table}")[:-1]:
+        rows = [line for line in part.splitlines() if line.endswith(r"\\")]
+        assert len({line.replace(r"\&", "").count("&") for line in rows}) == 1

@@ -3,11 +3,12 @@
 import sqlite3
 
 import pytest
+from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import DataError
-from medthink.runs.manifest import read_manifest
+from medthink.runs.manifest import read_manifest, write_manifest
 from medthink.scoring.material import load_all, load_run, load_runs
 from medthink.scoring.score import kept_scores, score_run
 from medthink.workflow.condition import Condition
@@ -38,10 +39,22 @@ def test_what_failed_calls_cost_is_in_the_cost_of_the_run(make_run, some_cases):
     assert score_run(run).usage.cost_usd.value is None
 
 
+def forget_predictions(run):
+    with sqlite3.connect(run / "ledger.sqlite") as ledger:
+        ledger.execute("DELETE FROM predictions")
+
+
+def test_a_run_that_was_killed_is_read_off_its_ledger(make_run):
+    run = make_run("run")
+    scored = score_run(run)
+    (run / "predictions.jsonl").unlink()
+    assert score_run(run).cases == scored.cases
+
+
 def test_a_run_that_was_stopped_before_it_had_results_says_so(make_run):
     run = make_run("run")
     (run / "predictions.jsonl").unlink()
-    assert read_manifest(run)
+    forget_predictions(run)
     with pytest.raises(
         DataError, match=r"run: the run was stopped before it had results\n.*run the same command again"
     ):
@@ -50,7 +63,10 @@ def test_a_run_that_was_stopped_before_it_had_results_says_so(make_run):
 
 def test_an_empty_shard_is_named_as_one(make_run):
     run = make_run("run")
+    manifest = read_manifest(run)
+    write_manifest(run, replace(manifest, progress=replace(manifest.progress, cases=0)))
     (run / "predictions.jsonl").write_bytes(b"")
+    forget_predictions(run)
     with pytest.raises(DataError, match=r"run: the run has no case\n.*merge it with the others"):
         score_run(run)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+import made_runs
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.slices import SLICINGS, SMALL, sort_slices
 from medthink.cli.door import enter
@@ -187,8 +188,8 @@ def test_a_run_is_scored_by_the_metrics_that_are_registered():
     assert columns["finding_conflicts"] == [2.0, 0.0, 0.0]
 
 
-def test_hidden_options_have_no_letters_and_no_score(make_run):
-    scores = score_run(make_run("run", condition=Condition(show_options=False)))
+def test_hidden_options_have_no_letters_and_no_score(bench, tmp_path):
+    scores = score_run(made_runs.make_run(tmp_path / "run", bench, show_options=False))
     assert scores.answers is None
     assert "not scored" in scores.notes[0]
 
@@ -199,8 +200,8 @@ def test_expert_cues_and_swapped_images_are_said(make_run):
     assert any("not to be ranked" in note for note in cued.notes)
 
 
-def test_a_discussion_is_scored_by_section(make_run):
-    scores = score_run(make_run("run", task="discussion", model="baseline/random"))
+def test_a_discussion_is_scored_by_section(bench, tmp_path):
+    scores = score_run(made_runs.make_run(tmp_path / "run", bench, task="discussion"))
     (discussion,) = scores.steps
     assert scores.answers is None
     assert discussion.metrics[0].metric == "section_coverage"
@@ -229,14 +230,19 @@ def with_discussion(made, text):
     return made
 
 
-def score_discussion(make_run, reference, **sections):
-    made = load_run(make_run("run", task="discussion", model="baseline/random"))
+@pytest.fixture
+def discussed(bench, tmp_path):
+    return made_runs.make_run(tmp_path / "run", bench, task="discussion")
+
+
+def score_discussion(run, reference, **sections):
+    made = load_run(run)
     made = with_discussion(made, reference)
     return score(made._replace(cases={100: made.cases[100]}, predictions=[answer(100, discussion=sections)]))
 
 
-def test_a_discussion_without_headings_is_scored_as_a_whole_text(make_run):
-    scores = score_discussion(make_run, "A rare mass. Good.", background="A rare mass.", outcome="Good.")
+def test_a_discussion_without_headings_is_scored_as_a_whole_text(discussed):
+    scores = score_discussion(discussed, "A rare mass. Good.", background="A rare mass.", outcome="Good.")
     (step,) = scores.steps
     values = {one.metric: one.value for one in step.metrics}
     assert step.states == {"ok": 1} and values["rougeL"].value == 1.0
@@ -245,9 +251,9 @@ def test_a_discussion_without_headings_is_scored_as_a_whole_text(make_run):
     assert "no reference" not in str(msgspec.to_builtins(scores))
 
 
-def test_whole_texts_are_compared_without_their_headings_and_sections_beside(make_run):
+def test_whole_texts_are_compared_without_their_headings_and_sections_beside(discussed):
     expert = "Background\nA rare mass.\nOutcome\nBad."
-    scores = score_discussion(make_run, expert, background="A rare mass.", outcome="Good.")
+    scores = score_discussion(discussed, expert, background="A rare mass.", outcome="Good.")
     (step,) = scores.steps
     whole = {one.metric: one.value for one in step.metrics}["rouge1"].value
     parts = {name: {m.metric: m.value for m in one}["rouge1"].value for name, one in step.by_group.items()}

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
+from calling import call_command
 from medthink.board import tables
 from medthink.board.adding import Addition, add_to_board
 from medthink.board.benchmarks import enter_benchmark, find_benchmark
@@ -127,7 +127,7 @@ def test_the_commands_pack_check_add_list_withdraw_back_up_and_restore(bench, tm
     from medthink.cli.submit import submit
 
     def call(group, *words):
-        found = CliRunner().invoke(group, list(map(str, words)), catch_exceptions=False)
+        found = call_command(group, words, catch_exceptions=False)
         assert found.exit_code == 0, found.output
         return found.output
 

@@ -1,9 +1,9 @@
 """Tables fit the terminal, and no number is broken to make them fit."""
 
 import pytest
-from click.testing import CliRunner
 from rich.cells import cell_len
 
+from calling import call_command
 from medthink.cli import data_check
 from medthink.cli.show import console, table
 
@@ -55,5 +55,5 @@ def test_wide_characters_empty_cells_and_no_rows_fit_too(monkeypatch, capsys):
 def test_the_table_of_problems_breaks_no_word(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "bad.jsonl").write_text('{"title": 1\n')
-    said = CliRunner().invoke(data_check.command, [str(tmp_path / "bad.jsonl")]).output
+    said = call_command(data_check.command, [tmp_path / "bad.jsonl"]).output
     assert "split  case  field  what" in said

@@ -6,8 +6,8 @@ import re
 from statistics import mean
 
 import pytest
-from click.testing import CliRunner
 
+from calling import call_command
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import MAX_IMAGES
 from medthink.cases.check import DEFECTS, check_benchmark
@@ -230,7 +230,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_the_command_says_what_it_made(tmp_path):
-    result = CliRunner().invoke(command, [str(tmp_path / "bench"), "--cases", "4", "--seed", "2"])
+    result = call_command(command, [tmp_path / "bench", "--cases", 4, "--seed", 2])
     assert result.exit_code == 0
     assert "4 cases (3 train, 1 test)" in result.output
     assert (tmp_path / "bench/README.md").is_file()

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from calling import call_command
 from made_runs import make_run
 from medthink.cli.door import enter
 from medthink.cli.report import report
@@ -182,7 +182,7 @@ def test_the_command_writes_everything(runs, tmp_path):
     files = {name: tmp_path / name for name in ("r.html", "o.svg", "t.csv", "t.md", "t.tex")}
     words = [str(runs["low"]), str(runs["high"]), "-o", str(files["r.html"]), "--figure", str(files["o.svg"])]
     words += ["--csv", str(files["t.csv"]), "--markdown", str(files["t.md"]), "--latex", str(files["t.tex"])]
-    result = CliRunner().invoke(report, words, catch_exceptions=False)
+    result = call_command(report, words, catch_exceptions=False)
     assert result.exit_code == 0
     assert all(path.stat().st_size > 100 for path in files.values())
 

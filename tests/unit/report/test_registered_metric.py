@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from calling import call_command
 from made_runs import make_run
 from medthink.cli.score import score
 from medthink.core.errors import UsageError
@@ -37,7 +37,7 @@ def run(bench: Path, tmp_path: Path) -> Path:
 
 def test_a_registered_metric_appears_everywhere(registered, run, bench, tmp_path):
     other = make_run(tmp_path / "other", bench, model="server/other", task="twi", skill=0.5)
-    said = CliRunner().invoke(score, [str(run), str(other)], env={"COLUMNS": "200"})
+    said = call_command(score, [run, other], env={"COLUMNS": "200"})
     assert "length ratio ↑" in said.output
     step = json.loads((run / "scores.json").read_text())["steps"][0]
     assert RATIO.name in {metric["metric"] for metric in step["metrics"]}

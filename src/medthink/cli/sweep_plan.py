@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from medthink.cli.door import HELP_FLAGS
 from medthink.cli.plans import Fields, check_fields, flags_of, read_toml
 from medthink.cli.run import read_spec, read_transport, run
 from medthink.core.errors import DataError, UsageError
@@ -130,7 +131,7 @@ def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "
     checked = check_fields(fields, known, file, click.Context(run))
     words = [word for key, value in checked.items() for word in _typed(f"--{key.replace('_', '-')}", value)]
     try:
-        context = run.make_context("run", [str(data), f"--out={out}", *words])
+        context = run.make_context("run", [str(data), f"--out={out}", *words], help_option_names=list(HELP_FLAGS))
         with context.scope(cleanup=False):
             flags = {key: value for key, value in context.params.items() if key not in _NOT_OF_A_RUN}
             transport = read_transport(flags)

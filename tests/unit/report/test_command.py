@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from medthink.cli.conditions import read_condition
+from medthink.cli.door import HELP_FLAGS
 from medthink.cli.run import run as run_command
 from medthink.report.command import condition_words, reproduction_command
 from medthink.runs.manifest import Manifest
@@ -39,7 +40,7 @@ def make_manifest(**changes) -> Manifest:
 def parse(command: str) -> dict:
     words = shlex.split(command)
     assert words[:2] == ["medthink", "run"]
-    return run_command.make_context("run", words[2:]).params
+    return run_command.make_context("run", words[2:], help_option_names=list(HELP_FLAGS)).params
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from medthink.judge.judged import load_judged, score_judged
 from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
+from medthink.models.errors import ModelError
 from medthink.models.limits import Pace
 from medthink.models.retries import Backoff
 from medthink.models.transport import Transport
@@ -218,11 +219,13 @@ def test_a_server_that_is_gone_leaves_the_units_unjudged_until_it_is_back(tmp_pa
     run = make_run(tmp_path, cases=1)
     with JudgeServer(judge_well) as server:
         gone = server.url
-    patience = Transport(pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001))
+    patience = Transport(
+        pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001, patience_s=0.05)
+    )
     order = JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,), splitter="sentences")
-    judge_run(order, transport=patience)
-    (row,) = read_judgements(run)
-    assert (row.state, row.why, row.judged_at) == ("unjudged", "failed", None)
+    with pytest.raises(ModelError, match="unreachable"):
+        judge_run(order, transport=patience)
+    assert read_judgements(run) == []
     with JudgeServer(judge_well) as server:
         judge(run, server, use_schema=True)
     (row,) = read_judgements(run)
@@ -233,9 +236,12 @@ def test_a_splitter_that_is_gone_is_not_replaced_for_good(tmp_path):
     run = make_run(tmp_path, cases=1)
     with JudgeServer(judge_well) as server:
         gone = server.url
-    patience = Transport(pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001))
-    judge_run(JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,)), transport=patience)
-    assert [(row.state, row.why) for row in read_judgements(run)] == [("unjudged", "unsplit")]
+    patience = Transport(
+        pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001, patience_s=0.05)
+    )
+    with pytest.raises(ModelError, match="unreachable"):
+        judge_run(JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,)), transport=patience)
+    assert read_judgements(run) == []
     assert not (run / "units.jsonl").exists()
 
 
@@ -303,7 +309,7 @@ def test_judging_that_nobody_answered_exits_3_with_the_reason(tmp_path, start_se
 
 
 def test_a_judge_with_a_wrong_key_is_one_message_and_takes_nothing_from_the_others(tmp_path, start_server):
-    run = make_run(tmp_path, cases=4)
+    run = make_run(tmp_path, cases=12)
     good, bad = start_server("--latency", "0.05"), start_server("--faults", "401", "--fault-rate", "1.0")
     env = {"OPENAI_API_KEY": "sk-wrong", "OPENAI_BASE_URL": f"{bad.url}/v1"}
     env |= {"ANTHROPIC_API_KEY": "sk-right", "ANTHROPIC_BASE_URL": good.url}
@@ -314,7 +320,7 @@ def test_a_judge_with_a_wrong_key_is_one_message_and_takes_nothing_from_the_othe
     assert "Traceback" not in err
     judged = [row for row in read_judgements(run) if row.state == "ok"]
     assert {(row.case, row.judge) for row in judged} == {
-        (case, "anthropic/claude-opus-4-6") for case in range(100, 104)
+        (case, "anthropic/claude-opus-4-6") for case in range(100, 112)
     }
 
 
@@ -339,13 +345,13 @@ def test_ctrl_c_stops_judging_cleanly_and_says_how_to_go_on(tmp_path, start_serv
     assert server.requests == CONCURRENCY
 
 
-def test_calls_that_waited_when_the_process_died_do_not_count_as_sent(tmp_path, start_server):
+def test_calls_that_waited_when_the_process_died_were_never_intended(tmp_path, start_server):
     run = make_run(tmp_path, cases=6)
     server = start_server("--latency", "30")
     process = judge_until_busy(run, server)
     process.send_signal(signal.SIGKILL)
     finish(process)
-    assert read_rows(run / "judge.sqlite", "SELECT count(*) > 4 FROM calls WHERE state = 'open'") == [(1,)]
+    assert read_rows(run / "judge.sqlite", "SELECT count(*) FROM calls WHERE state = 'open'") == [(CONCURRENCY,)]
     judge_run(JudgeOrder(run=run, judges=("baseline/rules",), splitter="sentences"))
     unknown = read_rows(run / "judge.sqlite", "SELECT count(*) FROM attempts WHERE outcome = 'unknown'")
     assert unknown == [(server.requests,)]

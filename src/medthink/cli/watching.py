@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from medthink.cli.show import console, table
 from medthink.core.errors import UsageError
-from medthink.core.numbers import as_percent
+from medthink.core.numbers import as_percent, as_usd
 
 if TYPE_CHECKING:
     from medthink.runs.session import RunSpec
@@ -72,7 +72,7 @@ def show_known(statements: "list[KnownStatement]") -> None:
 def _saved(one: "KnownStatement") -> str:
     if one.known_after is None:
         return "–"
-    money = "" if one.saved_usd is None else f", ${one.saved_usd:,.2f}"
+    money = "" if one.saved_usd is None else f", {as_usd(one.saved_usd)}"
     return f"{one.saved_cases} cases ({as_percent(one.saved_cases / one.n_cases, 0)}){money}"
 
 

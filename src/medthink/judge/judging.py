@@ -24,6 +24,7 @@ class JudgeOptions(TypedDict, total=False):
     splitter: str | None
     allow_self: bool
     retry_unjudged: bool
+    against: tuple[Path, ...]
     effort: Effort | None
     temperature: float | None
     max_tokens: int | None

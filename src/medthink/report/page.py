@@ -1,9 +1,6 @@
 """The report as one HTML file: it opens from disk and asks nothing of any network; a script only where asked for."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
-from string import Template
 from typing import NamedTuple
 
 from medthink import __version__
@@ -19,6 +16,7 @@ from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.slices import slices_drawing
 from medthink.report.figures.steps import steps_drawings
 from medthink.report.figures.style import Drawing, figure_markup
+from medthink.report.frame import frame_page
 from medthink.report.headline import headline_markup
 from medthink.report.judged import Judged, judged_markup
 from medthink.report.pairwise import pairwise_markup
@@ -38,8 +36,6 @@ _READING = (
     "Runs on other cases, other data or with an expert's cues stand in groups of their own and are never ranked "
     "together.",
 )
-_SCRIPTLESS = "This page holds no script and loads nothing from elsewhere."
-_SCRIPTED = "This page loads nothing from elsewhere; its one script sorts and filters tables."
 _STEPS = "Means over cases, of the texts that have a score."
 
 
@@ -56,17 +52,12 @@ def report_page(
 ) -> str:
     """The whole page; `audited` runs parallel to the groups, `interactive` adds a script that sorts and filters."""
     sections = list(_sections(groups, audited, judged))
-    template = Template(read_asset("page.html"))
-    script = read_asset("report.js") if interactive else ""
-    return template.substitute(
-        title=joined((_page_title(groups),)),
-        policy=f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'; " if script else "",
-        script=Markup(f"<script>{script}</script>") if script else "",
-        scripted=_SCRIPTED if script else _SCRIPTLESS,
-        style=read_asset("tokens.css") + read_asset("page.css"),
+    return frame_page(
+        _page_title(groups),
         facts=tag("dl", *_facts(groups), class_="facts"),
         contents=tag("ul", *(tag("li", tag("a", one.heading, href=f"#{one.key}")) for one in sections)),
         body=joined(map(_section_markup, sections)),
+        script=read_asset("report.js") if interactive else "",
     )
 
 

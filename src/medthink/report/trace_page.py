@@ -1,7 +1,6 @@
 """Cases of a run as one page: each with every prompt as sent, every reply as received, and what came of them."""
 
 from collections.abc import Iterator, Sequence
-from string import Template
 
 from msgspec import json, to_builtins
 
@@ -10,7 +9,7 @@ from medthink.cases.card import thumbnail
 from medthink.core.jsonio import encode_json
 from medthink.core.markup import Markup, fold, joined, tag
 from medthink.core.numbers import as_usd
-from medthink.report.assets import read_asset
+from medthink.report.frame import frame_page
 from medthink.report.words import count_of
 from medthink.runs.prediction import Prediction
 from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, SentImage, Trace
@@ -32,11 +31,10 @@ def trace_page(trace: Trace, rows: Sequence[CaseRow]) -> str:
     notes = [trace.doubt] if trace.doubt else []
     if len(cases) > len(shown):
         notes.append(f"{count_of(len(cases) - len(shown), 'case')} of the list are not shown in full.")
-    return Template(read_asset("page.html")).substitute(
-        title=joined((f"{name} of {trace.path.name}",)),
-        style=read_asset("tokens.css") + read_asset("page.css"),
+    return frame_page(
+        f"{name} of {trace.path.name}",
         facts=joined((f"{manifest.model} · {manifest.task} · {manifest.condition.label()} · medthink {__version__}",)),
-        contents="",
+        contents=Markup(""),
         body=joined((_list_markup(rows), *(tag("p", note, class_="soft") for note in notes), *details)),
     )
 

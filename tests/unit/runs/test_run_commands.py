@@ -160,7 +160,7 @@ def test_every_flag_changes_what_it_says_and_nothing_else(monkeypatch, tmp_path,
         """All that a session is told, each field by its name."""
         heard = {}
 
-        def listen(order, *, transport, listener):
+        def listen(order, *, transport, listener, rule):
             for one in (order, order.condition, transport, transport.pace):
                 heard.update(msgspec.structs.asdict(one))
             raise UsageError("heard")

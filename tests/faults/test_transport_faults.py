@@ -59,19 +59,28 @@ def ask(text="What is it?", **fields):
     return Request(system="You read images.", parts=parts, schema=SCHEMA, max_tokens=500, **fields)
 
 
-def connect(server, spec="server/m", *, attempts=None, timeout_s=5.0, pace=None, backoff=QUICK) -> HttpModel:
+class Log(list):
+    """The attempts of one call, as a caller keeps account of them."""
+
+    def note(self, attempt):
+        self.append(attempt)
+
+    async def again(self):
+        pass
+
+
+def connect(server, spec="server/m", *, timeout_s=5.0, pace=None, backoff=QUICK) -> HttpModel:
     transport = Transport(timeout_s=timeout_s, backoff=backoff, pace=pace or Pace())
-    hook = None if attempts is None else lambda _, attempt: attempts.append(attempt)
-    return open_model(spec, base_urls=(server.url + SPECS[spec],), transport=transport, on_attempt=hook, env=ENV)
+    return open_model(spec, base_urls=(server.url + SPECS[spec],), transport=transport, env=ENV)
 
 
 async def ask_once(script, spec="server/m", *, request=None, retry_after=None, **options):
-    attempts = []
+    attempts = Log()
     async with FaultServer(script=script, hang_s=5.0) as server:
         server.retry_after = retry_after or server.retry_after
-        async with connect(server, spec, attempts=attempts, **options) as model:
+        async with connect(server, spec, **options) as model:
             try:
-                outcome = await model.generate(request or ask())
+                outcome = await model.generate(request or ask(), attempts)
             except ModelError as error:
                 outcome = error
     return outcome, attempts, server
@@ -181,13 +190,13 @@ def test_nothing_listening_is_waited_for_as_long_as_patience_allows_and_nothing_
         server = FaultServer()
         await server.start()
         await server.stop()
-        attempts = []
+        attempts = Log()
         impatient = Backoff(first_s=0.002, most_s=0.01, patience_s=0.05)
-        async with connect(server, attempts=attempts, backoff=impatient) as model:
+        async with connect(server, backoff=impatient) as model:
             waits = []
             model.on_wait = waits.append
             with pytest.raises(ModelError) as caught:
-                await model.generate(ask())
+                await model.generate(ask(), attempts)
         return caught.value, attempts, waits
 
     error, attempts, waits = asyncio.run(scenario())
@@ -300,12 +309,12 @@ def test_a_longer_wait_than_patience_is_an_error_not_a_day_of_silence():
 
 
 def test_thirty_percent_faults_every_call_ends_and_the_counts_agree():
-    attempts = []
+    attempts = Log()
 
     async def scenario():
         server = FaultServer(seed=11, fault_rate=0.3, hang_s=2.0)
-        async with server, connect(server, attempts=attempts, timeout_s=0.5) as model:
-            calls = [model.generate(ask(f"case {n}", temperature=0.5)) for n in range(120)]
+        async with server, connect(server, timeout_s=0.5) as model:
+            calls = [model.generate(ask(f"case {n}", temperature=0.5), attempts) for n in range(120)]
             return await asyncio.gather(*calls, return_exceptions=True), server
 
     outcomes, server = asyncio.run(scenario())
@@ -395,17 +404,17 @@ def test_equal_endpoints_share_the_work():
 
 def test_cancelling_frees_every_place_at_once():
     async def scenario():
-        attempts = []
+        attempts = Log()
         server = FaultServer(fault_rate=1.0, faults=("hang",))
-        async with server, connect(server, attempts=attempts, pace=Pace(concurrency=2)) as model:
-            tasks = [asyncio.create_task(model.generate(ask(f"case {n}"))) for n in range(5)]
+        async with server, connect(server, pace=Pace(concurrency=2)) as model:
+            tasks = [asyncio.create_task(model.generate(ask(f"case {n}"), attempts)) for n in range(5)]
             while sum("body" in record for record in server.records) < 2:
                 await asyncio.sleep(0.01)
             for task in tasks:
                 task.cancel()
             await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5.0)
             server.fault_rate = 0.0
-            reply = await model.generate(ask("after"))
+            reply = await model.generate(ask("after"), attempts)
             return attempts, model.gate.in_flight, server.requests, reply
 
     attempts, in_flight, requests, reply = asyncio.run(scenario())

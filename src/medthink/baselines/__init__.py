@@ -1,14 +1,16 @@
 """Embedded baselines: they answer a prompt's structure instead of its text, need no network and cost nothing."""
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from medthink.baselines.inputs import Inputs
 from medthink.core.errors import UsageError
 from medthink.core.suggest import suggest
 
 if TYPE_CHECKING:
     from medthink.baselines.baseline import Baseline
     from medthink.cases.benchmark import Benchmark
+
+# Which parts of a question a guesser may look at; the options always, since there is nothing else to rank.
+Inputs = Literal["options", "question", "images", "all"]
 
 NAMES = (
     "random",

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from medthink.baselines.pictures import Vector, describe, describe_readable
-from medthink.baselines.topics import fit_topics
-from medthink.baselines.words import words_of
+from medthink.baselines.words import fit_topics, words_of
 from medthink.cases.case import Case, Image
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medthink.baselines.passages import Passage, passages_of
-from medthink.baselines.topics import fit_topics
-from medthink.baselines.words import normalise
+from medthink.baselines.words import fit_topics, normalise
 from medthink.cases.case import Case
 
 Row = NDArray[np.float64]

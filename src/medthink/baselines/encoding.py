@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.baselines.inputs import Inputs, sees_history, sees_images
+from medthink.baselines import Inputs
 from medthink.baselines.pictures import Vector, describe_cases
 from medthink.baselines.shapes import shapes_of
 from medthink.baselines.words import normalise, number_of, words_of
@@ -44,9 +44,9 @@ class Encoder:
             dtype=np.float32,
         )
         self._spelling.fit(texts)
-        self._common_words = _count_cases(question.history for question in questions) if sees_history(inputs) else {}
+        self._common_words = _count_cases(question.history for question in questions) if _sees_history(inputs) else {}
         self._cases = len(questions)
-        self._looks = Looks.learn(questions) if sees_images(inputs) else None
+        self._looks = Looks.learn(questions) if _sees_images(inputs) else None
 
     def encode(self, questions: Sequence[Question]) -> Matrix:
         """One row per option, question after question."""
@@ -57,7 +57,7 @@ class Encoder:
             sparse.csr_matrix(np.vstack([shapes_of(options) for options in texts])),
             self._spelling.transform([text for options in texts for text in options]),
         ]
-        if sees_history(self.inputs):
+        if _sees_history(self.inputs):
             pairs = zip(questions, texts, strict=True)
             blocks.append(sparse.csr_matrix(np.vstack([_overlap(one.history, options) for one, options in pairs])))
             blocks.append(self._cross(texts, [self._history_words(question.history) for question in questions]))
@@ -142,3 +142,11 @@ def _overlap(history: str, options: list[str]) -> NDArray[np.float32]:
 
 def _count_cases(histories: Iterable[str]) -> dict[str, int]:
     return dict(Counter(word for history in histories for word in set(words_of(history))))
+
+
+def _sees_history(inputs: Inputs) -> bool:
+    return inputs in ("question", "all")
+
+
+def _sees_images(inputs: Inputs) -> bool:
+    return inputs in ("images", "all")

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from medthink.baselines import Inputs
 from medthink.baselines.baseline import ChoosingBaseline, Pick
 from medthink.baselines.encoding import Encoder, Matrix
-from medthink.baselines.inputs import Inputs
 from medthink.baselines.learning import Lessons, is_usable
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question

@@ -11,18 +11,19 @@ import msgspec
 from medthink.baselines.album import Album
 from medthink.baselines.baseline import Pick, reply, steps
 from medthink.baselines.casebook import Casebook, Weighing
-from medthink.baselines.discussing import discuss
 from medthink.baselines.guessing import best, say_probabilities
 from medthink.baselines.learning import Lessons
+from medthink.baselines.passages import sections_of
 from medthink.baselines.rules import random_letter
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.case import Image, Question
+from medthink.cases.case import Case, Image, Question
 from medthink.core.digest import seed_from
 from medthink.models.request import Reply
 from medthink.workflow.ask import Prompt, PromptKind
 
 _NAME = "retrieval"
 _NOTHING_SEEN = "No image was shown."
+_UNKNOWN = "The train split has nothing on this."
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -92,7 +93,7 @@ class RetrievalReader:
         pick = self._pick(evidence, question, sample)
         diagnosis = question.options.get(pick.letter, pick.letter)
         alike = self._lessons.recall(question).casebook.most_alike(evidence, diagnosis)
-        return dict(discuss(diagnosis, sum_up(evidence), question, alike))
+        return dict(_write_sections(diagnosis, sum_up(evidence), question, alike))
 
 
 def retrieval_baseline(benchmark: Benchmark) -> RetrievalReader:
@@ -122,3 +123,21 @@ def _explain(weighing: Weighing, options: dict[str, str]) -> str:
 
 def _say_terms(verb: str, terms: list[str]) -> str:
     return f"{verb} ({', '.join(terms)})" if terms else "no term of the findings decides"
+
+
+def _write_sections(diagnosis: str, findings: str, question: Question, alike: Case | None) -> dict[str, str]:
+    """The six sections for this diagnosis, by name; `alike` is the case whose words are used again."""
+    present = {
+        "clinical_perspective": question.history or "No history was given.",
+        "imaging_perspective": findings,
+        "outcome": f"The most likely diagnosis is {diagnosis}.",
+    }
+    known = _known_sections(alike)
+    return {name: " ".join(filter(None, (present.get(name), known[name]))) or _UNKNOWN for name in known}
+
+
+def _known_sections(case: Case | None) -> dict[str, str]:
+    """The sections of the case's own discussion; one without headings is all background."""
+    discussion = "" if case is None else case.reference.discussion.strip()
+    sections = sections_of(discussion)
+    return sections if any(sections.values()) else sections | {"background": discussion}

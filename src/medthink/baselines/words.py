@@ -1,8 +1,11 @@
-"""Words of a text, and stable numbers for them."""
+"""Words of a text, stable numbers for them, and the topics that counted words form."""
 
 import re
 from functools import lru_cache
+from typing import Any
 from zlib import crc32
+
+import numpy as np
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -21,3 +24,13 @@ def normalise(text: str) -> str:
 def number_of(word: str) -> int:
     """A number that stands for the word in every process."""
     return crc32(word.encode())
+
+
+def fit_topics(counted: Any, most: int) -> tuple[Any, Any]:
+    """A truncated SVD of the word counts with at most so many topics, and each text's place among them."""
+    from sklearn.decomposition import TruncatedSVD
+
+    model = TruncatedSVD(max(1, min(most, min(counted.shape) - 1)), random_state=0)
+    # Texts that are all alike have no variance; the ratio that is then undefined is of no use here.
+    with np.errstate(invalid="ignore"):
+        return model, model.fit_transform(counted)

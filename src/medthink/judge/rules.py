@@ -12,8 +12,8 @@ from medthink.judge.judgement import RULES
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
 from medthink.models.errors import ModelError
-from medthink.models.request import Reply, Request, Usage
-from medthink.runs.answerers import AttemptLog, Free
+from medthink.models.request import AttemptLog, Reply, Request, Usage
+from medthink.runs.answerers import Free
 
 
 class RulesJudge(Free):

@@ -18,7 +18,7 @@ from medthink.models.keys import Key
 from medthink.models.preflight import MB, ImageLimits
 
 if TYPE_CHECKING:
-    from medthink.models.transport import AttemptHook, HttpModel, Target, Transport
+    from medthink.models.transport import HttpModel, Target, Transport
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +116,6 @@ def open_model(
     *,
     base_urls: tuple[str, ...] = (),
     transport: "Transport | None" = None,
-    on_attempt: "AttemptHook | None" = None,
     env: Mapping[str, str] | None = None,
     needs_key: bool = True,
 ) -> "HttpModel":
@@ -124,7 +123,7 @@ def open_model(
     from medthink.models.transport import HttpModel
 
     target = resolve_target(spec, base_urls=base_urls, env=env, needs_key=needs_key)
-    return HttpModel(target, transport, on_attempt=on_attempt)
+    return HttpModel(target, transport)
 
 
 def _settle_urls(

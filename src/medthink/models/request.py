@@ -144,6 +144,16 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
+class AttemptLog(Protocol):
+    """Whoever keeps account of the attempts of one call."""
+
+    def note(self, attempt: Attempt) -> None:
+        """An attempt ended, in whatever way."""
+
+    async def again(self) -> None:
+        """The request is about to be sent again: wait until that may be paid for, or raise."""
+
+
 class Model(Protocol):
     """Whatever answers requests."""
 

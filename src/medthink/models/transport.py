@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import aiohttp
@@ -16,7 +16,7 @@ from medthink.models.errors import ErrorKind, ModelError
 from medthink.models.keys import Key
 from medthink.models.limits import Charge, Pace, Throttle
 from medthink.models.preflight import ImageLimits, check_fits
-from medthink.models.request import Attempt, Reply, Request, Usage
+from medthink.models.request import Attempt, AttemptLog, Reply, Request, Usage
 from medthink.models.retries import Backoff, choose_wait_s, is_final
 from medthink.models.tokens import estimate_input_tokens
 from medthink.models.wires import Encoded, HttpReply, Wire
@@ -33,8 +33,6 @@ _SICKENING: frozenset[ErrorKind] = frozenset({"timeout", "server", "connection",
 # What the model or the provider makes of the prompt: another server would say the same.
 _SAME_EVERYWHERE: frozenset[ErrorKind] = frozenset({"rate_limit", "invalid_json", "content_filter", "unreachable"})
 _MOST_PROBE_WAIT_S = 30.0
-
-AttemptHook = Callable[[Request, Attempt], None]
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,14 +59,11 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HttpModel:
-    """A model behind HTTP. `on_attempt` is told of every attempt when it ends, cancelled ones included."""
+    """A model behind HTTP."""
 
-    def __init__(
-        self, target: Target, transport: Transport | None = None, *, on_attempt: AttemptHook | None = None
-    ) -> None:
+    def __init__(self, target: Target, transport: Transport | None = None) -> None:
         self.target = target
         self.transport = transport or Transport()
-        self._on_attempt = on_attempt
         self._wire: Wire = target.wire
         self._key_headers = {} if target.key is None else self._wire.sign(target.key.reveal())
         self._headers = {"Content-Type": "application/json"} | self._key_headers
@@ -77,8 +72,6 @@ class HttpModel:
         self.endpoints = Endpoints(target.urls)
         self._chance = random.Random()
         self._recovering = asyncio.Lock()
-        # Awaited before a request is sent again, which may cost again; may wait or raise.
-        self.before_retry: Callable[[Request], Awaitable[None]] | None = None
         # Told what is waited for while no server answers.
         self.on_wait: Callable[[str], None] | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -116,16 +109,19 @@ class HttpModel:
             raise problems[0]
         return [problem.problem for problem in problems]
 
-    async def generate(self, request: Request) -> Reply:
-        """Answer the request, trying again as the errors' kinds allow, or raise ModelError."""
+    async def generate(self, request: Request, log: AttemptLog | None = None) -> Reply:
+        """Answer the request, trying again as the errors' kinds allow, or raise ModelError.
+
+        `log` is told of every attempt when it ends, cancelled ones included.
+        """
         encoded = self.preflight(request)
         tries, sent, wasted = 0, 0, Usage()
         failed: dict[Endpoint, ModelError] = {}
         while True:
             tries += 1
-            posting = _Posting(encoded)
+            posting = _Posting(encoded, tries, log)
             try:
-                reply = await self._try_once(request, posting, tries, failed)
+                reply = await self._try_once(request, posting, failed)
             except ModelError as error:
                 sent += posting.is_sent
                 wasted += error.usage or Usage()
@@ -138,12 +134,10 @@ class HttpModel:
             else:
                 self._blame(failed)
                 return msgspec.structs.replace(reply, attempts=sent + 1, wasted=wasted)
-            if self.before_retry is not None:
-                await self.before_retry(request)
+            if log is not None:
+                await log.again()
 
-    async def _try_once(
-        self, request: Request, posting: "_Posting", number: int, failed: dict[Endpoint, ModelError]
-    ) -> Reply:
+    async def _try_once(self, request: Request, posting: "_Posting", failed: dict[Endpoint, ModelError]) -> Reply:
         ticket = await self.gate.enter()
         try:
             if self.endpoints.are_all_sick:
@@ -151,7 +145,7 @@ class HttpModel:
             spent = await self._spend(request)
             endpoint = self.endpoints.choose(failed)
             try:
-                reply = await self._record(request, posting, number, endpoint)
+                reply = await self._record(request, posting, endpoint)
             except ModelError as error:
                 failed[endpoint] = error
                 raise
@@ -226,8 +220,8 @@ class HttpModel:
         estimate = estimate_input_tokens(request, self.target.provider, self.target.name)
         return await self._tokens.spend(estimate + (request.max_tokens or 0))
 
-    async def _record(self, request: Request, posting: "_Posting", number: int, endpoint: Endpoint) -> Reply:
-        """Send once, and tell the endpoint's health and the hook how it ended."""
+    async def _record(self, request: Request, posting: "_Posting", endpoint: Endpoint) -> Reply:
+        """Send once, and tell the endpoint's health and the log how it ended."""
         started, outcome, usage = time.monotonic(), "cancelled", None
         endpoint.in_flight += 1
         endpoint.served += 1
@@ -243,13 +237,13 @@ class HttpModel:
             raise
         finally:
             endpoint.in_flight -= 1
-            if self._on_attempt is not None:
+            if posting.log is not None:
                 latency_s = time.monotonic() - started
                 attempt = Attempt(
-                    number=number, endpoint=endpoint.url, outcome=outcome, is_sent=posting.is_sent,
+                    number=posting.number, endpoint=endpoint.url, outcome=outcome, is_sent=posting.is_sent,
                     latency_s=latency_s, usage=usage,
                 )  # fmt: skip
-                self._on_attempt(request, attempt)
+                posting.log.note(attempt)
 
     def _decode(self, reply: HttpReply, *, wants_json: bool) -> Reply:
         """Read the reply; one that the wire cannot cope with ends this call and no other."""
@@ -310,11 +304,13 @@ class HttpModel:
 
 
 class _Posting(aiohttp.Payload):
-    """A request body written chunk by chunk, that knows whether any of it went out."""
+    """One attempt's body, written chunk by chunk, that knows whether any of it went out."""
 
-    def __init__(self, encoded: Encoded) -> None:
+    def __init__(self, encoded: Encoded, number: int, log: AttemptLog | None) -> None:
         super().__init__(encoded, content_type="application/json")
         self.encoded = encoded
+        self.number = number
+        self.log = log
         self.is_sent = False
         self._size = encoded.size_bytes
 

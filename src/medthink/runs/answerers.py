@@ -11,7 +11,7 @@ from medthink.core.plugins import load_plugin
 from medthink.models.catalog import PROVIDERS
 from medthink.models.errors import ModelError
 from medthink.models.prices import Price, load_prices
-from medthink.models.request import Attempt, Model, Reply, Request, Usage
+from medthink.models.request import Attempt, AttemptLog, Model, Reply, Request, Usage
 from medthink.models.tokens import estimate_input_tokens
 from medthink.runs.progress import Phase
 from medthink.runs.records import LEDGER, Records
@@ -20,16 +20,6 @@ from medthink.workflow.ask import Prompt, PromptKind
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark
     from medthink.models.transport import Transport
-
-
-class AttemptLog(Protocol):
-    """Whoever keeps account of the attempts of one call."""
-
-    def note(self, attempt: Attempt) -> None:
-        """An attempt came to its end."""
-
-    async def again(self) -> None:
-        """The request is about to be sent again: wait until that may be paid for, or raise."""
 
 
 # What a reply is set aside for when --max-tokens does not limit it: a long one of a reasoning model.
@@ -102,12 +92,8 @@ class ModelAnswerer:
         from medthink.models.catalog import open_model
 
         self.spec = spec
-        self._model = open_model(
-            spec, base_urls=base_urls, transport=transport, on_attempt=self._tell, needs_key=needs_key
-        )
-        self._model.before_retry = self._ask_again
+        self._model = open_model(spec, base_urls=base_urls, transport=transport, needs_key=needs_key)
         self._price = price
-        self._logs: dict[int, AttemptLog] = {}
         self.concurrency = self._model.transport.pace.concurrency
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
@@ -124,11 +110,7 @@ class ModelAnswerer:
 
     async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Send the request."""
-        self._logs[id(request)] = log
-        try:
-            return await self._model.generate(request)
-        finally:
-            del self._logs[id(request)]
+        return await self._model.generate(request, log)
 
     def cost_usd(self, usage: Usage | None) -> float | None:
         """The price of the tokens."""
@@ -152,12 +134,6 @@ class ModelAnswerer:
     async def close(self) -> None:
         """Close the connections."""
         await self._model.close()
-
-    def _tell(self, request: Request, attempt: Attempt) -> None:
-        self._logs[id(request)].note(attempt)
-
-    async def _ask_again(self, request: Request) -> None:
-        await self._logs[id(request)].again()
 
 
 class Unchecked:

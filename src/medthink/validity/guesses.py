@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from medthink.baselines import Inputs
 from medthink.baselines.guessing import best, cross_validated, train_guesser
-from medthink.baselines.inputs import Inputs
 from medthink.baselines.learning import is_usable
 from medthink.baselines.rules import longest_letter, rank_letters
 from medthink.cases.benchmark import Benchmark

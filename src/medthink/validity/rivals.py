@@ -6,7 +6,7 @@ from typing import get_args
 import msgspec
 
 from medthink import __version__
-from medthink.baselines.inputs import Inputs
+from medthink.baselines import Inputs
 from medthink.baselines.learning import is_usable
 from medthink.cases.benchmark import Benchmark
 from medthink.core.digest import digest_value

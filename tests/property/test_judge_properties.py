@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from medthink.core.cells import guard, unguard
 from medthink.judge.ballots import disagreement, majority
-from medthink.judge.fence import fence, inert_json
-from medthink.judge.forms import Fault, match_ids, read_form
+from medthink.judge.forms import match_ids
 from medthink.judge.kinds.discussion import DimensionForm, SentenceVerdict, match_dimensions
 from medthink.judge.kinds.steps import StepsForm
 from medthink.judge.rubric import DIMENSIONS
-from medthink.judge.sentences import split_sentences
 from medthink.judge.units import Source, split_source
+from medthink.workflow.fence import fence, inert_json
+from medthink.workflow.reply_forms import Fault, read_form
+from medthink.workflow.sentences import split_sentences
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 MARKED = st.lists(

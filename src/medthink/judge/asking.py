@@ -8,7 +8,6 @@ import msgspec
 
 from medthink.cases.case import Image
 from medthink.core.errors import Declined
-from medthink.judge.forms import Fault
 from medthink.judge.judgement import Setting
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
@@ -19,6 +18,7 @@ from medthink.runs.asking import Desk, encode_image
 from medthink.runs.prediction import Spent
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
+from medthink.workflow.reply_forms import Fault
 
 MAX_TRIES = 3
 MAX_REPEATS = 1000

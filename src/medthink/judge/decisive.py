@@ -14,9 +14,9 @@ from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl, write_jsonl
-from medthink.judge.forms import TEXT, Fault, ReplyForm, first_fault, list_of, object_of, one_of
-from medthink.judge.sentences import split_sentences
 from medthink.metrics.findings import compare_findings
+from medthink.workflow.reply_forms import TEXT, Fault, ReplyForm, first_fault, list_of, object_of, one_of
+from medthink.workflow.sentences import split_sentences
 
 DECISIVE_FILE = "decisive.jsonl"
 RULE = "rules"

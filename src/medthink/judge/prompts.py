@@ -12,12 +12,12 @@ from medthink.cases.case import Case, Image
 from medthink.core.digest import digest_value
 from medthink.judge.decisive import decisive_data, decisive_properties
 from medthink.judge.evidence import Evidence
-from medthink.judge.fence import Fenced, fence
-from medthink.judge.forms import TEXT, form_schema, list_of
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import SECTIONS, load_rubric
 from medthink.judge.units import NOT_SHOWN, Source, UnitSet
 from medthink.models.request import Schema
+from medthink.workflow.fence import Fenced, fence
+from medthink.workflow.reply_forms import TEXT, form_schema, list_of
 
 SPLIT = "split"
 DECISIVE = "decisive"

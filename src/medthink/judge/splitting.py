@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from medthink.judge.content import Token, content_tokens, name_class
-from medthink.judge.forms import Fault, ReplyForm
-from medthink.judge.sentences import Span
 from medthink.judge.units import Source, Unit
+from medthink.workflow.reply_forms import Fault, ReplyForm
+from medthink.workflow.sentences import Span
 
 _SENTENCE_END = re.compile(r"[.!?;:]+[\"'”’)\]]*(?=\s|$)|[\r\n]+")
 _COMMA = re.compile(r",[\"'”’)\]]*(?=\s)")

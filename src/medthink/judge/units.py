@@ -14,7 +14,7 @@ import msgspec
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl, write_jsonl
-from medthink.judge.sentences import Span, split_clauses, split_sentences
+from medthink.workflow.sentences import Span, split_clauses, split_sentences
 
 UNITS_FILE = "units.jsonl"
 SENTENCES = "sentences"

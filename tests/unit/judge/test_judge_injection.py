@@ -10,12 +10,12 @@ from judge_server import JudgeServer, judge_step, read_request, step_verdict
 from judged_run import make_run
 from medthink.judge.asking import read_verdicts
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import Fault
 from medthink.judge.judgements import read_judgements
 from medthink.judge.prompts import JudgePrompt, split_prompt, verdict_prompt
-from medthink.judge.sentences import Span
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import Source, UnitSet, unit_set
+from medthink.workflow.reply_forms import Fault
+from medthink.workflow.sentences import Span
 
 PAYLOADS = [json.loads(line) for line in (Path(__file__).parent / "injections.jsonl").read_text().splitlines()]
 TEXTS = [payload["text"] for payload in PAYLOADS]

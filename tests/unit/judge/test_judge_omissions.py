@@ -18,7 +18,6 @@ from medthink.judge.decisive import (
     list_by_rule,
     read_decisive,
 )
-from medthink.judge.forms import Fault
 from medthink.judge.judged import load_judged, score_judged
 from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
@@ -29,6 +28,7 @@ from medthink.readers.tables import read_table
 from medthink.runs.run import Run
 from medthink.runs.session import RunSpec, carry_out
 from medthink.workflow.condition import Condition
+from medthink.workflow.reply_forms import Fault
 from small_benchmark import write_benchmark
 
 FIRST = "sign WITHHELD findings 100"

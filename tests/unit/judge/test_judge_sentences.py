@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from medthink.judge.forms import Fault
-from medthink.judge.sentences import split_clauses, split_sentences
 from medthink.judge.splitting import SplitForm, place_steps
 from medthink.judge.units import Source, split_source
+from medthink.workflow.reply_forms import Fault
+from medthink.workflow.sentences import split_clauses, split_sentences
 
 CASES = [
     ("One. Two! Three?", ["One.", "Two!", "Three?"]),

@@ -12,7 +12,7 @@ from medthink.judge import cells
 from medthink.judge.ballots import majority
 from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import TEXT, Fault, ReplyForm, form_schema, list_of, match_ids, object_of, one_of, read_form
+from medthink.judge.forms import match_ids
 from medthink.judge.judgement import Judgement
 from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
 from medthink.judge.kinds.ruling import Ruling, rule_on_findings
@@ -37,12 +37,13 @@ from medthink.judge.scores import (
     rate_of,
     share_cell,
 )
-from medthink.judge.sentences import split_sentences
 from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
+from medthink.workflow.reply_forms import TEXT, Fault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
+from medthink.workflow.sentences import split_sentences
 
 _SECTION_OF: dict[Dimension, str] = {
     "disease_definition": "background",

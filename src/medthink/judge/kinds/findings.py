@@ -9,30 +9,29 @@ from medthink.judge import cells
 from medthink.judge.ballots import majority
 from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import (
-    TEXT,
-    Fault,
-    ReplyForm,
-    check_grounds,
-    first_fault,
-    form_schema,
-    list_of,
-    match_ids,
-    object_of,
-    one_of,
-    read_form,
-)
+from medthink.judge.forms import check_grounds, match_ids
 from medthink.judge.judgement import Judgement
 from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores, rename_support
 from medthink.judge.kinds.ruling import rule_on_findings
 from medthink.judge.rubric import SUPPORTS, Support
 from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
-from medthink.judge.sentences import split_sentences
 from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
+from medthink.workflow.reply_forms import (
+    TEXT,
+    Fault,
+    ReplyForm,
+    first_fault,
+    form_schema,
+    list_of,
+    object_of,
+    one_of,
+    read_form,
+)
+from medthink.workflow.sentences import split_sentences
 
 SUMMARY = "summary"
 

@@ -11,14 +11,14 @@ from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.judge.coverage import Units, measure_coverage
 from medthink.judge.decisive import DecisiveList, is_shown
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import Fault
 from medthink.judge.judgement import Judgement
 from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, SeatScores
-from medthink.judge.sentences import split_sentences
 from medthink.judge.units import MAX_UNITS, Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
+from medthink.workflow.reply_forms import Fault
+from medthink.workflow.sentences import split_sentences
 
 Label = str | int | bool
 Labels = Mapping[str, Label | None]

@@ -10,7 +10,7 @@ from medthink.judge import cells
 from medthink.judge.ballots import majority
 from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import TEXT, Fault, ReplyForm, form_schema, list_of, match_ids, object_of, one_of, read_form
+from medthink.judge.forms import match_ids
 from medthink.judge.judgement import Judgement
 from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
 from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, count_cell, mean_of, rate_of, share_cell
@@ -20,6 +20,7 @@ from medthink.metrics.findings import compare_findings
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
+from medthink.workflow.reply_forms import TEXT, Fault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
 
 Preferred = Literal["first", "second", "tie"]
 PREFERENCES: tuple[Preferred, ...] = get_args(Preferred)

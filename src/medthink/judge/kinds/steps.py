@@ -10,19 +10,7 @@ from medthink.judge import cells
 from medthink.judge.ballots import majority
 from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import (
-    TEXT,
-    Fault,
-    ReplyForm,
-    check_grounds,
-    first_fault,
-    form_schema,
-    list_of,
-    match_ids,
-    object_of,
-    one_of,
-    read_form,
-)
+from medthink.judge.forms import check_grounds, match_ids
 from medthink.judge.judgement import Judgement
 from medthink.judge.kinds.kind import (
     Aspect,
@@ -53,6 +41,17 @@ from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
+from medthink.workflow.reply_forms import (
+    TEXT,
+    Fault,
+    ReplyForm,
+    first_fault,
+    form_schema,
+    list_of,
+    object_of,
+    one_of,
+    read_form,
+)
 
 RATIONALE = "rationale"
 # The published table knows critical or not.

@@ -1,4 +1,4 @@
-"""Text of others goes to a judge as data: one line of JSON between two marks that hold a nonce.
+"""Text of others goes to a model as data: one line of JSON between two marks that hold a nonce.
 
 Inside the fence every character is inert. A line break, a quote, a tag, a bracket, an invisible or direction-turning
 character stands there as a JSON escape, so that no line, role mark or special token can begin in it; decoding the JSON

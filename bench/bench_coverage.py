@@ -1,6 +1,6 @@
 """How often the statements about runs hold, by simulation: the long form of the coverage tests.
 
-    python bench/bench_coverage.py [family] [gain] [sequence] [powered] [--repeats N]
+    python bench/bench_coverage.py [family] [gain] [normalised] [sequence] [powered] [--repeats N]
 
 Simulated answers: Bernoulli(logistic(skill − difficulty (sd 1.5) + family × case effect (sd 1))). Every line states
 what should hold and how often it did; the Monte-Carlo error of a 5 % rate is 1.0 points at 500 repeats.
@@ -11,6 +11,7 @@ import sys
 import numpy as np
 
 from medthink.stats import (
+    Estimate,
     MeanSequence,
     SignSequence,
     gain_over_rivals,
@@ -56,21 +57,50 @@ def family(rng: np.random.Generator, repeats: int) -> None:
 def gain(rng: np.random.Generator, repeats: int) -> None:
     """The gain over the strongest of equal rivals: coverage, and bias of the estimate."""
     for cases, rivals in ((90, 1), (90, 3), (90, 8), (720, 3), (720, 8)):
-        inside, alone, shares, values = 0, 0, 0, []
+        inside, alone, values = 0, 0, []
         for _ in range(repeats):
-            hard = rng.normal(0, 0.15, size=cases)
-            right = (rng.random(cases) < 0.6 + hard).astype(float)
-            others = (rng.random((rivals, cases)) < 0.4 + hard).astype(float)
+            right, others = with_rivals(rng, cases, rivals)
             found = gain_over_rivals(right, others, rng=rng)
             single = gain_over_rivals(right, others[[found.strongest]], rng=rng).gain
             inside += found.gain.low <= 0.2 <= found.gain.high
-            shares += found.normalised.low <= 1 / 3 <= found.normalised.high
             alone += single.low <= 0.2 <= single.high
             values.append(found.gain.value - 0.2)
         print(
-            f"{rivals} equal rivals, {cases} cases: covers {inside / repeats:.1%}, normalised {shares / repeats:.1%}, "
+            f"{rivals} equal rivals, {cases} cases: covers {inside / repeats:.1%}, "
             f"rival taken as given {alone / repeats:.1%}; bias {np.mean(values) * 100:+.1f} points"
         )
+
+
+def normalised(rng: np.random.Generator, repeats: int) -> None:
+    """The normalised gain, also of a strong run, whose low end Fieller's method sets too high."""
+    for accuracy, rival in ((0.6, 0.4), (0.9, 0.5), (0.95, 0.9)):
+        truth = true_normalised(accuracy, rival)
+        for cases, rivals in ((30, 1), (90, 1), (90, 3), (90, 8), (720, 1), (720, 8)):
+            over, under = 0, 0
+            for _ in range(repeats):
+                right, others = with_rivals(rng, cases, rivals, accuracy=accuracy, rival=rival)
+                found = gain_over_rivals(right, others, rng=rng).normalised
+                if isinstance(found, Estimate):  # a rival that is always right leaves nothing to gain
+                    over, under = over + (truth < found.low), under + (truth > found.high)
+            print(
+                f"normalised, {accuracy:.0%} against {rivals} of {rival:.0%}, {cases} cases: covers "
+                f"{1 - (over + under) / repeats:.1%}; low end too high {over / repeats:.1%}"
+            )
+
+
+def with_rivals(
+    rng: np.random.Generator, cases: int, rivals: int, *, accuracy: float = 0.6, rival: float = 0.4
+) -> tuple[np.ndarray, np.ndarray]:
+    """A run and equal rivals on cases that are hard or easy for all."""
+    hard = rng.normal(0, 0.15, size=cases)
+    return (rng.random(cases) < accuracy + hard) * 1.0, (rng.random((rivals, cases)) < rival + hard) * 1.0
+
+
+def true_normalised(accuracy: float, rival: float) -> float:
+    """What the normalised gain is in the long run of `with_rivals`: rates beyond 0 and 1 are cut there."""
+    hard = np.random.default_rng(0).normal(0, 0.15, size=4_000_000)
+    own, other = (float(np.clip(rate + hard, 0, 1).mean()) for rate in (accuracy, rival))
+    return (own - other) / (1 - other)
 
 
 def sequence(rng: np.random.Generator, repeats: int) -> None:
@@ -122,7 +152,7 @@ def main() -> None:
     """Run the parts that are named, or all."""
     words = sys.argv[1:]
     repeats = int(words[words.index("--repeats") + 1]) if "--repeats" in words else 500
-    parts = {part.__name__: part for part in (family, gain, sequence, powered)}
+    parts = {part.__name__: part for part in (family, gain, normalised, sequence, powered)}
     for name, part in parts.items():
         if name in words or not set(words) & set(parts):
             part(np.random.default_rng(1), repeats)

@@ -124,6 +124,52 @@ def test_the_rate_is_corrected_by_readers_who_share_the_cases_out_but_not_where_
     assert result([*readings, divided], judgements, units).biases[0].validated == 3 * CASES - 1
 
 
+def part_read(read_cases):
+    """Steps judged on every case and read on some; the judge calls every third step wrong, one reader agrees mostly."""
+    units = make("steps")
+    ids = [(one.case, unit.id) for one in units.values() for unit in one.units]
+    chance = np.random.default_rng(5)
+    wrong = chance.random(len(ids)) < np.where([case < 10 for case, _ in ids], 0.6, 0.2)
+    read = np.where(chance.random(len(ids)) < 0.9, wrong, ~wrong)
+    step = {"critical": False, "reason": "so", "rests_on": ("history",)}
+    is_wrong = dict(zip([unit for _, unit in ids], wrong, strict=True))
+    judgements = [
+        judgement(one, verdicts=tuple(
+            StepVerdict(id=unit.id, factual="contradicted" if is_wrong[unit.id] else "supported",
+                        error_types=("reasoning",) if is_wrong[unit.id] else (), **step)
+            for unit in one.units
+        ))
+        for one in units.values()
+    ]  # fmt: skip
+    readings = [
+        Reading(reader="anna", unit=unit, case=case, labels={"factual": not said})
+        for (case, unit), said in zip(ids, read, strict=True)
+        if case in read_cases
+    ]
+    (bias,) = result(readings, judgements, units).biases
+    return bias, wrong, read, np.array([case for case, _ in ids])
+
+
+def test_few_readers_and_the_judge_on_all_cases_are_combined_beside_the_corrected_rate():
+    bias, wrong, read, cases = part_read(set(range(0, CASES, 2)))
+    known = cases % 2 == 0
+    powered = bias.powered
+    assert (powered.read, powered.unread, bias.validated) == (20, 20, 60)
+    assert powered.readers.value == pytest.approx(read[known].mean())
+    shift = powered.weight * (wrong[~known].mean() - wrong[known].mean())
+    assert powered.together.value == pytest.approx(read[known].mean() + shift)
+    width, alone = (one.high - one.low for one in (powered.together, powered.readers))
+    assert powered.weight > 0 and width < alone
+    assert powered.together.method == "prediction-powered (PPI++), clustered by case"
+
+
+def test_cases_that_were_picked_are_not_combined():
+    bias = part_read(set(range(10)))[0]  # the hard ones
+    assert bias.powered.p_random < 0.01
+    assert bias.powered.together.reason.startswith("the cases read look picked")
+    assert bias.powered.readers.value is not None
+
+
 def test_sentences_and_scores():
     units = make("discussion")
     sentence_ids = [(one.case, unit.id) for one in units.values() for unit in one.units]

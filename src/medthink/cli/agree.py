@@ -8,7 +8,7 @@ import click
 from medthink.cli.show import console, print_json, say, table
 
 if TYPE_CHECKING:
-    from medthink.readers.agreement import RaterPair, RunAgreement
+    from medthink.readers.agreement import Bias, RaterPair, RunAgreement
     from medthink.readers.readings import UnusedRow
     from medthink.stats import Measured
 
@@ -96,18 +96,49 @@ def _show_validity(result: "RunAgreement") -> None:
 
     out = console()
     if result.biases:
-        rows = [
-            (one.judge, one.aspect, one.validated, percent(one.reported), percent(one.corrected))
-            for one in result.biases
-        ]
-        title = "Wrong units: the rate that the judge reports, and corrected for its errors by the readers"
-        out.print(table(title, ("judge", "by", "units read", "reported", "corrected"), rows, right=[2]))
+        _show_rates(result.biases)
     if result.checks:
         rows_of_checks = [(one.reader, one.right.n, percent(one.right)) for one in result.checks]
         out.print(table("Planted checks", ("reader", "n", "right"), rows_of_checks, right=[1]))
     if result.problems:
         shown = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in result.problems.items())
         out.print(f"Rows not used: {shown}")
+
+
+def _show_rates(biases: "tuple[Bias, ...]") -> None:
+    """The share of wrong units by the judge, by the readers, and by both together."""
+    from medthink.scoring.scores import percent
+
+    groups: dict[str, list[Bias]] = {}
+    for one in biases:
+        groups.setdefault(one.judge, []).append(one)
+    columns = ("by", "units read", "judge alone", "judge corrected", "readers alone", "readers and judge")
+    for judge, listed in groups.items():
+        rows = [(one.aspect, one.validated, *map(percent, _rates(one))) for one in listed]
+        console().print(table(f"Wrong units: {judge} and the readers", columns, rows, right=[1]))
+    console().print(
+        "Judge corrected: for its errors where readers know the truth. Readers and judge: prediction-powered (PPI++), "
+        "never less certain than readers alone; it holds if the cases read were drawn at random, as `medthink reading` "
+        "draws them."
+    )
+    for one in biases:
+        if one.powered and one.powered.together.value is None:
+            say(f"{one.judge}, {one.aspect}: readers and judge are not combined: {one.powered.together.reason}.")
+
+
+def _rates(bias: "Bias") -> "list[Measured | None]":
+    powered = bias.powered
+    by_readers = [_within(powered.readers), _within(powered.together)] if powered else [None, None]
+    return [bias.reported, bias.corrected, *by_readers]
+
+
+def _within(rate: "Measured") -> "Measured":
+    """A rate's interval as far as a rate can be."""
+    from msgspec.structs import replace
+
+    from medthink.stats.estimate import Estimate
+
+    return replace(rate, low=max(0.0, rate.low), high=min(1.0, rate.high)) if isinstance(rate, Estimate) else rate
 
 
 def _place(pair: "RaterPair") -> str:

@@ -4,6 +4,7 @@ Two raters are compared on the items that both have labelled, aspect by aspect. 
 interval. Error types are compared over all steps that both have judged, those found right included.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -31,10 +32,12 @@ from medthink.stats import (
     Measured,
     OrderedAgreement,
     PanelAgreement,
+    PoweredRate,
     agreement,
     corrected_clustered_rate,
     ordered_agreement,
     panel_agreement,
+    powered_rate,
     rate_interval,
 )
 
@@ -72,7 +75,7 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
     """What a judge reports, and what is left of it after correction for its errors where readers know the truth.
 
     `reported` is the share of items that the judge calls wrong on this aspect, `validated` the number of items that
-    readers have judged too.
+    readers have judged too. `powered` has the readers' own rate, and theirs and the judge's together.
     """
 
     judge: str
@@ -81,6 +84,7 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
     corrected: Measured
     validated: int
     is_wiring_check: bool
+    powered: PoweredRate | None = None
 
 
 class CheckScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,6 +298,7 @@ def _biases(raters: Sequence[Rater], aspect: Aspect, cases: Mapping[str, int]) -
             corrected=corrected_clustered_rate(wrong, actual, rng=chance, clusters=clusters),
             validated=sum(one is not None for one in actual),
             is_wiring_check=judge.is_wiring_check,
+            powered=powered_rate(wrong, [math.nan if one is None else one for one in actual], clusters=clusters),
         )
 
 

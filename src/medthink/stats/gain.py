@@ -10,6 +10,7 @@ import numpy.typing as npt
 from medthink.stats.clusters import Floats, as_column, as_floats
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
 from medthink.stats.flips import random_bits
+from medthink.stats.ratio import ratio_ends
 from medthink.stats.student import student_quantile
 from medthink.stats.tango import tango_ends
 
@@ -46,8 +47,9 @@ def gain_over_rivals(
     if one of its parts is); the high end is min_k (δ_k + c·se_k), c being the quantile of the largest of the rivals'
     flipped, centred statistics, and not below t. For right and wrong the parts are Tango's intervals at z = t and c.
 
-    Normalised: g = (x − r)/(1 − r), by inverting the t statistic of (1 − g)(1 − r_i) − (1 − x_i) in g (Fieller),
-    with the same rule for the strongest. Undefined where the rival leaves nothing to gain.
+    Normalised: g = (x − r)/(1 − r) = 1 − (1 − x)/(1 − r), with the same rule for the strongest. For right and wrong it
+    is the score interval of a paired ratio; for shares over samples, the t statistic of (1 − g)(1 − r_i) − (1 − x_i)
+    inverted in g (Fieller). Undefined where the rival leaves nothing to gain.
 
     Count every rival that was tried, shown or not; rivals with the same answers count once.
     """
@@ -93,14 +95,25 @@ def _normalised(x: Floats, rivals: Floats, t: float, wide: float, *, level: floa
     if (missed <= 0).any():
         return Undefined(reason="a rival is right on every case and leaves nothing to gain", n=len(x))
     value = float((1 - (1 - x.mean()) / missed).min())
-    lows = [_fieller(1 - x, 1 - rival, t)[0] for rival in rivals]
-    highs = [_fieller(1 - x, 1 - rival, wide)[1] for rival in rivals]
-    if not np.isfinite([*lows, *highs]).all():
+    is_plain = bool(np.isin([x, *rivals], (0.0, 1.0)).all())
+    ends = (_ratio_ends if is_plain else _fieller_ends)(1 - x, 1 - rivals, t, wide)
+    if not np.isfinite(ends).all():
         return Undefined(reason="a rival leaves too little to gain for an interval", n=len(x), value=value)
-    if min(lows) == min(highs):
+    if ends.low.min() == ends.high.min():
         return Undefined(reason="every case has the same gain", n=len(x), value=value)
-    method = f"Fieller, over the strongest of {len(rivals)} rivals"
-    return _estimate(value, _Ends(np.array(lows), np.array(highs)), n=len(x), level=level, method=method)
+    method = f"{'paired ratio' if is_plain else 'Fieller'}, over the strongest of {len(rivals)} rivals"
+    return _estimate(value, ends, n=len(x), level=level, method=method)
+
+
+def _ratio_ends(own: Floats, others: Floats, t: float, wide: float) -> _Ends:
+    """Ends for g = 1 − mean(own)/mean(other) of wrong and right, for each other."""
+    counts = ((own * others).sum(axis=1), (own * (1 - others)).sum(axis=1), ((1 - own) * others).sum(axis=1))
+    return _Ends(1 - ratio_ends(*counts, len(own), t)[1], 1 - ratio_ends(*counts, len(own), wide)[0])
+
+
+def _fieller_ends(own: Floats, others: Floats, t: float, wide: float) -> _Ends:
+    lows = [_fieller(own, other, t)[0] for other in others]
+    return _Ends(np.array(lows), np.array([_fieller(own, other, wide)[1] for other in others]))
 
 
 def _fieller(own: Floats, other: Floats, z: float) -> tuple[float, float]:

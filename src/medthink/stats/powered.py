@@ -8,13 +8,18 @@ import numpy.typing as npt
 
 from medthink.stats.clusters import Floats, as_column, cluster_codes
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
-from medthink.stats.student import student_quantile
+from medthink.stats.student import student_p_value, student_quantile
+
+PICKED = 0.01
+"""Cases read that a judge tells from the others this surely are taken for picked, not drawn."""
 
 
 class PoweredRate(msgspec.Struct, frozen=True, kw_only=True):
     """The rate that readers would give on all cases, by readers and judge together, beside each of them alone.
 
     `weight` is how much of the judge is used (0: readers alone, 1: all of it). `read` and `unread` count cases.
+    `p_random` is small where the judge tells the cases read from the others, so that they hardly were drawn at random:
+    the rate rests on that, and is withheld below 1 %.
     """
 
     together: Measured
@@ -23,6 +28,7 @@ class PoweredRate(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
     read: int
     unread: int
+    p_random: float | None = None
 
 
 class _Part(NamedTuple):
@@ -57,19 +63,23 @@ def powered_rate(
     is_read = np.isin(codes, codes[known])
     theirs, same = _part(actual[known], codes[known]), _part(label[known], codes[known])
     rest = _part(label[~is_read], codes[~is_read])
-    counts = {"read": len(theirs.residuals), "unread": len(rest.residuals)}
-    if counts["read"] < 2:
-        nothing = Undefined(reason="fewer than two cases were read", n=int(known.sum()))
-        return PoweredRate(together=nothing, readers=nothing, judge=_mean(label), weight=0.0, **counts)
-    weight = _weight(theirs, same, rest)
-    t = student_quantile(level, counts["read"] - 1)
-    return PoweredRate(
-        together=_together(theirs, same, rest, weight, t=t, level=level),
-        readers=_together(theirs, same, rest, 0.0, t=t, level=level),
+    result = PoweredRate(
+        together=(nothing := Undefined(reason="fewer than two cases were read", n=int(known.sum()))),
+        readers=nothing,
         judge=_mean(label),
-        weight=weight,
-        **counts,
+        weight=0.0,
+        read=len(theirs.residuals),
+        unread=len(rest.residuals),
     )
+    if result.read < 2:
+        return result
+    weight, p_random = _weight(theirs, same, rest), _p_random(same, rest)
+    t = student_quantile(level, result.read - 1)
+    together = _together(theirs, same, rest, weight, t=t, level=level)
+    if p_random is not None and p_random < PICKED:
+        together = Undefined(reason=f"the cases read look picked (p = {p_random:.2g})", n=theirs.rows)
+    readers = _together(theirs, same, rest, 0.0, t=t, level=level)
+    return msgspec.structs.replace(result, together=together, readers=readers, weight=weight, p_random=p_random)
 
 
 def _together(theirs: _Part, same: _Part, rest: _Part, weight: float, *, t: float, level: float) -> Measured:
@@ -95,6 +105,13 @@ def _weight(theirs: _Part, same: _Part, rest: _Part) -> float:
         return 0.0
     spread = same.variance + rest.variance
     return min(1.0, max(0.0, _covariance(theirs, same) / spread)) if spread > 0 else 0.0
+
+
+def _p_random(same: _Part, rest: _Part) -> float | None:
+    """Two-sided: does the judge's mean on the cases read differ from its mean on the others?"""
+    if len(rest.residuals) < 2 or (spread := same.variance + rest.variance) <= 0:
+        return None
+    return student_p_value((same.mean - rest.mean) / spread**0.5, len(same.residuals) - 1)
 
 
 def _part(values: Floats, codes: npt.NDArray[np.int64]) -> _Part:

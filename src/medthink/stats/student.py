@@ -26,6 +26,11 @@ def student_quantile(level: float, degrees: int) -> float:
     return t
 
 
+def student_p_value(t: float, degrees: int) -> float:
+    """The chance of a value at least as far from 0 as t."""
+    return max(0.0, 1 - _central_mass(abs(t), degrees))
+
+
 def _central_mass(t: float, degrees: int) -> float:
     """P(−t < T < t), by the finite series in the angle whose tangent is t/√degrees (Abramowitz and Stegun 26.7.3–4)."""
     angle = atan(t / sqrt(degrees))

@@ -114,6 +114,24 @@ def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_proble
     assert total.startswith("17 rows or cells were not used")
 
 
+def test_agree_combines_few_readers_with_the_judge_and_says_what_that_rests_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "120")
+    texts = ["The lesion is large. The margin is WRONG.", "It is small. It is round."]
+    run = make_run(tmp_path, cases=8, rationales=texts * 4)
+    enter(["judge", str(run), "--judge", "baseline/rules"])
+    units = [one for one in catalogue(read_units(run)).values() if one.case in (100, 101, 102, 103)]
+    rows = [{"reader": "anna", "unit": one.id, "factual": "no" if "WRONG" in one.text else "yes"} for one in units]
+    write_table(tmp_path / "t.jsonl", ("reader", "unit", "factual"), rows)
+    capsys.readouterr()
+    assert enter(["agree", str(run), str(tmp_path / "t.jsonl")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "judge alone judge corrected readers alone readers and judge" in shown
+    assert "it holds if the cases read were drawn at random" in shown
+    powered = read_agreement(run).biases[0].powered
+    assert (powered.read, powered.unread) == (4, 4)
+    assert f"{powered.readers.value * 100:.1f} % (0.0–" in shown  # a rate does not fall below 0
+
+
 def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_misleads(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "160")
     run = make_discussions(tmp_path)

@@ -59,6 +59,15 @@ def test_one_case_read_is_not_enough():
     assert isinstance(powered_rate(judged, known, clusters=clusters).together, Undefined)
 
 
+@pytest.mark.parametrize("read", [5, 30])
+def test_cases_drawn_at_random_are_seldom_taken_for_picked(read):
+    rng = np.random.default_rng(5)
+    values = [
+        powered_rate(*draw(rng, read=read)[:2], clusters=np.repeat(np.arange(300), 4)).p_random for _ in range(800)
+    ]
+    assert sum(value < 0.01 for value in values) <= binom.ppf(0.9999, 800, 0.01)
+
+
 def test_labels_must_pair_up():
     with pytest.raises(ValueError, match="place for the readers"):
         powered_rate([1, 0], [1], clusters=[1, 2])

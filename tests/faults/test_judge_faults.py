@@ -222,7 +222,7 @@ def test_a_server_that_is_gone_leaves_the_units_unjudged_until_it_is_back(tmp_pa
     patience = Transport(
         pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001, patience_s=0.05)
     )
-    order = JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,), splitter="sentences")
+    order = JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,), splitter="sentences", preflight=False)
     with pytest.raises(ModelError, match="unreachable"):
         judge_run(order, transport=patience)
     assert read_judgements(run) == []
@@ -240,7 +240,7 @@ def test_a_splitter_that_is_gone_is_not_replaced_for_good(tmp_path):
         pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001, patience_s=0.05)
     )
     with pytest.raises(ModelError, match="unreachable"):
-        judge_run(JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,)), transport=patience)
+        judge_run(JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,), preflight=False), transport=patience)
     assert read_judgements(run) == []
     assert not (run / "units.jsonl").exists()
 
@@ -322,6 +322,30 @@ def test_a_judge_with_a_wrong_key_is_one_message_and_takes_nothing_from_the_othe
     assert {(row.case, row.judge) for row in judged} == {
         (case, "anthropic/claude-opus-4-6") for case in range(100, 112)
     }
+
+
+def test_a_dead_judge_is_told_at_once_or_waited_for_as_long_as_patience_lasts(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        gone = server.url
+    words = ["judge", run, "--judge", "server/a", "--base-url", gone]
+    code, _, err = finish(medthink(*words))
+    assert (code, f"nothing answers at {gone}" in err, "check --base-url" in err) == (3, True, True)
+    assert read_rows(run / "judge.sqlite", "SELECT count(*) FROM calls") == [(0,)]
+    code, _, err = finish(medthink(*words, "--no-preflight", "--patience", "1", "--concurrency", "2"))
+    assert (code, "waiting: " in err, "Traceback" in err) == (3, True, False)
+
+
+def test_judging_that_failed_in_part_has_its_own_exit_code(tmp_path):
+    run = make_run(tmp_path, cases=6)
+    with JudgeServer(judge_well) as server:
+        whole = server.reply
+        server.reply = lambda body: {"error": {"code": 400}} if len(server.bodies) == 2 else whole(body)
+        words = ["judge", run, "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
+        code, _, err = finish(medthink(*words, "--concurrency", "1"))
+        assert (code, "1 of 6 judgements failed, such as case" in err) == (4, True)
+        server.reply = whole
+        assert finish(medthink(*words))[0] == 0
 
 
 def judge_until_busy(run, server):

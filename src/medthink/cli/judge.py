@@ -7,7 +7,7 @@ import click
 
 from medthink.cli.params import Real
 from medthink.cli.show import print_json, say
-from medthink.core.errors import Declined, OutsideError, UsageError
+from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.models.request import Effort
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ if TYPE_CHECKING:
 @click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Where the judge's server is.")
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight.")
 @click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds for one reply.")
+@click.option(
+    "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
+    help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
+)  # fmt: skip
+@click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
 @click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before judging costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before judging makes more calls.")
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
@@ -73,17 +78,19 @@ def judge(as_json: bool, **flags: Any) -> None:
     Example: medthink judge runs/retrieval --judge baseline/rules
     Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --images --repeat 2
     """
-    from medthink.cli.judge_views import JudgeProgress
+    from medthink.cli.live import LiveProgress
     from medthink.judge.session import judge_run
 
     transport = _read_transport(flags)
     order = _read_order(flags)
     try:
-        with JudgeProgress() as progress:
-            session = judge_run(order, transport=transport, listener=progress.see)
+        with LiveProgress() as progress:
+            session = judge_run(order, transport=transport, listener=progress)
     except KeyboardInterrupt:
         say(f"Stopped. {order.run} keeps every finished call; run the same command again to continue.", stderr=True)
         raise
+    for warning in session.warnings:
+        say(f"Caution: {warning}", stderr=True)
     _show(session, order, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by
@@ -96,6 +103,11 @@ def judge(as_json: bool, **flags: Any) -> None:
         raise Declined(
             f"no reply of the judge could be used: {asked[0].detail}",
             remedy="take another judge, or try again with --retry-unjudged",
+        )
+    if failed := [one for one in asked if one.why in ("failed", "unsplit")]:
+        raise PartlyFailed(
+            f"{len(failed)} of {len(asked)} judgements failed, such as case {failed[0].case}: {failed[0].detail}",
+            remedy="mend that, then run the same command again: it asks only for what is missing",
         )
 
 
@@ -134,6 +146,7 @@ def _read_order(flags: dict[str, Any]) -> "JudgeOrder":
         what=_read_kinds(flags.pop("what")),
         sees=tuple(name for name in SIGHTS if name in seen),
         use_schema=not flags.pop("no_schema"),
+        preflight=not flags.pop("no_preflight"),
         **flags,
     )
 
@@ -152,6 +165,11 @@ def _read_kinds(text: str | None) -> tuple[str, ...] | None:
 
 def _read_transport(flags: dict[str, Any]) -> "Transport":
     from medthink.models.limits import Pace
+    from medthink.models.retries import Backoff
     from medthink.models.transport import Transport
 
-    return Transport(pace=Pace(concurrency=flags.pop("concurrency")), timeout_s=flags.pop("timeout"))
+    return Transport(
+        pace=Pace(concurrency=flags.pop("concurrency")),
+        backoff=Backoff(patience_s=flags.pop("patience")),
+        timeout_s=flags.pop("timeout"),
+    )

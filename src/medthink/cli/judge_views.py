@@ -1,37 +1,14 @@
-"""What `medthink judge` shows: progress while it works, and what the judgements add up to."""
+"""What `medthink judge` shows: what the judgements add up to."""
 
 from collections.abc import Iterable
 
-from rich.progress import Progress, TaskID
-
-from medthink.cli.show import console, progress, say, table
+from medthink.cli.show import console, say, table
 from medthink.judge.coverage import Coverage
 from medthink.judge.judged import JudgedRun, JudgedScores
-from medthink.judge.judgement import Judgement
 from medthink.judge.kinds import KINDS
 from medthink.judge.scores import ScoreCell, ScoreTable, SeatScores
 from medthink.readers.agreement import read_agreement
 from medthink.scoring.scores import number, percent
-
-
-class JudgeProgress:
-    """A bar of judgements made, on standard error."""
-
-    def __init__(self) -> None:
-        self._bars: Progress = progress()
-        self._task = TaskID(0)
-
-    def __enter__(self) -> "JudgeProgress":
-        self._task = self._bars.add_task("judgements", total=None)
-        self._bars.start()
-        return self
-
-    def see(self, judgement: Judgement) -> None:  # noqa: ARG002
-        """Count one."""
-        self._bars.advance(self._task)
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
 
 
 def show_scores(scores: JudgedScores) -> None:

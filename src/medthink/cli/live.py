@@ -95,14 +95,16 @@ def block(counts: LiveCounts) -> Group:
 def line(counts: LiveCounts) -> str:
     """The counts in one line."""
     told = dict(describe(counts))
-    return f"{_phase(counts)}: {_finished(counts)} · {told['calls']}; cases: {told['cases']}; {told['spent']}"
+    return (
+        f"{_phase(counts)}: {_finished(counts)} · {told['calls']}; {counts.unit}: {told[counts.unit]}; {told['spent']}"
+    )
 
 
 def describe(counts: LiveCounts) -> list[tuple[str, str]]:
     """The counts in words, by what they are about."""
     states = describe_states(counts.states)
     return [
-        ("cases", f"{counts.predicted:,} of {counts.predictions:,} done: {states}"),
+        (counts.unit, f"{counts.predicted:,} of {counts.predictions:,} done: {states}"),
         ("calls", " · ".join(_flow(counts))),
         ("spent", f"{counts.input_tokens:,} tokens in, {counts.output_tokens:,} out · {describe_cost(counts)}"),
     ]

@@ -5,16 +5,17 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from medthink.cases.case import Image
-from medthink.core.errors import Declined
+from medthink.core.errors import DataError, Declined
 from medthink.judge.judgement import Setting
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
 from medthink.judge.verdicts import UnitVerdict, Unjudged, UnjudgedKind
 from medthink.judge.voices import voice_of
 from medthink.models.request import ImagePart, Reply, Request, TextPart
-from medthink.runs.asking import Desk, encode_image
+from medthink.runs.asking import Desk, describe_bad_image, encode_image
 from medthink.runs.prediction import Spent
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
@@ -50,7 +51,10 @@ class Hearing:
 
         `rounds` is how often all tries were repeated before.
         """
-        images = await asyncio.to_thread(self._encode, prompt)
+        try:
+            images = await asyncio.to_thread(self._encode, prompt)
+        except DataError as error:
+            return Heard(result=Unjudged("failed", describe_bad_image(error)), model="", spent=())
         spent: list[Spent] = []
         asked, model = prompt, ""
         outcome = Unjudged("failed", "never asked")
@@ -77,17 +81,9 @@ class Hearing:
         return {image.path: encode_image(image, self._condition) for image in images}
 
     def _request(self, prompt: JudgePrompt, images: dict[str, ImagePart], *, sample: int) -> Request:
-        setting = self._setting
-        return Request(
-            system=prompt.system,
-            parts=tuple(images[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts),
-            schema=prompt.schema if setting.use_schema else None,
-            is_json_checked=False,
-            max_tokens=setting.max_tokens,
-            temperature=setting.temperature,
-            effort=setting.effort,
-            sample=sample,
-        )
+        parts = tuple(images[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts)
+        schema = prompt.schema if self._setting.use_schema else None
+        return replace(example_request(self._setting), system=prompt.system, parts=parts, schema=schema, sample=sample)
 
     def _refuse_self(self, model: str) -> None:
         if voice_of(model) in self._barred:
@@ -95,6 +91,17 @@ class Hearing:
                 f"{self.desk.answerer.spec} says that it is {model}, the model under judgement",
                 remedy="take another judge, or say --allow-self",
             )
+
+
+def example_request(setting: Setting) -> Request:
+    """A request with the judges' settings and next to nothing in it, to see whether they are taken."""
+    return Request(
+        parts=(TextPart("?"),),
+        is_json_checked=False,
+        max_tokens=setting.max_tokens,
+        temperature=setting.temperature,
+        effort=setting.effort,
+    )
 
 
 def _read_reply(reply: Reply, read: Callable[[str], Read | Fault]) -> Read | Fault | Unjudged:

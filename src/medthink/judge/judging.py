@@ -34,6 +34,7 @@ class JudgeOptions(TypedDict, total=False):
     prices: Path | None
     max_usd: float | None
     max_calls: int | None
+    preflight: bool
 
 
 def judge_and_score(

@@ -1,14 +1,14 @@
 """One session of judging: cut what is to be judged, ask the judges for what is missing, write what came out."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from medthink.core.errors import UsageError
-from medthink.judge.asking import Hearing, read_verdicts
+from medthink.judge.asking import Hearing, example_request, read_verdicts
 from medthink.judge.cutting import Cutter
 from medthink.judge.decisive import DecisiveList, read_decisive, write_decisive
 from medthink.judge.evidence import DEFAULT_SIGHT, Sight, gather_evidence
@@ -21,7 +21,7 @@ from medthink.judge.units import SENTENCES, Source, UnitKey, UnitSet, read_units
 from medthink.judge.verdicts import UnitVerdict, Unjudged
 from medthink.judge.voices import voice_of
 from medthink.models.request import Effort
-from medthink.runs.answerers import Answerer, ReplayAnswerer, open_model_answerer
+from medthink.runs.answerers import Answerer, ReplayAnswerer, open_model_answerer, refuse_unfit
 from medthink.runs.asking import Desk
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import ImageDoubts, count_image_doubts
@@ -30,6 +30,7 @@ from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest
+from medthink.runs.progress import RunListener, Tracker
 from medthink.runs.run import Run
 from medthink.runs.showing import Showing
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 JUDGE_LEDGER = "judge.sqlite"
 
-Listener = Callable[[Judgement], None]
 Answerers = dict[str, Answerer[JudgePrompt]]
 
 
@@ -68,6 +68,7 @@ class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
     prices: Path | None = None
     max_usd: float | None = None
     max_calls: int | None = None
+    preflight: bool = True
 
     @property
     def setting(self) -> Setting:
@@ -85,6 +86,7 @@ class JudgeSession(msgspec.Struct, frozen=True):
     """How a session ended: the run, all its judgements, the calls made now, and what stopped it early, if anything.
 
     `image_doubts` counts replies with too few input tokens for their images: the server may ignore images.
+    `warnings` is what a person should know and stopped nothing.
     """
 
     run: Run
@@ -92,26 +94,28 @@ class JudgeSession(msgspec.Struct, frozen=True):
     calls_made: int
     image_doubts: ImageDoubts
     stopped_by: BudgetReached | None
+    warnings: tuple[str, ...] = ()
 
 
 def judge_run(
-    order: JudgeOrder, *, transport: "Transport | None" = None, listener: Listener | None = None
+    order: JudgeOrder, *, transport: "Transport | None" = None, listener: RunListener | None = None
 ) -> JudgeSession:
     """Judge a run, or go on where an earlier session stopped: what was judged is never asked again."""
-    worker = _Worker(order, transport, listener or _ignore)
+    worker = _Worker(order, transport, listener)
     return run_to_end(worker.work())
 
 
 class _Worker:
     """The state of one session while it works."""
 
-    def __init__(self, order: JudgeOrder, transport: "Transport | None", listener: Listener) -> None:
+    def __init__(self, order: JudgeOrder, transport: "Transport | None", listener: RunListener | None) -> None:
         self._order = order
         self._transport = transport
-        self._listener = listener
+        self._tracker = Tracker(listener)
+        self._tracker.counts.unit = "judgements"
         self._run = Run(order.run)
         _refuse_swapped(self._run.manifest)
-        self._benchmark = self._run.split(order.benchmark)
+        self._benchmark, self._changed = self._run.split_and_changes(order.benchmark)
         self._showing = Showing(self._run.manifest.condition, self._benchmark)
         self._made: list[Judgement] = []
         self._known = {one.order: one for one in read_judgements(order.run)}
@@ -123,6 +127,9 @@ class _Worker:
         """Do it all under the run's lock."""
         answerers = self._open_answerers()
         try:
+            for one in answerers.values():
+                one.on_wait(lambda detail: self._tracker.enter("waiting", detail))
+                refuse_unfit(one, example_request(self._order.setting), max_usd=self._order.max_usd)
             with hold(self._order.run):
                 return await self._work_with(answerers)
         finally:
@@ -142,6 +149,7 @@ class _Worker:
         sources = self._read_sources(lists)
         sets, stop = await self._cut(hearings, sources)
         sets |= {key: no_list[key[0]] for key in sources if KINDS[key[2]].uses_decisive and key[0] in no_list}
+        self._tell_totals(sets)
         # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
         seated = [hearing for spec, hearing in hearings.items() if spec in self._judges]
         ends = await asyncio.gather(
@@ -155,7 +163,16 @@ class _Worker:
         made = sum(hearing.desk.made for hearing in hearings.values())
         stopped_by = next((one for one in (short, stop, *ends) if isinstance(one, BudgetReached)), None)
         doubts = count_image_doubts(ledger)
-        return JudgeSession(self._run, tuple(judgements), made, doubts, stopped_by)
+        warnings = tuple(self._tracker.counts.warnings)
+        return JudgeSession(self._run, tuple(judgements), made, doubts, stopped_by, warnings)
+
+    def _tell_totals(self, sets: dict[UnitKey, UnitSet | Unjudged]) -> None:
+        """How many judgements are due, and the calls they are expected to take."""
+        counts, each = self._tracker.counts, self._order.repeats * len(self._judges)
+        counts.predictions = len(sets) * each
+        counts.calls = counts.finished + each * sum(
+            isinstance(one, UnitSet) and one.state == "ok" for one in sets.values()
+        )
 
     @property
     def _judges(self) -> tuple[str, ...]:
@@ -180,10 +197,11 @@ class _Worker:
         reported = manifest.progress.reported_models if manifest.progress else ()
         barred = frozenset() if order.allow_self else frozenset(map(voice_of, reported))
         shared = asyncio.Semaphore(places)
-        return {
-            spec: Hearing(Desk(one, ledger, budget, shared), order.setting, manifest.condition, barred - {""})
+        desks = {
+            spec: Desk(one, ledger, budget, shared, self._tracker, preflight=order.preflight)
             for spec, one in answerers.items()
         }
+        return {spec: Hearing(desk, order.setting, manifest.condition, barred - {""}) for spec, desk in desks.items()}
 
     def _open(self, spec: str) -> Answerer[JudgePrompt]:
         provider, _, name = spec.partition("/")
@@ -255,7 +273,7 @@ class _Worker:
             key, repeat = work
             judgement = await self._judge(hearing, sources[key], sets[key], repeat=repeat, ledger=ledger)
             self._made.append(judgement)
-            self._listener(judgement)
+            self._tracker.counts.states[judgement.state] += 1
 
         work = ((key, repeat) for key in sets for repeat in range(self._order.repeats))
         return await work_through(work, judge, workers=hearing.desk.answerer.concurrency)
@@ -280,6 +298,8 @@ class _Worker:
             return _replace(blank, state="absent", detail="nothing to judge")
         if units.state == "too_many":
             return _replace(blank, why="too_many", detail=units.detail)
+        if case_id in self._changed and "images" in self._order.sees:
+            return _replace(blank, why="failed", detail="its images are not those that the run was made with")
         case = self._benchmark.case(case_id)
         evidence = gather_evidence(case, self._showing.show(case)[0], self._order.sees)
         prompt = verdict_prompt(units, evidence, source)
@@ -373,7 +393,3 @@ def _refuse_nothing(*, sources_parts: list[bool], whats: tuple[str, ...]) -> Non
             f"the run has no {' or '.join(whats)} to judge",
             remedy=f"choose what its task gives with --what: {', '.join(KINDS)}",
         )
-
-
-def _ignore(judgement: Judgement) -> None:
-    """Nobody listens."""

@@ -274,6 +274,23 @@ class ReplayAnswerer(Free):
         self._records.close()
 
 
+def refuse_unfit(
+    answerer: Answerer[Asked],
+    example: Request,
+    kinds: Collection[PromptKind] = (),
+    *,
+    has_options: bool = True,
+    max_usd: float | None,
+) -> None:
+    """Raise UsageError for what the answerer cannot do and no server has to be asked about."""
+    try:
+        answerer.refuse(example, kinds, has_options=has_options)
+    except ModelError as error:
+        raise UsageError(error.detail, remedy=error.remedy) from None
+    if max_usd is not None and answerer.worst_cost_usd(example) is None:
+        raise UsageError("--max-usd needs a price, and this model's is not known", remedy="give one with --prices")
+
+
 def open_answerer(
     spec: str,
     *,

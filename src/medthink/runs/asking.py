@@ -42,7 +42,8 @@ class Desk(Generic[Asked]):
     """Where calls are made: answered from the ledger where they were made before, else asked and recorded.
 
     `places` bounds the calls in flight; desks that share them are bounded together. What a run of the same sweep has
-    asked already (`siblings`) is taken over from it.
+    asked already (`siblings`) is taken over from it. With `preflight` the answerer is checked before the first call
+    that has to be made.
     """
 
     def __init__(
@@ -53,6 +54,8 @@ class Desk(Generic[Asked]):
         places: asyncio.Semaphore | None = None,
         tracker: Tracker | None = None,
         siblings: Siblings | None = None,
+        *,
+        preflight: bool = False,
     ) -> None:
         self.answerer = answerer
         self.tracker = tracker or Tracker()
@@ -65,6 +68,8 @@ class Desk(Generic[Asked]):
         self._siblings = siblings or Siblings()
         self._models = set(ledger.reported_models())
         self._streak = Streak(has_answers=ledger.has_answers(), failed_before=ledger.failed_cases())
+        self._needs_check = preflight
+        self._checking = asyncio.Lock()
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
@@ -101,6 +106,7 @@ class Desk(Generic[Asked]):
         async with self._places:
             if self._stopped_by is not None:
                 raise self._stopped_by
+            await self._check_once()
             account = _Account(self, call.key, request)
             await account.open()
             try:
@@ -108,6 +114,13 @@ class Desk(Generic[Asked]):
                 return await self._ask_and_record(call, prompt, request, account)
             finally:
                 account.close()
+
+    async def _check_once(self) -> None:
+        async with self._checking:
+            if self._needs_check:
+                for problem in await self.answerer.check():
+                    self.tracker.warn(problem)
+                self._needs_check = False
 
     async def _ask_and_record(
         self, call: Call, prompt: Asked, request: Request, account: "_Account"
@@ -236,8 +249,7 @@ class CaseAsk:
         try:
             await self._encode_images(prompt)
         except DataError as error:
-            place = f"{error.place}: " if error.place else ""
-            raise Unanswered("failed", f"image: {place}{error.problem}") from None
+            raise Unanswered("failed", describe_bad_image(error)) from None
         return request_for(prompt, self._condition, self._sample, self._parts)
 
     async def _encode_images(self, prompt: Prompt) -> None:
@@ -289,6 +301,11 @@ def encode_image(image: Image, condition: Condition) -> ImagePart:
     ready = prepare(data, max_side=limits[0], max_bytes=limits[1], name=image.path)
     media_type: MediaType = "image/png" if ready.media_type == "image/png" else "image/jpeg"
     return ImagePart.from_bytes(ready.data, media_type, width=ready.width, height=ready.height)
+
+
+def describe_bad_image(error: DataError) -> str:
+    """Why a case failed for one of its images, in a line."""
+    return f"image: {error.place}: {error.problem}" if error.place else f"image: {error.problem}"
 
 
 def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[str, ImagePart]) -> Request:

@@ -53,10 +53,11 @@ class LiveCounts:
     expected to take, corrected as they end. Of these calls, `kept` were answered in earlier sessions, `done` in this
     one, and `failed` brought no answer. Tokens and money are those of the whole run; `cost_usd` is None when a price is
     not known, and `is_least_cost` says that replies which never arrived may have been billed on top.
-    `warnings` is what a person should know and stops nothing.
+    `warnings` is what a person should know and stops nothing. `unit` is what a prediction is called where it is shown.
     """
 
     def __init__(self) -> None:
+        self.unit = "cases"
         self.phase: Phase = "preparing"
         self.detail = ""
         self.since = now_utc()

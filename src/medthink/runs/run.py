@@ -15,6 +15,7 @@ from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.selection import ReadSelected, read_selected
+from medthink.runs.survey import find_changed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +83,18 @@ class Run:
         split = Benchmark.open(place)[self.manifest.selection.split]
         self._refuse_other_benchmark(place, is_same=split.fingerprint() == self.manifest.fingerprint)
         return split
+
+    def split_and_changes(self, data: Path | None = None) -> tuple[Benchmark, frozenset[int]]:
+        """The whole split, and the cases whose images are no longer what they were; other texts are refused."""
+        place = self._find_benchmark(data)
+        split = Benchmark.open(place)[self.manifest.selection.split]
+        digests: dict[int, str] = {}
+        prints = split.pass_prints(lambda case, made: digests.update({case.id: made.digest})).finish()
+        is_same = prints.whole == self.manifest.fingerprint
+        changed = None if is_same else find_changed(self.path, digests)
+        is_known = prints.texts == self.manifest.text_fingerprint and changed is not None
+        self._refuse_other_benchmark(place, is_same=is_same or is_known)
+        return split, frozenset(changed or ())
 
     def _find_benchmark(self, data: Path | None) -> Path:
         place = data or Path(self.manifest.benchmark)

@@ -12,8 +12,7 @@ from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError, MedThinkError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.numbers import as_usd
-from medthink.models.errors import ModelError
-from medthink.runs.answerers import Answerer, open_answerer
+from medthink.runs.answerers import Answerer, open_answerer, refuse_unfit
 from medthink.runs.asking import Desk, example_request
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import count_image_doubts
@@ -294,13 +293,9 @@ class _Worker:
 
 def refuse_early(spec: RunSpec, answerer: Answerer[Prompt]) -> None:
     """Raise UsageError for what the model cannot do and no server has to be asked about."""
-    example, kinds = example_request(spec.condition), prompt_versions(spec.task, spec.condition)
-    try:
-        answerer.refuse(example, kinds, has_options=spec.condition.show_options)
-    except ModelError as error:
-        raise UsageError(error.detail, remedy=error.remedy) from None
-    if spec.max_usd is not None and answerer.worst_cost_usd(example) is None:
-        raise UsageError("--max-usd needs a price, and this model's is not known", remedy="give one with --prices")
+    kinds = prompt_versions(spec.task, spec.condition)
+    example, has_options = example_request(spec.condition), spec.condition.show_options
+    refuse_unfit(answerer, example, kinds, has_options=has_options, max_usd=spec.max_usd)
 
 
 def _is_finished(out: Path) -> bool:

@@ -11,11 +11,11 @@ import pytest
 from judge_server import JudgeServer, judge_well, read_request, request_text, step_verdict
 from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from ledger_rows import read_rows
-from medthink.core.errors import DataError, Declined, LedgerError, UsageError
+from medthink.core.errors import DataError, Declined, LedgerError, OutsideError, UsageError
 from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS
 from medthink.judge.judged import divisions, load_judged, score_judged
 from medthink.judge.judgements import read_judgements, write_judgements
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeOrder, JudgeSession, judge_run
 from medthink.judge.units import Source, read_units, split_source
 from medthink.runs.lock import hold
 from medthink.runs.run import Run
@@ -371,9 +371,66 @@ def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_p
     carry_out(RunSpec(benchmark=tmp_path / "bench", model="baseline/random", out=swapped, condition=condition))
     with pytest.raises(UsageError, match="images of other cases"):
         judge_run(order(swapped, judges=("baseline/rules",)))
-    (tmp_path / "bench/images/case00100/i100x1.jpg").write_bytes(b"another image")
+    rows = (tmp_path / "bench/test.jsonl").read_text()
+    (tmp_path / "bench/test.jsonl").write_text(rows.replace("with pain", "without pain"))
     with pytest.raises(UsageError, match="its fingerprint differs"):
         judge_run(order(run, judges=("baseline/rules",)))
+
+
+def states(session: JudgeSession) -> dict[int, str]:
+    return {one.case: one.state for one in session.judgements}
+
+
+def test_an_image_that_changed_since_the_run_leaves_its_case_alone_unjudged(tmp_path):
+    run = make_run(tmp_path)
+    (tmp_path / "bench/images/case00101/i101x1.jpg").unlink()
+    with JudgeServer(judge_well) as server:
+        # Whoever sees no image does not mind.
+        assert set(states(judge_run(order(run, server))).values()) == {"ok"}
+        session = judge_run(order(run, server, sees=SIGHTS, judges=("server/other",)))
+    others = sorted((one for one in session.judgements if one.judge == "server/other"), key=lambda one: one.case)
+    assert [(one.case, one.state) for one in others] == [(100, "ok"), (101, "unjudged"), (102, "ok")]
+    assert others[1].detail == "its images are not those that the run was made with"
+    (run / "cases.json").unlink()
+    with pytest.raises(UsageError, match="its fingerprint differs"):
+        judge_run(order(run, judges=("baseline/rules",)))
+
+
+def test_a_broken_image_leaves_its_case_alone_unjudged_until_it_is_mended(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=3, images=2)
+    broken = bench / "images/case00101/i101x2.jpg"
+    broken.write_bytes(b"no picture")
+    # The model is shown one image of the two, the judge both.
+    carry_out(
+        RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run", condition=Condition(image_share=0.0))
+    )
+    rewrite(tmp_path / "run", [{"prediction_rationale": RATIONALE, "state": "ok"}] * 3)
+    with JudgeServer(judge_well) as server:
+        session = judge_run(order(tmp_path / "run", server, sees=SIGHTS))
+        assert states(session) == {100: "ok", 101: "unjudged", 102: "ok"}
+        (failed,) = [one for one in session.judgements if one.state == "unjudged"]
+        assert (failed.why, failed.tries, "i101x2.jpg" in failed.detail) == ("failed", 0, True)
+        assert len(server.bodies) == 2
+
+
+def test_a_judge_is_checked_before_its_first_call_and_not_where_nothing_is_left_to_ask(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        judge_run(order(run, server))
+    # Nothing is left to ask: nobody minds that the server is gone.
+    assert judge_run(order(run, server)).calls_made == 0
+    with pytest.raises(OutsideError, match="nothing answers at"):
+        judge_run(order(run, server, judges=("server/other",)))
+    assert read_rows(run / "judge.sqlite", "SELECT count(*) FROM calls WHERE state <> 'done'") == [(0,)]
+
+
+def test_settings_that_a_judge_does_not_take_are_refused_at_the_start(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk")
+    run = make_run(tmp_path)
+    with pytest.raises(UsageError, match="needs a price"):
+        judge_run(order(run, judges=("server/good",), base_urls=("http://127.0.0.1:9/v1",), max_usd=1.0))
+    with pytest.raises(UsageError, match="max-tokens"):
+        judge_run(order(run, judges=("anthropic/claude-opus-4-6",)))
 
 
 def test_judgements_of_a_run_that_changed_since_are_refused(tmp_path):

@@ -354,7 +354,7 @@ def test_a_planted_check_is_the_judged_text_with_one_statement_edited(run, tmp_p
         assert len(found) == 3, "as many rows as the text it was made from"
         assert {cells["kind"] for cells, _ in found} == {"step"}
         ((cells, code),) = [pair for pair in found if pair[1].planted is not None]
-        assert code.planted == edits.get(cells["text"], cells["text"] == "One can see a mass in the left lung.")
+        assert code.planted == edits.get(cells["text"], cells["text"] == "A mass is seen in the left lung.")
         assert f"«1» {cells['text']} «/1» «2» The margin" in texts[cells["sheet"]]
         truths.append(code.planted)
     assert sorted(truths) == [False, False, True, True], "as many twins as edits"
@@ -561,7 +561,7 @@ def fill(folder, reader: str, key, form: str) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl"])
 def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
-    run = make_run(tmp_path, cases=4)
+    run = make_run(tmp_path, cases=4, rationales=[TEXT] * 4)
     with JudgeServer(judge_well) as server:
         judge_run(
             JudgeOrder(

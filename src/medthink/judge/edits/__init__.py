@@ -1,0 +1,61 @@
+"""Known edits of an expert's sentence: ways to make it false, and ways to say the same otherwise.
+
+One home for the exam of judges, the training of readers and the checks planted in reading lists. An edit takes a
+sentence and gives the edited one, or None where it does not apply or would not surely change the truth.
+"""
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from medthink.judge.edits.guards import is_claim, stands_in
+from medthink.judge.edits.measures import change_level, change_size, change_unit
+from medthink.judge.edits.negations import add_negation, drop_negation
+from medthink.judge.edits.pairs import swap_direction, swap_modality, swap_position, swap_side, swap_signal
+
+OPTION = "wrong option"
+INVENTED = "invented finding"
+DELETED = "deleted finding"
+
+
+class Edit(Struct, frozen=True, kw_only=True):
+    """One way to make a sentence false.
+
+    `is_counted` says that it counts towards the floor: read by eye, next to all of its sentences were grammatical and
+    false. With `may_be_unverifiable`, silence of the expert leaves the edited claim open: not to support it is right.
+    """
+
+    name: str
+    apply: Callable[[str], str | None]
+    is_counted: bool = True
+    may_be_unverifiable: bool = False
+
+
+EDITS: dict[str, Edit] = {
+    edit.name: edit
+    for edit in (
+        Edit(name="side", apply=swap_side),
+        Edit(name="negation dropped", apply=drop_negation),
+        Edit(name="negation added", apply=add_negation),
+        Edit(name="size", apply=change_size),
+        Edit(name="unit", apply=change_unit),
+        Edit(name="position", apply=swap_position),
+        Edit(name="signal or margin", apply=swap_signal),
+        Edit(name="direction of change", apply=swap_direction),
+        Edit(name="level", apply=change_level, is_counted=False),
+        Edit(name="modality", apply=swap_modality, is_counted=False, may_be_unverifiable=True),
+    )
+}
+
+
+def falsify(sentence: str, said: Iterable[str] = ()) -> dict[str, str]:
+    """The false versions of a sentence by edit; `said` is what else the expert says, which none may repeat."""
+    if not is_claim(sentence):
+        return {}
+    others = list(said)
+    versions = {name: edit.apply(sentence) for name, edit in EDITS.items()}
+    return {
+        name: text
+        for name, text in versions.items()
+        if text is not None and text != sentence and not stands_in(text, others)
+    }

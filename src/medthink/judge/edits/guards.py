@@ -1,0 +1,51 @@
+"""When a sentence may be edited: it claims one thing outright, and the edited claim stands nowhere else."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from medthink.judge.content import content_tokens
+
+# What is only thought possible, or advised, is not made false by a changed word.
+_NOT_CLAIMED = re.compile(
+    r"\b(?:may|might|could|would|possib\w+|probab\w+|likely|suspect\w*|suspicio\w+|suggest\w*|expected|should"
+    r"|recommend\w*|withdraw\w*|consider\w*|appear\w*|seem\w*|if|whether)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:no|not|without|never|neither|nor|none|cannot|absen(?:t|ce)|lack\w*|negative|free of|exclud\w+|denied|denies"
+    r"|unlikely|against|rul(?:e|es|ed|ing) out)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_NORMAL = re.compile(r"\b(?:normal\w*|clear|unremarkable|benign|healthy)\b", re.IGNORECASE)
+
+
+def is_claim(sentence: str) -> bool:
+    """Whether the sentence states something, without hedge or advice."""
+    return not _NOT_CLAIMED.search(sentence) and not sentence.rstrip().endswith("?")
+
+
+def count_negations(sentence: str) -> int:
+    """How many words deny something."""
+    return len(_NEGATION.findall(sentence))
+
+
+def is_positive(sentence: str) -> bool:
+    """Whether the sentence denies nothing and calls nothing normal."""
+    return not count_negations(sentence) and not _NORMAL.search(sentence)
+
+
+def calls_normal(sentence: str) -> bool:
+    """Whether the sentence calls something normal, clear or benign."""
+    return bool(_NORMAL.search(sentence))
+
+
+def stands_in(sentence: str, texts: Iterable[str]) -> bool:
+    """Whether one of the texts says all that the sentence says."""
+    words = Counter(token.word for token in content_tokens(sentence))
+    return any(words <= Counter(token.word for token in content_tokens(text)) for text in texts)
+
+
+def like(model: str, word: str) -> str:
+    """The word with the capital of another one."""
+    return word[:1].upper() + word[1:] if model[:1].isupper() else word

@@ -1,0 +1,128 @@
+"""Edits that put a word's opposite in its place: side, position, signal and margin, direction of change, modality."""
+
+import re
+
+from medthink.judge.edits.guards import is_positive, like
+
+
+class Opposites:
+    """Pairs of words, of which a sentence must hold exactly one, and what must not stand beside it."""
+
+    def __init__(self, *pairs: tuple[str, str], barred: str) -> None:
+        self._other = {a.lower(): b for pair in pairs for a, b in (pair, pair[::-1])}
+        words = sorted(self._other, key=len, reverse=True)
+        self._word = re.compile(rf"(?P<article>\ban? )?\b(?P<word>{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
+        self._barred = re.compile(barred, re.IGNORECASE)
+
+    def swap(self, sentence: str) -> str | None:
+        """The sentence with the opposite word; None where it holds none, several, or what bars it."""
+        if self._barred.search(sentence) or not is_positive(sentence):
+            return None
+        if len(self._word.findall(sentence)) != 1:
+            return None
+        return self._word.sub(self._replace, sentence)
+
+    def _replace(self, found: re.Match[str]) -> str:
+        other = like(found["word"], self._other[found["word"].lower()])
+        return _article(found["article"] or "", other) + other
+
+
+def _article(given: str, word: str) -> str:
+    """The article that the word takes, where there was one."""
+    fitting = "an " if word[0].lower() in "aeiou" or word == "MRI" else "a "
+    return like(given, fitting) if given else ""
+
+
+_SIDE = re.compile(r"\b(?:left|right)\b", re.IGNORECASE)
+_NO_SIDE = re.compile(
+    r"\b(?:bilateral\w*|both|midline|contralateral\w*|ipsilateral\w*|shunt\w*|(?:left|right)-to-(?:left|right)"
+    r"|atri(?:um|al|a)|ventric\w+|auric\w+|heart|cardiac|middle lobe|lingula\w*"
+    r"|liver|\w*hepatic|spleen\w*|splenic|pancrea\w+|stomach|gastric|gallbladder|appendi\w+|c(?:a?e)?cum"
+    r"|sigmoid|colon|colic|aort\w+"
+    r"|(?:was|were|is|be|been|being|had|has|have|patient|and|which) left"
+    r"|left (?:untreated|behind|in situ|in place|the|alone))\b",
+    re.IGNORECASE,
+)
+
+
+def swap_side(sentence: str) -> str | None:
+    """Left for right, in every mention."""
+    sides = {side.lower() for side in _SIDE.findall(sentence)}
+    if len(sides) != 1 or _NO_SIDE.search(sentence) or not is_positive(sentence):
+        return None
+    other = "right" if sides == {"left"} else "left"
+    return _SIDE.sub(lambda side: like(side[0], other), sentence)
+
+
+_POSITIONS = Opposites(
+    ("upper", "lower"),
+    *(
+        pair
+        for one, other in (
+            ("anterior", "posterior"),
+            ("proximal", "distal"),
+            ("medial", "lateral"),
+            ("superior", "inferior"),
+        )
+        for pair in ((one, other), (f"{one}ly", f"{other}ly"))
+    ),
+    barred=r"\b(?:views?|radiographs?|projections?|films?|x-rays?|decubitus|anteroposterior|posteroanterior|AP|PA"
+    r"|ventric\w+|gangli\w+|walls?|leaflets?|acoustic|limits?|lower (?:than|signal|density|attenuation|grade)"
+    r"|upper (?:limit|abdom\w+|respiratory|gastrointestinal|GI))\b|\([A-Z]{2,}\)",
+)
+
+
+def swap_position(sentence: str) -> str | None:
+    """Upper for lower, anterior for posterior, and the like."""
+    return _POSITIONS.swap(sentence)
+
+
+_SIGNAL_STEMS = (
+    "intense", "intensity", "intensities", "dense", "density", "densities", "echoic", "echogenic", "echogenicity",
+    "metabolic", "metabolism", "attenuating", "attenuation",
+)  # fmt: skip
+_SIGNALS = Opposites(
+    *((f"hyper{dash}{stem}", f"hypo{dash}{stem}") for stem in _SIGNAL_STEMS for dash in ("", "-")),
+    ("lytic", "sclerotic"),
+    ("osteolytic", "osteosclerotic"),
+    ("well-defined", "ill-defined"),
+    ("well defined", "ill defined"),
+    barred=r"\biso\w*|\b(?:mixed|respectively|hetero\w+|variabl\w+)\b",
+)
+
+
+def swap_signal(sentence: str) -> str | None:
+    """Bright for dark, dense for lucent, lytic for sclerotic, well-defined for ill-defined."""
+    return _SIGNALS.swap(sentence)
+
+
+_DIRECTIONS = Opposites(
+    ("increased", "decreased"),
+    ("increase", "decrease"),
+    ("increasing", "decreasing"),
+    ("larger", "smaller"),
+    ("enlargement", "shrinkage"),
+    ("grew", "shrank"),
+    barred=r"\bprogress\w*|\b(?:regress\w*|respectively)\b",
+)
+
+
+def swap_direction(sentence: str) -> str | None:
+    """More for less: increased for decreased, larger for smaller, grew for shrank."""
+    return _DIRECTIONS.swap(sentence)
+
+
+_MODALITIES = Opposites(
+    ("CT", "MRI"),
+    ("computed tomography", "magnetic resonance imaging"),
+    barred=r"\b(?:T[12]\w*|FLAIR|DWI|ADC|STIR|HU|Hounsfield|MR|PET|SPECT|CTA|CTPA|CBCT|MRA|MRCP|HRCT|MDCT|CECT|NECT"
+    r"|gadolinium|iodin\w+|signal|\w*intens\w*|\w*dens\w+|\w*attenuat\w+|diffusion|magnetic|tesla|window"
+    r"|weighted|phases?|ultraso\w+|radiograph\w*|x-ray|sequences?"
+    # Such a sentence tells of the examination, not of a finding.
+    r"|performed|underwent|done|scanner|indicat\w+|requested|scheduled)\b|\(",
+)
+
+
+def swap_modality(sentence: str) -> str | None:
+    """CT for MRI, where nothing else in the sentence tells which it was."""
+    return _MODALITIES.swap(sentence)

@@ -1,0 +1,32 @@
+"""Harmless edits: other words, or more words, for the same thing. A judge that punishes them judges wording."""
+
+import re
+
+from medthink.judge.edits.measures import write_unit_otherwise
+
+_SYNONYMS = (
+    ("revealed", "showed"), ("demonstrated", "showed"), ("disclosed", "showed"), ("showed", "revealed"),
+    ("reveals", "shows"), ("demonstrates", "shows"), ("depicts", "shows"), ("shows", "reveals"),
+    ("were noted", "were seen"), ("was noted", "was seen"), ("is noted", "is seen"), ("are noted", "are seen"),
+    ("were seen", "were noted"), ("was seen", "was noted"), ("is seen", "is noted"), ("are seen", "are noted"),
+    ("no evidence of", "no sign of"), ("no sign of", "no evidence of"), ("identified", "seen"), ("observed", "seen"),
+)  # fmt: skip
+_THERE = re.compile(r"^There (?P<be>is|was|are|were) (?P<what>[^,;:]+?) (?P<where>(?:in|at|on|within|along|near) .+)$")
+_CLAUSE = ", which is worth noting at this point"
+
+
+def reword(sentence: str) -> str | None:
+    """The sentence with a synonym of its verb, turned round, or its size in the other unit; None where nothing fits."""
+    for old, new in _SYNONYMS:
+        if re.search(rf"\b{old}\b", sentence):
+            return re.sub(rf"\b{old}\b", new, sentence, count=1)
+    if there := _THERE.match(sentence):
+        what = there["what"]
+        return f"{what[:1].upper()}{what[1:]} {there['be']} seen {there['where']}"
+    return write_unit_otherwise(sentence)
+
+
+def lengthen(sentence: str) -> str:
+    """The sentence with a clause that says nothing."""
+    words = sentence.rstrip(" .!;")
+    return f"{words}{_CLAUSE}{sentence[len(words) :].strip() or '.'}"

@@ -106,7 +106,7 @@ BAD = {
     "key twice": (jsonl(LINE[:-1] + b',"title":"Case number 2"}'), "test.jsonl:1: title: the same key", "keep one"),
     "nesting bomb": (jsonl(b"[" * 900 + b"]" * 900), "nested more than", "right file"),
     "wrong type": (jsonl(LINE.replace(b'"timepoint_count":1', b'"timepoint_count":"1"')), "timepoint_count", "correct"),
-    "folder for file": (folder_for_file, "a file is due", "inside it"),
+    "folder for file": (folder_for_file, "not a file", "inside it"),
     "pipe": (pipe, "not a regular file", "copy its content"),
     "link to nothing": (link_to_nothing, "test.jsonl: no such file", "check the path"),
     "long number": (jsonl(LINE[:-1] + b',"x":%d}' % 2**64), "test.jsonl:1: x: a whole number", "write it as text"),

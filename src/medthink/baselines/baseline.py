@@ -12,7 +12,7 @@ from medthink.workflow.ask import Prompt, PromptKind
 
 
 class Baseline(Protocol):
-    """Whoever answers prompts from within this process."""
+    """A model inside this process that answers prompts by their structure."""
 
     name: str
 
@@ -34,7 +34,7 @@ Choose = Callable[[Question, int], Pick]
 
 
 class ChoosingBaseline:
-    """A baseline without eyes: it picks an option by a rule and says of every image that it was not read."""
+    """A baseline that looks at no image: it picks an option by a rule, and its findings say so."""
 
     def __init__(self, name: str, choose: Choose) -> None:
         self.name = name

@@ -33,14 +33,12 @@ class Lessons(Generic[Learned]):
         self._learned: tuple[Learned, frozenset[str]] | None = None
 
     def recall(self, question: Question) -> Learned:
-        """What was learned, for any question but those it was learned from: their answers are known by heart."""
+        """What was learned; refused for a question it was learned from, whose answer it knows."""
         if self._learned is None:
             self._learned = self._learn()
         learned, known = self._learned
         if not known.isdisjoint(_marks(question)):
-            raise unsupported(
-                self._name, "has learned from this very case", remedy="run it on a split other than train"
-            )
+            raise unsupported(self._name, "was trained on this case", remedy="run it on a split other than train")
         return learned
 
     def _learn(self) -> tuple[Learned, frozenset[str]]:

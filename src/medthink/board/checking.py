@@ -1,4 +1,4 @@
-"""Check a submission: the very same code for `medthink submit check`, `medthink board add` and the server."""
+"""Check a submission: one code for `medthink submit check`, `medthink board add` and the server."""
 
 from pathlib import Path
 

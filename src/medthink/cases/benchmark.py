@@ -76,7 +76,7 @@ class Benchmark:
             yield found
 
     def rows_or_errors(self) -> Iterator[Case | DataError]:
-        """Every case, or in its place why the row is none; only a file that cannot be read at all raises."""
+        """Every case, or in its place the error of a row that is no case; only an unreadable file raises."""
         for table in self.tables:
             for row in a_few_ahead(table.rows()):
                 found = row if isinstance(row, DataError) else self._case_or_error(table, row)
@@ -138,7 +138,7 @@ class Benchmark:
         return self.pass_prints().finish()
 
     def pass_prints(self, note: "NotePrint | None" = None) -> "PassingPrints":
-        """The cases in one pass, each taken into the fingerprints on its way; `note` is told what pins it."""
+        """The cases in one pass that also builds the fingerprints; `note` gets each case's own."""
         return PassingPrints(self, note)
 
     def to_arrow(self) -> "pa.Table":
@@ -215,7 +215,7 @@ NotePrint = Callable[[Case, CasePrint], None]
 
 
 class PassingPrints:
-    """The cases of a benchmark on their way, and the fingerprints that come of them."""
+    """Hands on the cases of a benchmark and builds its fingerprints from them."""
 
     def __init__(self, benchmark: Benchmark, note: NotePrint | None) -> None:
         self._note = note
@@ -232,7 +232,7 @@ class PassingPrints:
             yield case
 
     def finish(self) -> Fingerprints:
-        """Both fingerprints, once the cases that nobody asked for have passed too."""
+        """Read the cases that are left, then return both fingerprints."""
         for _ in self.cases:
             pass
         whole, texts = (one.whole for one in self._lines), (one.texts for one in self._lines)

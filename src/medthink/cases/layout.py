@@ -24,7 +24,7 @@ def find_tables(path: Path) -> tuple[CaseTable, ...]:
     if not path.exists():
         raise DataError("no such file or folder", file=path, remedy="check the path")
     if path.suffix not in _READERS:
-        raise DataError("not a benchmark file", file=path, remedy="a .jsonl or .parquet file or a folder is due")
+        raise DataError("not a benchmark file", file=path, remedy="give a folder, or a .jsonl or .parquet file")
     return (_table(path),)
 
 
@@ -93,7 +93,7 @@ def _table(path: Path) -> CaseTable:
         path.stem.encode()
     except UnicodeEncodeError:
         # The split's name is written into reports and runs, which are UTF-8.
-        raise DataError("the file's name is no Unicode", file=ascii(path.name), remedy="rename the file") from None
+        raise DataError("the name is not valid Unicode", file=ascii(path.name), remedy="rename the file") from None
     return _READERS[path.suffix](path, path.stem)
 
 

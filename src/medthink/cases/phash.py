@@ -28,7 +28,7 @@ class PictureLook(NamedTuple):
 
 
 def appearance(picture: "PillowImage") -> PictureLook | None:
-    """How a picture looks; None for one without contrast, which looks like every other such."""
+    """How a picture looks; None for one without contrast, since all such look alike."""
     import numpy as np
     from PIL.Image import Resampling
     from scipy.fft import dctn

@@ -192,7 +192,7 @@ def _options_from_text(text: str, place: Place) -> Any:
     try:
         return parse_json(text.encode())
     except DataError as error:
-        problem = f"the text is no object of letter to text: {error.problem}"
+        problem = f"the text is not an object of letter to text: {error.problem}"
         raise DataError(
             problem, file=place.file, row=place.row, field="options", remedy='write it as {"A": "…", "B": "…"}'
         ) from None
@@ -252,5 +252,5 @@ def _whole_number(row: dict[str, Any], column: str, place: Place) -> int:
 def _wrong_type(place: Place, column: str, due: str, value: object) -> DataError:
     found = "nothing" if value is None else ascii(value)[:60]
     return DataError(
-        f"{due} is due, found {found}", file=place.file, row=place.row, field=column, remedy="correct the row"
+        f"expected {due}, found {found}", file=place.file, row=place.row, field=column, remedy="correct the row"
     )

@@ -42,7 +42,7 @@ def path_problem(path: str) -> str:
     if not path:
         return "the path is empty"
     if _UNPRINTABLE.search(path):
-        return "the path holds a backslash, a control character or what is no Unicode"
+        return "the path holds a backslash, a control character or invalid Unicode"
     if len(path) > _MAX_PATH_CHARS or any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
         return "the path is too long"
     if _SCHEME.match(path):
@@ -75,7 +75,7 @@ class NoImages:
         raise refusal(path_problem(path) or MISSING, self.root, path, remedy=f"put {FOLDER}/ or {FOLDER}.zip there")
 
     def has(self, path: str) -> bool:  # noqa: ARG002
-        """Never."""
+        """Always False."""
         return False
 
     def problem(self, path: str) -> str:

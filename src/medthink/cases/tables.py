@@ -47,7 +47,7 @@ class JsonlTable:
         self.split = split
 
     def rows(self) -> Iterator[SourceRow | DataError]:
-        """Every row, or in its place why it is none."""
+        """Every row, or in its place the error that says why it cannot be used."""
         for line in read_lines(self.path):
             try:
                 yield SourceRow(line.number, line.offset, parse_line(line, file=self.path))
@@ -72,7 +72,7 @@ class ParquetTable:
         self.split = split
 
     def rows(self) -> Iterator[SourceRow | DataError]:
-        """Every row, or in its place why it is none."""
+        """Every row, or in its place the error that says why it cannot be used."""
         number = 0
         for batch, marked in self._batches():
             for values in self._rows_of(batch):
@@ -148,7 +148,7 @@ CaseTable = JsonlTable | ParquetTable
 
 
 def a_few_ahead(found: Iterator[_T]) -> Iterator[_T]:
-    """The same; doing one thing to some rows and then the next is faster than turn by turn, by a tenth in a check."""
+    """The same rows, read a few ahead: a tenth faster in a check than one at a time."""
     few = [*islice(found, _AHEAD)]
     while few:
         yield from few
@@ -223,14 +223,14 @@ def _values(column: "pa.Array", name: str, path: Path) -> list[Any]:
             return [_finite(value) for value in values]
         except _Infinite:
             raise DataError(
-                "the column holds an infinite number, which JSON cannot say",
+                "the column holds an infinite number, which JSON cannot write",
                 file=path, field=name, remedy="write null, or turn the column into text",
             ) from None  # fmt: skip
     return values
 
 
 class _Infinite(Exception):
-    """A number that JSON has no word for."""
+    """A number that JSON cannot write."""
 
 
 def _finite(value: Any) -> Any:
@@ -251,7 +251,7 @@ def _is_marked(field: "pa.Field") -> bool:
 
 
 def _refuse_columns(schema: "pa.Schema", path: Path) -> None:
-    """Refuse a file without the columns every row needs, or with one that no JSON can say."""
+    """Refuse a file without the columns every row needs, or with a column that JSON cannot hold."""
     names = set(schema.names)
     if missing := [column for column in COLUMNS if column not in names]:
         raise DataError(
@@ -260,12 +260,12 @@ def _refuse_columns(schema: "pa.Schema", path: Path) -> None:
         )  # fmt: skip
     if len(names) < len(schema.names):
         twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-        raise DataError(f"columns stand twice: {', '.join(twice)}", file=path, remedy="rename or drop one of each")
+        raise DataError(f"columns are there twice: {', '.join(twice)}", file=path, remedy="rename or drop one of each")
     embedded = set(embedded_columns(schema))
     for field in schema:
         if field.name not in embedded and field.name != "options" and not _is_plain(field.type):
             raise DataError(
-                f"the column holds {field.type}, which JSON cannot say",
+                f"the column holds {field.type}, which JSON cannot write",
                 file=path, field=field.name, remedy="drop the column or turn it into text",
             )  # fmt: skip
 

@@ -72,7 +72,7 @@ def judge(as_json: bool, **flags: Any) -> None:
     """Judge the steps, discussions or findings of RUN.
 
     Run the same command again to continue: what was judged is never asked again. Judges of earlier sessions stay.
-    baseline/rules is embedded: it checks the wiring and judges nobody.
+    baseline/rules is embedded: a smoke test, whose verdicts rank no run.
 
     \b
     Example: medthink judge runs/retrieval --judge baseline/rules
@@ -98,7 +98,7 @@ def judge(as_json: bool, **flags: Any) -> None:
     # Of what is absent, or of too many units, nobody was asked.
     asked = [one for one in own if one.state != "absent" and one.why != "too_many"]
     if asked and all(one.why in ("failed", "unsplit") for one in asked):
-        raise OutsideError(f"no judge answered: {asked[0].detail}", remedy="mend that, then run the same command again")
+        raise OutsideError(f"no judge answered: {asked[0].detail}", remedy="fix that, then run the same command again")
     if asked and all(one.state == "unjudged" for one in asked):
         raise Declined(
             f"no reply of the judge could be used: {asked[0].detail}",

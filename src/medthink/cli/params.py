@@ -6,7 +6,7 @@ import click
 
 
 class Real(click.FloatRange):
-    """A number within a range: neither nan, which is below and above nothing, nor infinity."""
+    """A finite number within a range; NaN and infinity are refused."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number, or a usage error."""

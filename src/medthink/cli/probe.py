@@ -91,7 +91,9 @@ def _show_probe(found: "Probe") -> None:
     ]
     chance = found.scores[0].chance
     out = console()
-    title = f"{found.n_cases} cases of {found.split}; chance is {as_percent(chance)}; learnt: {found.scores[-1].source}"
+    title = (
+        f"{found.n_cases} cases of {found.split}; chance is {as_percent(chance)}; trained on: {found.scores[-1].source}"
+    )
     out.print(table(title, ("guesser", "what it sees", "right (95 %)", "p (Holm)", "verdict"), rows))
     out.print()
     rows_ = [
@@ -127,7 +129,7 @@ def _show_audit(audit: "Audit") -> None:
     name = short_names([audit.run])[audit.run]
     out = console()
     rows = [(one.name, percent(one.accuracy), points(one.gain), percent(one.on_misses)) for one in audit.rivals]
-    columns = ("rival", "its accuracy", "gain over it", "right on its misses")
+    columns = ("rival", "its accuracy", "gain over it", "accuracy where it is wrong")
     out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
     out.print(
         f"Diagnostic gain (over guessing without images): {points(audit.diagnostic_gain)}, over the strongest rival "

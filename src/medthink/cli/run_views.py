@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def show_status(run: Path, *, as_json: bool) -> None:
-    """Say how far a run is, reading beside whoever is working on it."""
+    """Say how far a run is, even while another process works on it."""
     manifest = read_manifest(run)
     counts = read_status(run)
     if counts.is_running and not as_json:
@@ -94,7 +94,7 @@ def show_prompts(spec: RunSpec) -> None:
 
 
 def _common_content(prompt: Prompt, request: Request) -> str:
-    """The same for requests that differ by their one image, or by the number of their sample, alone."""
+    """A request's content without its one image and sample number, so that like requests can be grouped."""
     content = request.content()
     parts = [part[:1] if part[0] == "image" else part for part in content["parts"]]
     shared = {"sample": 0, "parts": parts} if len(request.images) == 1 else {"sample": 0}

@@ -27,7 +27,7 @@ def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
 
 
 def _take(does: str, words: list[str]) -> None:
-    """Run a command a person could type, and keep what it prints to ourselves."""
+    """Run a command as typed, and hide its output."""
     from medthink.cli.door import enter
 
     click.echo(f"{does} …")

@@ -35,7 +35,7 @@ def command(file: Path, data: Path, split: str, as_json: bool) -> None:
     else:
         _show(checked)
     if problems := len(checked.submission.problems):
-        raise Declined(f"{file}: {problems} problem{'s' if problems > 1 else ''}", remedy="mend them and check again")
+        raise Declined(f"{file}: {problems} problem{'s' if problems > 1 else ''}", remedy="fix them and check again")
 
 
 def _show(checked: "Checked") -> None:

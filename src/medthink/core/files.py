@@ -21,7 +21,7 @@ def open_for_reading(path: Path) -> BinaryIO:
     except FileNotFoundError:
         raise DataError("no such file", file=path, remedy="check the path") from None
     except IsADirectoryError:
-        raise DataError("this is a folder; a file is due", file=path, remedy="name the file inside it") from None
+        raise DataError("this is a folder, not a file", file=path, remedy="name the file inside it") from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=path, remedy="check its permissions") from None
 
@@ -64,7 +64,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     try:
         if path.exists() and not (path.is_dir() and not any(path.iterdir())):
             raise DataError(
-                "there is something already", file=path, remedy="name a folder that does not exist or is empty"
+                "the folder is not empty", file=path, remedy="name a folder that does not exist or is empty"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         shelter = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))

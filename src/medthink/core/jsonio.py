@@ -174,7 +174,7 @@ def _explain(data: bytes, error: orjson.JSONDecodeError) -> tuple[str, str]:
         return f"not JSON: {error}", "NaN and Infinity are not JSON; write null"
     if not data.rstrip().endswith((b"}", b"]")):
         return f"not JSON: {error}", "the text looks cut off; copy or download the file again"
-    return f"not JSON: {error}", "mend the text at that column"
+    return f"not JSON: {error}", "correct the text at that column"
 
 
 class _Survey(NamedTuple):
@@ -210,7 +210,7 @@ def _refuse_duplicate_key(data: bytes, kept: int, *, file: object, row: int | No
     # No more places can be keys than have a colon behind a quote; that is found faster than what is a key.
     if len(_KEY_ENDS.findall(data)) != kept and _STRINGS.findall(data).count(b":") != kept:
         field = _find_duplicate_key(data)
-        problem = "the same key stands twice in one object"
+        problem = "the same key is used twice in one object"
         raise DataError(problem, file=file, row=row, field=field, remedy="keep one of them")
 
 

@@ -63,7 +63,7 @@ def _cell(value: object) -> str:
 
 
 def paragraphs(text: str, longest: int = 4000) -> Markup:
-    """A text as written, its line breaks kept; what runs on for ever is cut, and by how much is said."""
+    """The text with its line breaks kept; a very long one is cut, and says by how much."""
     if not text.strip():
         return tag("p", "–", class_="text")
     if len(text) <= longest:

@@ -27,7 +27,7 @@ def as_value(value: float, low: float, high: float) -> str:
 
 
 def as_p_value(p: float, floor: float = 0.0) -> str:
-    """`0.0312`, or `< 0.0001` for what is smaller, or is the least that so many random draws can give."""
+    """`0.0312`; `< 0.0001` when it is smaller, or when it is the smallest that the random draws can give."""
     least = max(floor, 0.0001)
     # A floor of 1/20,001 is below 0.0001 and says no more than that.
     return f"< {least:.2g}" if p <= least else f"{p:.3g}"

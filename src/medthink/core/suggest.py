@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """`did you mean NAME?` for the closest known name, or "" where none is close; at a cutoff of 1, only the same."""
+    """`did you mean NAME?` for the closest known name, or "" where none is close; a cutoff of 1 wants it exact."""
     import difflib
 
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)

@@ -85,7 +85,7 @@ def divisions(run: JudgedRun) -> dict[UnitKey, tuple[Division, ...]]:
     """How the judges are divided over every unit that two or more have judged; each judge's first reply counts."""
     groups: dict[UnitKey, list[Judgement]] = {}
     for one in run.judgements:
-        if one.state == "ok" and one.repeat == 0 and not one.seat.is_wiring_check:
+        if one.state == "ok" and one.repeat == 0 and not one.seat.is_smoke_test:
             groups.setdefault(one.key, []).append(one)
     return {key: divide(group) for key, group in sorted(groups.items()) if len(group) > 1}
 

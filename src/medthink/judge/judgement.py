@@ -34,7 +34,7 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str
 
     @property
-    def is_wiring_check(self) -> bool:
+    def is_smoke_test(self) -> bool:
         """Whether this is the embedded judge, which shows that the path works and judges nobody."""
         return self.judge == RULES
 
@@ -43,7 +43,7 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
         parts = [self.judge, "with images" if "images" in self.setting.sees else "without images"]
         parts += [f"effort {self.setting.effort}"] if self.setting.effort else []
         parts += [f"temperature {self.setting.temperature:g}"] if self.setting.temperature is not None else []
-        return " · ".join([*parts, "wiring check"] if self.is_wiring_check else parts)
+        return " · ".join([*parts, "smoke test"] if self.is_smoke_test else parts)
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

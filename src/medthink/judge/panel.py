@@ -50,7 +50,7 @@ def seat_panel(judgements: Iterable[Judgement]) -> list[Judgement]:
     groups: dict[UnitKey, dict[str, Judgement]] = {}
     voices: dict[str, dict[str, list[Judgement]]] = {}
     for one in sorted(judgements, key=lambda one: one.order):
-        if one.repeat or one.seat.is_wiring_check:
+        if one.repeat or one.seat.is_smoke_test:
             continue
         voice = voice_of(one.model) or voice_of(one.judge)
         _take(groups.setdefault(one.key, {}), voice, one)

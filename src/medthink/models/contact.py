@@ -35,7 +35,7 @@ class Contact(NamedTuple):
 
 
 class _Heard(NamedTuple):
-    """What came back: a status of 0 when nothing did, and then why."""
+    """What came back; a status of 0 and the reason when nothing did."""
 
     status: int
     body: bytes

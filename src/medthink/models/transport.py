@@ -246,7 +246,7 @@ class HttpModel:
                 posting.log.note(attempt)
 
     def _decode(self, reply: HttpReply, *, wants_json: bool) -> Reply:
-        """Read the reply; one that the wire cannot cope with ends this call and no other."""
+        """Read the reply; one that the wire cannot read fails this call alone."""
         try:
             return self._wire.decode(reply, wants_json=wants_json)
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -286,7 +286,7 @@ class HttpModel:
         return self._session
 
     def _finalise(self, error: ModelError, sent: int, wasted: Usage) -> ModelError:
-        """The error as it leaves: without the key, with what it cost and what to do."""
+        """The error as the caller sees it: without the key, with its cost and a remedy."""
         key = self.target.key
         remedy = error.remedy
         if error.kind == "auth":

@@ -157,6 +157,6 @@ def _view(chance: Random, axes: tuple[Axis, ...], homes: list[View], axis: int |
 
 
 def _image_id(chance: Random) -> str:
-    """Eight characters that carry nothing; the first is a letter or digit, so that no tool takes it for an option."""
+    """Eight characters without a meaning; the first is a letter or digit, so that no tool takes it for an option."""
     plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
     return chance.choice(plain) + "".join(chance.choices(plain + "_-", k=7))

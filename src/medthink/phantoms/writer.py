@@ -167,7 +167,7 @@ def _make_case(folder: Path, seed: int, shortcut: bool, number: int) -> dict[str
 
 
 def _late(number: int, seed: int) -> float:
-    """A lot to be drawn for the test split: the lower the earlier, lower for cases with more images."""
+    """The case's place in the draw for the test split; cases with more images tend to come first."""
     luck = Random(seed_from("split", seed, number)).random()
     return -log(1 - luck) / float(image_count(seed, number) ** _SIZE_BIAS)
 

@@ -58,7 +58,7 @@ class RaterPair(msgspec.Struct, frozen=True, kw_only=True):
     aspect: str
     slicing: str = ""
     value: str = ""
-    is_wiring_check: bool = False
+    is_smoke_test: bool = msgspec.field(default=False, name="is_wiring_check")
     nominal: Agreement
     ordered: OrderedAgreement | None
 
@@ -83,7 +83,7 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
     reported: Measured
     corrected: Measured
     validated: int
-    is_wiring_check: bool
+    is_smoke_test: bool = msgspec.field(name="is_wiring_check")
     powered: PoweredRate | None = None
 
 
@@ -244,7 +244,7 @@ def _compare(
         aspect=aspect.name,
         slicing=place[0],
         value=place[1],
-        is_wiring_check=a.is_wiring_check or b.is_wiring_check,
+        is_smoke_test=a.is_smoke_test or b.is_smoke_test,
         nominal=agreement(first, second, rng=chance, clusters=clusters, categories=aspect.categories),
         ordered=ordered,
     )
@@ -252,7 +252,7 @@ def _compare(
 
 def _groups(raters: Sequence[Rater], cases: Mapping[str, int]) -> Iterable[RaterGroup]:
     readers = [rater for rater in raters if rater.kind == "reader"]
-    judges = [rater for rater in raters if rater.kind == "judge" and not rater.is_wiring_check]
+    judges = [rater for rater in raters if rater.kind == "judge" and not rater.is_smoke_test]
     for group in (readers, judges):
         if len(group) < 2:
             continue
@@ -297,7 +297,7 @@ def _biases(raters: Sequence[Rater], aspect: Aspect, cases: Mapping[str, int]) -
             reported=rate_interval(wrong, clusters=clusters),
             corrected=corrected_clustered_rate(wrong, actual, rng=chance, clusters=clusters),
             validated=sum(one is not None for one in actual),
-            is_wiring_check=judge.is_wiring_check,
+            is_smoke_test=judge.is_smoke_test,
             powered=powered_rate(wrong, [math.nan if one is None else one for one in actual], clusters=clusters),
         )
 

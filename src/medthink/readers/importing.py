@@ -70,7 +70,7 @@ class Importer:
             )
 
     def _tell_columns(self, table: TableFile, path: Path, is_known: Callable[[str], object]) -> None:
-        """List cells that could not be read, and columns that nobody reads though something is in them."""
+        """List cells that could not be read, and filled columns with unknown names."""
         for one in table.unread:
             self._problems.append(UnusedRow(kind="unread", file=str(path), row=one.row, detail=one.detail))
         filled = dict.fromkeys(name for row in table.rows for name, cell in row.cells.items() if cell.strip())

@@ -333,7 +333,7 @@ def _supported(judgements: Iterable[Judgement]) -> frozenset[str]:
     doubted: set[str] = set()
     for one in judgements:
         kind = KINDS[one.what]
-        for verdict in one.verdicts if not one.seat.is_wiring_check else ():
+        for verdict in one.verdicts if not one.seat.is_smoke_test else ():
             is_true = kind.labels(verdict).get(kind.leading) == kind.true_label
             (true if is_true else doubted).add(verdict.id)
     return frozenset(true - doubted)

@@ -25,7 +25,7 @@ class Rater(msgspec.Struct, frozen=True, kw_only=True):
     kind: RaterKind
     labels: LabelTable
     of: str = ""
-    is_wiring_check: bool = False
+    is_smoke_test: bool = False
 
     @property
     def count(self) -> int:
@@ -58,14 +58,14 @@ def rate_judges(judgements: Iterable[Judgement]) -> list[Rater]:
     names = {what: name_seats(one.seat for one in rows if one.what == what) for what in KINDS}
     groups: dict[tuple[str, int, bool], list[Judgement]] = {}
     for one in rows:
-        groups.setdefault((names[one.what][one.seat], one.repeat, one.seat.is_wiring_check), []).append(one)
+        groups.setdefault((names[one.what][one.seat], one.repeat, one.seat.is_smoke_test), []).append(one)
     return [
         Rater(
             name=f"{label} #{repeat + 1}" if repeat else label,
             kind="repeat" if repeat else "judge",
             of=label,
             labels=_gather((verdict.id, KINDS[one.what].labels(verdict)) for one in group for verdict in one.verdicts),
-            is_wiring_check=is_check,
+            is_smoke_test=is_check,
         )
         for (label, repeat, is_check), group in sorted(groups.items())
     ]

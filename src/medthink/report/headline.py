@@ -37,7 +37,7 @@ def is_baseline(entry: Entry) -> bool:
 
 
 def headline_markup(group: Group, audited: Audited) -> Iterator[Markup]:
-    """A row a run, best first; embedded baselines behind a line that opens them, unless there is nothing else."""
+    """A row a run, best first; embedded baselines folded, unless there is nothing else."""
     audits = {entry.label: audit for entry, audit in audited.audits}
     models = [entry for entry in group.lettered if not is_baseline(entry)] or list(group.lettered)
     rest = [entry for entry in group.lettered if entry not in models]

@@ -21,7 +21,7 @@ from medthink.report.seated import Seated, share
 from medthink.report.tables import Table, table_markup
 from medthink.scoring.scores import number, percent
 
-_WIRING = "A seat marked “wiring check” is the embedded judge: it shows that the path works and judges nobody."
+_WIRING = "A seat marked “smoke test” is the embedded judge: it shows that judging works and says nothing about a run."
 _AGREEMENT = (
     "A number is worth as much as its judge. Beside each is κ (of 0–2 scores, with quadratic weights) of the judge "
     "with what most readers say, or with each reader, its interval, and the number of units that both judged. "
@@ -55,7 +55,7 @@ def score_judgements(entries: Sequence[Entry]) -> list[Judged]:
 def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
     """Every kind, then what was not judged and how far judges agree with readers."""
     kinds = {what: [seated for run in judged for seated in _seat(run, run.scores[what])] for what in KINDS}
-    if any(seated.scores.is_wiring_check for seats in kinds.values() for seated in seats):
+    if any(seated.scores.is_smoke_test for seats in kinds.values() for seated in seats):
         yield tag("p", _WIRING, class_="soft")
     yield tag("p", _AGREEMENT, class_="soft")
     for what, seats in kinds.items():

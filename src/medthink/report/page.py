@@ -157,7 +157,7 @@ def _drawings(group: Group) -> Iterator[Drawing]:
 def _judged(judged: Sequence[Judged]) -> Iterator[Markup]:
     """What judges say; behind a line that opens it where only the embedded judge has spoken."""
     content = tuple(judged_markup(judged))
-    if all(one.is_wiring_check for run in judged for found in run.scores.kinds.values() for one in found):
+    if all(one.is_smoke_test for run in judged for found in run.scores.kinds.values() for one in found):
         yield fold("Only the embedded judge was asked: a check that judging works, not a judgement", *content)
     else:
         yield from content

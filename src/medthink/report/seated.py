@@ -54,7 +54,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
         return "; ".join(f"{aspect}: {text}" if len(texts) > 1 else text for aspect, text in texts.items())
 
     def slice_agreement(self, aspect: str, slicing: str, value: str) -> str:
-        """The same within one slice; where it was not measured there, that of all cases, and said to be so."""
+        """Agreement within one slice; where it was not measured there, that of all cases, marked as such."""
         pairs = self._pairs(aspect, slicing, value)
         if pairs:
             return _pairs_text(pairs)

@@ -38,7 +38,7 @@ Asked = TypeVar("Asked", bound=Kinded, contravariant=True)
 
 
 class Answerer(Protocol[Asked]):
-    """Whoever stands under `ask`; an embedded one reads the structure of what is asked, a model its text."""
+    """What answers the prompts of a run; an embedded one reads their structure, a model their text."""
 
     spec: str
     concurrency: int
@@ -137,7 +137,7 @@ class ModelAnswerer:
 
 
 class Unchecked:
-    """Whoever has nothing to check before the first call."""
+    """An answerer with nothing to check before the first call."""
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
         """Nothing is refused."""

@@ -24,7 +24,7 @@ _MOST_AHEAD = 16
 
 
 class StoppingRule(Protocol):
-    """Whoever may end a run before its last case; what it knows of the answers is its own business."""
+    """A rule that may end a run before its last case."""
 
     @property
     def is_known(self) -> bool:

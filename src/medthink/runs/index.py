@@ -87,7 +87,7 @@ def is_unsettled(run: Path) -> bool:
 
 
 def is_killed(run: Path) -> bool:
-    """Whether the last session did not come to write its predictions: its ledger alone has them."""
+    """Whether the last session ended before it wrote its predictions; they are in the ledger alone."""
     log = run / f"{LEDGER}-wal"
     waits = log.exists() and log.stat().st_size > 0
     return waits or not (run / PREDICTIONS_FILE).is_file()

@@ -97,7 +97,7 @@ def read_manifest(run: Path) -> Manifest:
     """The manifest of a run's folder."""
     path = run / "run.json"
     if not path.is_file():
-        raise DataError("this is no run: it has no run.json", file=run, remedy="give the folder named by --out")
+        raise DataError("this is not a run: it has no run.json", file=run, remedy="give the folder named by --out")
     try:
         return msgspec.convert(read_json(path), Manifest)
     except msgspec.ValidationError as error:

@@ -143,7 +143,7 @@ class RunListener(Protocol):
 
 
 class Nobody:
-    """A listener that does not listen."""
+    """A listener that ignores everything."""
 
     def follow(self, counts: LiveCounts) -> None:
         """Nothing."""

@@ -32,7 +32,7 @@ class Totals(NamedTuple):
 
 
 class Paid(NamedTuple):
-    """How many calls were made, each time they were, and what they cost; None when a price is not known."""
+    """How many calls were made, repeats included, and what they cost; None when a price is not known."""
 
     calls: int
     cost_usd: float | None

@@ -52,7 +52,7 @@ def select_cases(benchmark: Benchmark, selection: Selection) -> Iterator[Case]:
 
 
 def pick_cases(cases: Iterable[Case], selection: Selection) -> Iterator[Case]:
-    """The same of the cases of a split that are read already."""
+    """The cases that a selection names, from a split that was already read."""
     wanted = None if selection.cases is None else set(selection.cases)
     taken = 0
     for case in cases:

@@ -107,7 +107,10 @@ async def work_on(
     common: Common | None = None,
     rule: StoppingRule | None = None,
 ) -> Session:
-    """The same on a loop that is running; `common` where the run is one of a sweep, `rule` where it may end early."""
+    """Make or continue the run inside a running event loop.
+
+    `common` is for the runs of a sweep, `rule` for a run that may end early.
+    """
     if spec.out is None:
         raise UsageError("where is the run to be kept?", remedy="give --out")
     return await _Worker(spec, spec.out, transport, listener, common, rule).work()

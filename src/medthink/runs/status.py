@@ -12,7 +12,7 @@ from medthink.runs.records import LEDGER, Records
 
 
 def read_status(run: Path) -> LiveCounts:
-    """The counts of a run, read beside whoever is working on it."""
+    """The counts of a run, even while another process works on it."""
     manifest = read_manifest(run)
     counts = LiveCounts()
     counts.is_running = is_held(run)

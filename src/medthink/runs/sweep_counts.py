@@ -91,7 +91,7 @@ def read_sweep(folder: Path) -> SweepManifest:
     """The manifest of a sweep's folder."""
     path = folder / SWEEP_FILE
     if not path.is_file():
-        raise DataError("this is no sweep: it has no sweep.json", file=folder, remedy="give the folder of a sweep")
+        raise DataError("this is not a sweep: it has no sweep.json", file=folder, remedy="give the folder of a sweep")
     try:
         return msgspec.convert(read_json(path), SweepManifest)
     except msgspec.ValidationError as error:
@@ -99,7 +99,7 @@ def read_sweep(folder: Path) -> SweepManifest:
 
 
 def read_sweep_status(folder: Path) -> LiveCounts:
-    """The counts of a sweep, read beside whoever is working on it."""
+    """The counts of a sweep, even while another process works on it."""
     manifest = read_sweep(folder)
     begun = [run.name for run in manifest.runs if (folder / run.name / "run.json").is_file()]
     total = add_up(manifest.runs, {name: read_status(folder / name) for name in begun}, time.time())

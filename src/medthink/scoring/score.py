@@ -28,7 +28,7 @@ def score_run(path: Path, data: Path | None = None, *, radcliq: RadCliQOptions |
 
 
 def score_loaded(path: Path, material: Material, *, radcliq: RadCliQOptions | None = None) -> Scores:
-    """The same of a run that is loaded already."""
+    """Score a run that is already open, and leave `scores.json` in its folder."""
     plain = to_plain(score(material, usage=_usage(path), radcliq=radcliq))
     write_json(path / SCORES_FILE, plain)
     # As a later reader has them, to the digit: scores kept and scores just made meet in one comparison.

@@ -29,7 +29,7 @@ class Grid(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What stands beside a run's accuracy: the strongest rival that sees no image, and the gain over it."""
+    """What is shown beside a run's accuracy: the strongest rival that sees no image, and the gain over it."""
 
     rival: str
     gain: str

@@ -1,4 +1,4 @@
-"""LabelColumn of any kind as numbers."""
+"""Labels of any kind as numbers."""
 
 from collections.abc import Sequence
 

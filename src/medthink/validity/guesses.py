@@ -17,7 +17,7 @@ GuessSource = Literal["train → split", "cross-validated", "rule"]
 
 
 class Guesses(NamedTuple):
-    """A guesser's letter for every case, and how it came by them."""
+    """A guesser's letter for every case, and what it was trained on."""
 
     name: str
     source: GuessSource
@@ -25,7 +25,7 @@ class Guesses(NamedTuple):
 
 
 class Guessable(NamedTuple):
-    """The cases that are guessed, and those that are learnt from (none: cross-validation)."""
+    """The cases to guess, and those to train on (none: cross-validation)."""
 
     cases: list[Case]
     lessons: list[Case]

@@ -31,7 +31,7 @@ class SeatVerdicts(msgspec.Struct, frozen=True, kw_only=True):
 
     seat: str
     what: str
-    is_wiring_check: bool
+    is_smoke_test: bool
     verdicts: tuple[ToldVerdict, ...]
     unjudged: str
 
@@ -74,7 +74,7 @@ def _tell_seat(one: Judgement, seat: str, units: UnitSet | None) -> SeatVerdicts
     return SeatVerdicts(
         seat=seat,
         what=one.what,
-        is_wiring_check=one.seat.is_wiring_check,
+        is_smoke_test=one.seat.is_smoke_test,
         verdicts=tuple(_tell(verdict, texts.get(verdict.id, ""), kind) for verdict in one.verdicts),
         unjudged="" if one.state == "ok" else why,
     )

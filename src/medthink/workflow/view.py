@@ -12,7 +12,7 @@ from medthink.workflow.subset import choose, shuffle
 
 
 class ShownImage(Image, frozen=True):
-    """An image as shown: its bytes can be read, and printing it tells no name."""
+    """An image as shown: its bytes can be read, and its repr shows no file name."""
 
     def __repr__(self) -> str:
         return f"ShownImage(slot={self.slot})"
@@ -38,7 +38,8 @@ def apply(condition: Condition, question: Question, donor: Question | None = Non
     """Show the question under the condition; `donor` is the case whose images are swapped in."""
     if condition.swap_images != (donor is not None):
         raise UsageError(
-            "a donor is due exactly when the condition swaps images", remedy="set swap_images, or hand in no donor"
+            "a donor case is needed exactly when the condition swaps images",
+            remedy="set swap_images, or give no donor",
         )
     images = (donor or question).images
     positions = _place_images(condition, question, len(images))

@@ -92,7 +92,7 @@ def test_without_a_train_split_learners_refuse_at_once_and_rules_work(tmp_path: 
 def test_a_case_that_was_learned_from_is_not_answered(name: str, toy: Benchmark, show: Callable[..., Any]) -> None:
     baseline, case = open_baseline(name, toy), next(iter(toy["train"]))
     for condition in ({}, {"option_order": 2, "image_share": 0.3}, {"show_history": False}):
-        with pytest.raises(ModelError, match="learned from this very case"):
+        with pytest.raises(ModelError, match="was trained on this case"):
             baseline.answer(PROMPTS.answer(show(case, **condition), NO_CUES), sample=0)
 
 

@@ -548,7 +548,7 @@ def test_columns_that_a_whole_file_lacks_are_told_once_and_all(draft: Draft) -> 
 def test_a_duplicate_id_across_splits_names_the_other_split(draft: Draft) -> None:
     draft.rows["test"][0]["title"] = "Case number 99"
     details = [problem.detail for problem in check_benchmark(draft.write()).problems if problem.code == "id-duplicate"]
-    assert details == ["case 99 stands before, in train"]
+    assert details == ["case 99 is already in train"]
 
 
 def test_a_word_inside_a_word_is_no_leak(draft: Draft) -> None:

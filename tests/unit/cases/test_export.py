@@ -170,7 +170,7 @@ def test_what_stands_there_is_not_overwritten(tiny_folder: Path, tmp_path: Path)
     (tmp_path / "full/mine.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
     for name in ("full", "file"):
-        with pytest.raises(DataError, match="something already"):
+        with pytest.raises(DataError, match="the folder is not empty"):
             export_benchmark(Benchmark.open(tiny_folder), tmp_path / name, format="jsonl")
     (tmp_path / "empty").mkdir()
     export_benchmark(Benchmark.open(tiny_folder), tmp_path / "empty", format="jsonl")

@@ -82,7 +82,7 @@ def test_a_sweep_without_data_out_or_plan_is_refused(tmp_path, capsys):
     assert enter(["sweep"]) == 2
     assert "missing: PLAN.toml" in capsys.readouterr().err
     assert enter(["sweep", "--status", str(tmp_path)]) == 2
-    assert "this is no sweep" in capsys.readouterr().err
+    assert "this is not a sweep" in capsys.readouterr().err
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path, capsys):

@@ -159,5 +159,5 @@ def test_a_new_folder_is_gone_when_anything_fails(tmp_path):
 
 def test_a_new_folder_never_takes_the_place_of_something(tmp_path):
     (tmp_path / "a").write_text("precious")
-    with pytest.raises(DataError, match="something already"), new_folder(tmp_path):
+    with pytest.raises(DataError, match="the folder is not empty"), new_folder(tmp_path):
         pass

@@ -35,7 +35,7 @@ def refusal(text: bytes) -> DataError:
         (b'{"a": "\xff"}', "not UTF-8 at byte 7"),
         (b'{"a": 1', "cut off"),
         (b"", "cut off"),
-        (b"{'a': 1}", "mend the text at that column"),
+        (b"{'a': 1}", "correct the text at that column"),
         (b'{"a": 1} {"b": 2}', "not JSON"),
         (b'{"a": 1e999}', "not JSON"),
         (b"[" * 5000 + b"]" * 5000, "not JSON"),
@@ -91,7 +91,7 @@ def test_the_largest_numbers_stay_what_they_are(number: float) -> None:
 
 def test_a_doubled_key_around_a_nesting_bomb_is_refused() -> None:
     # Older Pythons cannot go deep enough to name the key.
-    assert "stands twice" in str(refusal(b'{"a":' + b"[" * 1000 + b"]" * 1000 + b',"a":1}'))
+    assert "is used twice" in str(refusal(b'{"a":' + b"[" * 1000 + b"]" * 1000 + b',"a":1}'))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_bad_file_names_its_line(tmp_path: Path, data: bytes, row: int | None,
 
 
 def test_a_folder_or_nothing_where_a_file_is_due(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="a file is due"):
+    with pytest.raises(DataError, match="not a file"):
         list(read_jsonl(tmp_path))
     with pytest.raises(DataError, match="no such file"):
         read_json(tmp_path / "none.json")

@@ -25,7 +25,7 @@ def run(tmp_path, monkeypatch):
 def test_judge_prints_tables_and_the_same_as_json(run, capsys):
     assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
     shown = capsys.readouterr().out
-    assert "Steps · baseline/rules · without images · wiring check" in shown
+    assert "Steps · baseline/rules · without images · smoke test" in shown
     assert "image understanding" in shown
     assert "3 calls made now" in shown
     assert enter(["judge", str(run), "--judge", "baseline/rules", "--json"]) == 0

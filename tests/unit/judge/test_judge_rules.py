@@ -1,4 +1,4 @@
-"""The embedded judge: deterministic, offline, and plainly a check of the wiring."""
+"""The embedded judge: deterministic, offline, and plainly a smoke test."""
 
 import asyncio
 import json

@@ -288,8 +288,8 @@ def test_the_embedded_judge_and_the_unjudged_have_no_vote():
     assert row.verdicts[0].factual == "supported"
     assert seat_panel([rules, silent, judged(1, step(1), judge="a/x")]) == []
     assert seat_panel([rules]) == []
-    assert rules.seat.is_wiring_check
-    assert "wiring check" in rules.seat.label()
+    assert rules.seat.is_smoke_test
+    assert "smoke test" in rules.seat.label()
 
 
 def test_judgements_survive_a_round_trip(tmp_path):

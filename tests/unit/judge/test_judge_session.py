@@ -105,7 +105,7 @@ def test_several_judges_sit_side_by_side_and_later_ones_join(tmp_path):
     assert len(rows) == 3 * (1 + 1 + 2 + 1)
     labels = [scores.label for scores in score_judged(load_judged(run, Run.open(run).cases()), {})["steps"]]
     assert any(label.startswith("panel") for label in labels)
-    assert any("wiring check" in label for label in labels)
+    assert any("smoke test" in label for label in labels)
 
 
 def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):

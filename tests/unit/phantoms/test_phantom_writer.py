@@ -196,7 +196,7 @@ def test_shortcuts_have_the_shares_that_are_promised():
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path):
     (tmp_path / "mine.txt").write_text("keep me")
-    with pytest.raises(DataError, match="something already"):
+    with pytest.raises(DataError, match="the folder is not empty"):
         write_benchmark(tmp_path, cases=5, seed=1)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 

@@ -159,7 +159,7 @@ def test_what_judges_say_is_shown_with_what_is_not_judged(bench, tmp_path):
     groups = group_entries(load_entries([run]))
     judged = score_judgements(groups[0].entries)
     shown = "".join(judged_markup(judged))
-    assert "12 of 12" in shown and "wiring check" in shown and "Wrong steps" in shown
+    assert "12 of 12" in shown and "smoke test" in shown and "Wrong steps" in shown
     assert 'id="judged"' in report_page(groups, [audit_group(groups[0], trains=False)], judged)
 
 

@@ -491,7 +491,7 @@ def test_shards_whose_records_overlap_are_refused_and_nothing_is_written(benchma
 
 def test_shards_are_not_merged_into_a_run_that_is_there(benchmark, tmp_path):
     parts = make_halves(benchmark, tmp_path)
-    with pytest.raises(DataError, match="something already"):
+    with pytest.raises(DataError, match="the folder is not empty"):
         merge_shards(parts[0], parts)
 
 

@@ -97,7 +97,7 @@ class _Pass:
         if case.id not in self._first_split:
             self._first_split[case.id] = case.split
             return ()
-        detail = f"case {case.id} stands before, in {self._first_split[case.id]}"
+        detail = f"case {case.id} is already in {self._first_split[case.id]}"
         return (Finding("id-duplicate", "title", detail),)
 
 
@@ -122,4 +122,4 @@ def check_benchmark(
 
 
 def _tell_nobody(stage: str, total: int) -> None:
-    """CheckProgress that nobody asked for."""
+    """Ignore progress."""

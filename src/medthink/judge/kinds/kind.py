@@ -197,7 +197,7 @@ def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:
     return {
         "seat": seat,
         "label": seat.label(),
-        "is_wiring_check": seat.is_wiring_check,
+        "is_smoke_test": seat.is_smoke_test,
         "coverage": measure_coverage(rows, units),
         "ties": sum(len(row.ties) for row in rows),
     }

@@ -42,7 +42,7 @@ def extract_statements(text: str, lexicon: Lexicon | None = None) -> tuple[State
 
 @lru_cache(maxsize=_REMEMBERED)
 def _extract_known(text: str) -> tuple[Statement, ...]:
-    """References come again with every run that is scored against them."""
+    """The same, cached: every run is scored against the same references."""
     return _extract(text, read_lexicon())
 
 

@@ -36,4 +36,4 @@ def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]
 
 
 def advance_nothing(done: int) -> None:
-    """Progress that nobody asked for."""
+    """Ignore progress."""

@@ -46,7 +46,7 @@ def vessel_ct(rng: np.random.Generator, look: Look) -> Pixels:
 
 
 def vessel_mip(rng: np.random.Generator, look: Look) -> Pixels:
-    """Coronal projection of a CT angiogram: a vessel is missing where it is ill."""
+    """Coronal projection of a CT angiogram: a diseased vessel is missing."""
     scene = Scene(rng, 216, 312, ground=0.12)
     scene.blend(scene.mask((0, 0), (0.9, 1.6), soft=0.1), 0.24)
     for row in range(9):

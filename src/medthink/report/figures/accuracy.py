@@ -67,5 +67,5 @@ def accuracy_drawing(group: Group) -> Drawing | None:
 
 
 def _beside(end: float, line: float) -> float:
-    """Where the number of an interval stands: at its end, or past the line that would strike it out."""
+    """Where the number of an interval goes: at its end, or past the chance line that would cross it out."""
     return line if end < line < end + _NUMBER_WIDTH else end

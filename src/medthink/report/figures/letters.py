@@ -1,4 +1,4 @@
-"""Which letter was given for which: a bias towards one letter shows as a dark column."""
+"""The confusion matrix of letters: a bias towards one letter shows as a dark column."""
 
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ def letters_drawing(group: Group) -> Drawing | None:
     if len(scored) > len(shown):
         message += f" Drawn for {len(shown)} runs; the table has all {len(scored)}."
     table = Table(("Run", "Right letter", *columns), rows, frozenset(range(2, 2 + len(columns))))
-    return Drawing("letters", "Letters given for letters due", message, draw, 0.3 + 1.75 * down, table)
+    return Drawing("letters", "Confusion matrix of letters", message, draw, 0.3 + 1.75 * down, table)
 
 
 def _columns(answers: list[AnswerScores]) -> list[str]:

@@ -82,7 +82,7 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[tuple[str, str], ...]
     against: str
     is_judged: bool
-    is_wiring_check: bool
+    is_smoke_test: bool
     has_letters: bool
     samples: int
     facts: tuple[tuple[str, str], ...]
@@ -112,7 +112,7 @@ def make_run_page(
         others=tuple((one.slug, one.name) for one in beside),
         against=other.name if other else "",
         is_judged=bool(verdicts),
-        is_wiring_check=bool(verdicts) and all(seat.is_wiring_check for seats in verdicts.values() for seat in seats),
+        is_smoke_test=bool(verdicts) and all(seat.is_smoke_test for seats in verdicts.values() for seat in seats),
         has_letters=run.has_letters and run.bench is not None,
         samples=run.manifest.condition.samples,
         facts=tuple(_facts(run)),

@@ -13,7 +13,7 @@ def test_every_addition_has_its_row() -> None:
     named = [row.split("|")[1].strip() for row in ROWS if "to add a" not in row]
     assert named == [
         "provider", "text metric", "condition", "task", "figure", "command", "check", "prompt", "slice",
-        "kind of judging",
+        "kind of judging", "stage of curation",
     ]  # fmt: skip
 
 

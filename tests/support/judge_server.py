@@ -17,11 +17,15 @@ Answer = Callable[[str, dict[str, Any], str], str]
 
 
 class JudgeServer:
-    """Chat Completions on loopback; `answer` writes the reply's text from nonce, data and the words around it."""
+    """Chat Completions on loopback; `answer` writes the reply's text from nonce, data and the words around it.
+
+    Requests that `fails` picks get an error instead.
+    """
 
     def __init__(self, answer: Answer, *, finish_reason: str = "stop", model: str | None = None) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.answer = answer
+        self.fails: Callable[[dict[str, Any]], bool] | None = None
         self.finish_reason = finish_reason
         self.model = model
         outer = self
@@ -36,11 +40,14 @@ class JudgeServer:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.bodies.append(body)
-                self.send(outer.reply(body))
+                if outer.fails is not None and outer.fails(body):
+                    self.send({"error": {"message": "no"}}, status=400)
+                else:
+                    self.send(outer.reply(body))
 
-            def send(self, value: object) -> None:
+            def send(self, value: object, status: int = 200) -> None:
                 data = json.dumps(value).encode()
-                self.send_response(200)
+                self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()

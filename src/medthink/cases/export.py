@@ -89,7 +89,7 @@ def _write_jsonl(benchmark: Benchmark, path: Path, tally: _Tally) -> None:
 
     def rows() -> Iterator[dict[str, Any]]:
         for case in benchmark:
-            tally.add(case, _copy_images(case, path.parent))
+            tally.add(case, copy_images(case, path.parent))
             yield blank | row_from_case(case)
 
     write_jsonl(path, rows())
@@ -110,7 +110,7 @@ def _write_parquet(benchmark: Benchmark, path: Path, *, embed_images: bool, tall
                 batch = _embed(batch, window, schema, tally)
             else:
                 for case in window:
-                    tally.add(case, _copy_images(case, path.parent))
+                    tally.add(case, copy_images(case, path.parent))
             writer.write_batch(batch)
 
 
@@ -129,7 +129,7 @@ def _embed(batch: "pa.RecordBatch", cases: list[Case], schema: "pa.Schema", tall
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _copy_images(case: Case, folder: Path) -> int:
+def copy_images(case: Case, folder: Path) -> int:
     """Copy the case's images to the same paths below the folder; how many there were."""
     present = [image for image in case.question.images if image.store.has(image.path)]
     for image in present:

@@ -24,6 +24,7 @@ COMMANDS = {
     "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing", _START),
     "completion": Command("medthink.cli.completion", "Print a script that completes commands and flags", _START),
     "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark", _DATA),
+    "curate": Command("medthink.cli.curate", "Turn raw teaching cases into a benchmark", _DATA),
     "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for mere guessing", _DATA),
     "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue", _RUN),
     "sweep": Command("medthink.cli.sweep", "Run models × conditions × tasks as one unit", _RUN),

@@ -6,28 +6,18 @@ the file's own folder. Unknown fields and wrong values are errors that name the 
 
 import json
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 
 from medthink.core.errors import DataError
-from medthink.core.files import open_for_reading
 from medthink.core.suggest import suggest
+from medthink.core.tomlio import read_toml
 
 # What a person asks of one call of the command, not of the run.
 _NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "status", "help"})
 Fields = dict[str, Any]
-
-
-def read_toml(path: Path) -> Fields:
-    """The file's fields, or DataError."""
-    with open_for_reading(path) as stream:
-        try:
-            return tomllib.load(stream)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"not TOML: {error}", file=path, remedy="see docs/commands.md for an example") from None
 
 
 def take_plan(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:

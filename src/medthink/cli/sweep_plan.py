@@ -29,10 +29,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medthink.cli.door import HELP_FLAGS
-from medthink.cli.plans import Fields, check_fields, flags_of, read_toml
+from medthink.cli.plans import Fields, check_fields, flags_of
 from medthink.cli.run import read_spec, read_transport, run
 from medthink.core.errors import DataError, UsageError
 from medthink.core.suggest import suggest
+from medthink.core.tomlio import read_toml
 
 if TYPE_CHECKING:
     from medthink.runs.sweep import SweepSpec, SweptRun

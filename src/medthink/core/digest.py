@@ -1,14 +1,27 @@
 """Content digests, and seeds made from them."""
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
+from medthink.core.files import open_for_reading
 from medthink.core.jsonio import canonical_json
+
+_PIECE_BYTES = 1 << 20
 
 
 def digest_bytes(data: bytes) -> str:
     """SHA-256 of the bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """SHA-256 of a file, read piece by piece."""
+    found = hashlib.sha256()
+    with open_for_reading(path) as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            found.update(piece)
+    return found.hexdigest()
 
 
 def digest_value(value: Any) -> str:

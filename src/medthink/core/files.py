@@ -27,7 +27,15 @@ def open_for_reading(path: Path) -> BinaryIO:
 
 
 def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file so that a reader sees the old one or the whole new one: write beside it, fsync, rename.
+    """Write a file so that a reader sees the old one or the whole new one."""
+    with open_for_writing(path) as stream:
+        for chunk in chunks:
+            stream.write(chunk)
+
+
+@contextmanager
+def open_for_writing(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose content takes the name `path` when all is written: written beside it, fsynced, renamed.
 
     A link is followed. A folder, a device or a pipe is refused: the rename would put a file in its place.
     """
@@ -42,8 +50,7 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
-            for chunk in chunks:
-                stream.write(chunk)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         part.chmod(0o666 & ~_umask())

@@ -30,7 +30,7 @@ from medthink.stats.calibration import (
 from medthink.stats.correction import Validation, corrected_clustered_rate, corrected_rate
 from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
 from medthink.stats.gain import GainOverRivals, gain_over_rivals
-from medthink.stats.intervals import clustered_error, mean_interval, rate_interval, wilson
+from medthink.stats.intervals import clustered_error, exact_upper_bound, mean_interval, rate_interval, wilson
 from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
 from medthink.stats.multiple import holm
 from medthink.stats.paired import (
@@ -92,6 +92,7 @@ __all__ = [
     "corrected_clustered_rate",
     "corrected_rate",
     "detectable_rate",
+    "exact_upper_bound",
     "expected_calibration_error",
     "gain_over_rivals",
     "gwet_ac",

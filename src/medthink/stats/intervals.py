@@ -42,6 +42,22 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Measured:
     return Estimate(value=successes / n, low=low, high=high, level=level, n=n, clusters=n, method="Wilson score")
 
 
+def exact_upper_bound(errors: int, n: int, *, level: float = 0.95) -> float:
+    """The largest rate at which so few errors in `n` independent trials still happen with probability 1 − level.
+
+    The one-sided bound of Clopper and Pearson (1934): never below nominal coverage. Without an error it is
+    1 − (1 − level)^(1/n), about 3/n at 95 %. Range: 0 to 1, and 1 where nothing was tried.
+    """
+    check_level(level)
+    if not 0 <= errors <= n:
+        raise ValueError(f"{errors} errors in {n} trials")
+    if errors == n:
+        return 1.0
+    from scipy.stats import beta
+
+    return float(beta.ppf(level, errors + 1, n - errors))
+
+
 def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95) -> Measured:
     """Interval for a rate of 0/1 rows: Wilson, or Wilson at the effective sample size when rows cluster.
 

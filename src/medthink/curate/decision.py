@@ -1,0 +1,166 @@
+"""What a stage decided on a case, by which rule or model, on what evidence, and what it changed."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from medthink.core.errors import DataError
+from medthink.core.jsonio import read_jsonl
+from medthink.curate.draft import CURATION, Draft, text_of
+
+Verdict = Literal["in", "changed", "out", "undecided"]
+CALL_FAILED, NOT_ASKED = "call-failed", "not-asked"
+# A re-run may settle these by itself; all other undecided cases wait for a person.
+UNFINISHED = frozenset({CALL_FAILED, NOT_ASKED})
+
+
+class Quote(msgspec.Struct, frozen=True):
+    """A passage that a decision rests on: `text` stands in the column `field` from `start` to `end`."""
+
+    field: str
+    start: int
+    end: int
+    text: str
+
+    def is_in(self, draft: Draft) -> bool:
+        """Whether the passage stands where it is said to stand."""
+        return bool(self.text) and text_of(draft, self.field)[self.start : self.end] == self.text
+
+
+class FieldChange(msgspec.Struct, frozen=True):
+    """A column before and after; notes stand as `curation.NAME`."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line of a stage's log.
+
+    `reason` is a short code that counts are made by, `by` the rule, model or person, `detail` what a person needs to
+    know, `proposal` what the stage would do if a person agreed. `seen` is the digest of the case as the stage saw it.
+    """
+
+    case: int
+    stage: str
+    verdict: Verdict
+    reason: str = ""
+    by: str = ""
+    detail: str = ""
+    proposal: str = ""
+    evidence: tuple[Quote, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
+    seen: str = ""
+
+
+class StageResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stage says of a draft: the draft to go on with (None where it leaves the flow), and why."""
+
+    draft: Draft | None
+    is_undecided: bool = False
+    reason: str = ""
+    by: str = ""
+    detail: str = ""
+    proposal: str = ""
+    evidence: tuple[Quote, ...] = ()
+
+
+def keep(
+    draft: Draft, *, reason: str = "", by: str = "rule", detail: str = "", evidence: Iterable[Quote] = ()
+) -> StageResult:
+    """Go on with the draft, changed or not."""
+    return StageResult(draft=draft, reason=reason, by=by, detail=detail, evidence=tuple(evidence))
+
+
+def drop(reason: str, *, by: str = "rule", detail: str = "", evidence: Iterable[Quote] = ()) -> StageResult:
+    """Leave the case out."""
+    return StageResult(draft=None, reason=reason, by=by, detail=detail, evidence=tuple(evidence))
+
+
+def leave_open(
+    reason: str, *, by: str = "rule", detail: str = "", proposal: str = "", evidence: Iterable[Quote] = ()
+) -> StageResult:
+    """Hold the case back until somebody decides."""
+    return StageResult(
+        draft=None, is_undecided=True, reason=reason, by=by, detail=detail, proposal=proposal, evidence=tuple(evidence)
+    )
+
+
+def find_quote(draft: Draft, field: str, text: str) -> Quote | None:
+    """Where a passage stands in a column, letter by letter; None where it does not, however likely it sounds."""
+    start = text_of(draft, field).find(text) if text else -1
+    return None if start < 0 else Quote(field, start, start + len(text), text)
+
+
+def changes_between(before: Draft, after: Draft) -> tuple[FieldChange, ...]:
+    """Every column and note that differs."""
+    old, new = _flat(before), _flat(after)
+    return tuple(
+        FieldChange(field, old.get(field), new.get(field))
+        for field in dict.fromkeys([*old, *new])
+        if old.get(field) != new.get(field)
+    )
+
+
+def read_decisions(path: Path) -> Iterator[Decision]:
+    """Stream a stage's log."""
+    for line in read_jsonl(path):
+        try:
+            yield msgspec.convert(line.value, Decision)
+        except msgspec.ValidationError as error:
+            raise DataError(str(error), file=path, row=line.number, remedy="run the stage again") from None
+
+
+class StageCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many cases a stage saw and what became of them; the four parts add up to `seen`."""
+
+    seen: int
+    kept: int
+    changed: int
+    out: int
+    undecided: int
+    unfinished: int
+    reasons: dict[str, dict[str, int]]
+
+    @property
+    def passed(self) -> int:
+        """How many cases the next stage gets."""
+        return self.kept + self.changed
+
+
+class Tally:
+    """Counts decisions as they are made."""
+
+    def __init__(self) -> None:
+        self._verdicts: Counter[Verdict] = Counter()
+        self._reasons: dict[str, Counter[str]] = {}
+        self._unfinished = 0
+
+    def add(self, decision: Decision) -> None:
+        """Take in one decision."""
+        self._verdicts[decision.verdict] += 1
+        self._unfinished += decision.verdict == "undecided" and decision.reason in UNFINISHED
+        if decision.reason:
+            self._reasons.setdefault(decision.verdict, Counter())[decision.reason] += 1
+
+    def counts(self) -> StageCounts:
+        """All of it."""
+        return StageCounts(
+            seen=self._verdicts.total(),
+            kept=self._verdicts["in"],
+            changed=self._verdicts["changed"],
+            out=self._verdicts["out"],
+            undecided=self._verdicts["undecided"],
+            unfinished=self._unfinished,
+            reasons={verdict: dict(counter.most_common()) for verdict, counter in sorted(self._reasons.items())},
+        )
+
+
+def _flat(draft: Draft) -> dict[str, Any]:
+    row = draft.row()
+    notes = row.pop(CURATION)
+    return row | {f"{CURATION}.{name}": value for name, value in notes.items()}

@@ -1,0 +1,208 @@
+"""Takes the cases through one stage: decisions in the order of the input, one line each, and counts that add up.
+
+The input is never written to. The case file and the log appear whole or not at all; every finished model call is in
+the ledger before that, so that a stage that was killed asks nothing twice.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from medthink.cases.export import copy_images
+from medthink.core.digest import digest_value
+from medthink.core.errors import DataError, MedThinkError
+from medthink.core.files import open_for_writing
+from medthink.core.jsonio import encode_json
+from medthink.curate.asking import StageAsk, open_stage_answerer
+from medthink.curate.decision import (
+    CALL_FAILED,
+    NOT_ASKED,
+    Decision,
+    StageCounts,
+    StageResult,
+    Tally,
+    Verdict,
+    changes_between,
+    drop,
+    keep,
+    leave_open,
+)
+from medthink.curate.draft import Draft, read_drafts
+from medthink.curate.review import PersonsRuling, Rulings
+from medthink.curate.stage import ModelSettings, Stage
+from medthink.curate.work import WorkFolder
+from medthink.models.errors import ModelError
+from medthink.runs.asking import Desk
+from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.ledger import Ledger
+from medthink.runs.lock import hold
+from medthink.runs.loop import run_to_end
+from medthink.workflow.ask import Unanswered
+
+StageProgress = Callable[[], None]
+
+
+class StageEnd(NamedTuple):
+    """How a stage ended, and what stopped its calls early, if anything did."""
+
+    counts: StageCounts
+    stopped_by: MedThinkError | None
+
+
+def run_stage(stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress | None = None) -> StageEnd:
+    """Survey, decide, write, finish."""
+    work.path.mkdir(parents=True, exist_ok=True)
+    with hold(work.path):
+        stage.survey(stage.read)
+        end = run_to_end(_decide_all(stage, work, rulings, progress or _ignore))
+        stage.finish(lambda: _read_kept(work, stage.name, end.counts))
+    return end
+
+
+def _read_kept(work: WorkFolder, stage: str, counts: StageCounts) -> Iterator[Draft]:
+    return read_drafts(work.case_file(stage)) if counts.passed else iter(())
+
+
+async def _decide_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress) -> StageEnd:
+    tally, stops = Tally(), list[MedThinkError]()
+    async with _open_ask(stage, work) as ask:
+        with (
+            open_for_writing(work.case_file(stage.name)) as cases,
+            open_for_writing(work.decision_file(stage.name)) as log,
+        ):
+            async for draft, result in _results(stage, ask, rulings, stops):
+                decision = _record(stage, draft, result)
+                tally.add(decision)
+                log.write(encode_json(msgspec.to_builtins(decision)) + b"\n")
+                if result.draft is not None:
+                    if _is_from_elsewhere(stage):
+                        copy_images(result.draft.case, work.cases)
+                    cases.write(encode_json(result.draft.row()) + b"\n")
+                progress()
+    return StageEnd(tally.counts(), stops[0] if stops else None)
+
+
+def _is_from_elsewhere(stage: Stage[Any]) -> bool:
+    source = stage.context.source
+    return source is not None and source.parent.resolve() != stage.context.folder.resolve()
+
+
+async def _results(
+    stage: Stage[Any], ask: StageAsk | None, rulings: Rulings, stops: list[MedThinkError]
+) -> AsyncIterator[tuple[Draft, StageResult]]:
+    """Every draft with its result, in the order of the drafts, a bounded number under way."""
+    ahead = 1 if ask is None else 2 * ask.desk.answerer.concurrency
+    waiting: deque[tuple[Draft, asyncio.Task[StageResult]]] = deque()
+    try:
+        for draft in _once_each(stage.read()):
+            waiting.append((draft, asyncio.create_task(_decide(stage, draft, ask, rulings, stops))))
+            if len(waiting) >= ahead:
+                first, task = waiting.popleft()
+                yield first, await task
+        while waiting:
+            first, task = waiting.popleft()
+            yield first, await task
+    finally:
+        for _, task in waiting:
+            task.cancel()
+
+
+async def _decide(
+    stage: Stage[Any], draft: Draft, ask: StageAsk | None, rulings: Rulings, stops: list[MedThinkError]
+) -> StageResult:
+    """The person's word where there is one, else the stage's; a call without an answer leaves the case open."""
+    ruling = rulings.find(stage.name, draft.id, _digest(draft))
+    if ruling is not None:
+        return _obey(stage, draft, ruling)
+    try:
+        result = await stage.decide(draft, ask)
+    except Unanswered as stop:
+        return leave_open(CALL_FAILED, by=ask.by if ask else "", detail=f"{stop.state}: {stop.detail}")
+    except (BudgetReached, ModelError) as stop:
+        stops.append(stop)
+        return leave_open(NOT_ASKED, by=ask.by if ask else "", detail=stop.problem)
+    return result
+
+
+def _obey(stage: Stage[Any], draft: Draft, ruling: PersonsRuling) -> StageResult:
+    by = "person"
+    if ruling.verdict == "out":
+        return drop("ruled-out", by=by, detail=ruling.note)
+    return keep(stage.agree(draft, ruling.value), reason="ruled-in", by=by, detail=ruling.note)
+
+
+def _record(stage: Stage[Any], draft: Draft, result: StageResult) -> Decision:
+    unfounded = [quote for quote in result.evidence if not quote.is_in(draft)]
+    assert not unfounded, f"{stage.name}, case {draft.id}: evidence that does not stand in the case: {unfounded}"
+    changed = result.draft is not None and result.draft != draft
+    changes = changes_between(draft, result.draft) if changed and result.draft and stage.logs_changes else ()
+    return Decision(
+        case=draft.id,
+        stage=stage.name,
+        verdict=_verdict(result, changed=changed),
+        reason=result.reason,
+        by=result.by,
+        detail=result.detail,
+        proposal=result.proposal,
+        evidence=result.evidence,
+        changes=changes,
+        seen=_digest(draft),
+    )
+
+
+def _verdict(result: StageResult, *, changed: bool) -> Verdict:
+    if result.is_undecided:
+        return "undecided"
+    if result.draft is None:
+        return "out"
+    return "changed" if changed else "in"
+
+
+def _digest(draft: Draft) -> str:
+    return digest_value(draft.row())[:16]
+
+
+def _once_each(drafts: Iterator[Draft]) -> Iterator[Draft]:
+    seen: set[int] = set()
+    for draft in drafts:
+        if draft.id in seen:
+            raise DataError(f"two cases have the number {draft.id}", remedy="number the cases anew")
+        seen.add(draft.id)
+        yield draft
+
+
+@asynccontextmanager
+async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageAsk | None]:
+    """The way to the model that the settings name, None where they name none."""
+    settings = stage.settings
+    if not isinstance(settings, ModelSettings) or not settings.model:
+        yield None
+        return
+    answerer = open_stage_answerer(settings.model, base_urls=settings.base_url, concurrency=settings.concurrency)
+    try:
+        await answerer.check()
+        ledger = Ledger(work.ledger, places=answerer.concurrency)
+        try:
+            totals = ledger.totals()
+            budget = Budget(
+                max_usd=settings.max_usd,
+                max_calls=settings.max_calls,
+                spent_usd=totals.cost_usd,
+                calls=totals.calls_made,
+            )
+            desk = Desk(answerer, ledger, budget)
+            yield StageAsk(
+                desk, effort=settings.effort, temperature=settings.temperature, max_tokens=settings.max_tokens
+            )
+        finally:
+            ledger.close()
+    finally:
+        await answerer.close()
+
+
+def _ignore() -> None:
+    """Nobody watches."""

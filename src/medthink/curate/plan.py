@@ -1,0 +1,79 @@
+"""The plan of a build: which stages, with which settings, in a TOML file.
+
+```toml
+work = "work"              # where everything is written, from the plan's folder
+seed = 7                   # what is left to chance: distractors, letters, split, review sample
+review_sample = 20         # automatic decisions of each stage to put on the review sheet
+
+[ingest]
+source = "cases.csv"
+…
+[leaks]
+model = "openai/gpt-5-mini"
+```
+
+A table runs its stage, an empty one too; stages always run in the order of the registry.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from medthink.core.errors import DataError, UsageError
+from medthink.core.suggest import suggest
+from medthink.core.tomlio import read_toml
+from medthink.curate.registry import STAGES, read_settings
+from medthink.curate.stage import StageSettings
+
+
+class CurationPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan as read; `folder` is what its paths are relative to."""
+
+    folder: Path
+    work: Path
+    seed: int
+    review_sample: int
+    stages: dict[str, StageSettings]
+
+
+_GENERAL = {"work": str, "seed": int, "review_sample": int}
+
+
+def read_plan(path: Path) -> CurationPlan:
+    """The plan at this path, or DataError naming the field."""
+    fields = read_toml(path, remedy="see docs/curate.md for an example")
+    stages = {name: value for name, value in fields.items() if name in STAGES}
+    general = {name: value for name, value in fields.items() if name not in STAGES}
+    for name, value in general.items():
+        _refuse_strange(name, value, path)
+    if "work" not in general:
+        raise DataError("no work folder is named", file=path, field="work", remedy='write work = "FOLDER"')
+    if not stages:
+        raise DataError("no stage is planned", file=path, remedy=f"add a table, such as [{next(iter(STAGES))}]")
+    return CurationPlan(
+        folder=path.parent,
+        work=path.parent / general["work"],
+        seed=general.get("seed", 0),
+        review_sample=general.get("review_sample", 20),
+        stages={name: _settings(name, stages[name], path) for name in STAGES if name in stages},
+    )
+
+
+def _refuse_strange(name: str, value: Any, path: Path) -> None:
+    if name not in _GENERAL:
+        remedy = suggest(name, [*STAGES, *_GENERAL], f"stages are: {', '.join(STAGES)}")
+        raise DataError("no such stage or setting", file=path, field=name, remedy=remedy)
+    kind = _GENERAL[name]
+    if type(value) is not kind:
+        due = "a text" if kind is str else "a whole number"
+        raise DataError(f"{due} is due, found {value!r}", file=path, field=name, remedy="correct the plan")
+
+
+def _settings(name: str, fields: Any, path: Path) -> StageSettings:
+    if not isinstance(fields, dict):
+        raise DataError("a table is due", file=path, field=name, remedy=f"write [{name}]")
+    try:
+        return read_settings(name, fields)
+    except UsageError as error:
+        raise DataError(error.problem, file=path, field=name, remedy=error.remedy) from None

@@ -1,0 +1,45 @@
+"""The stages, in the order of a build; a module is imported when its stage is asked for."""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import msgspec
+
+from medthink.core.errors import UsageError
+from medthink.core.suggest import suggest
+from medthink.curate.stage import Stage, StageSettings
+
+
+class StageEntry(NamedTuple):
+    """Where a stage lives (its module holds the class as `STAGE`), and what it is for."""
+
+    module: str
+    summary: str
+
+
+_STAGES = "medthink.curate.stages"
+STAGES = {
+    "ingest": StageEntry(f"{_STAGES}.ingest", "Read raw cases from a table and image files"),
+}
+
+
+def stage_type(name: str) -> type[Stage[Any]]:
+    """The class of a stage, imported now."""
+    if name not in STAGES:
+        raise UsageError(f"no stage {name!r}", remedy=suggest(name, STAGES, f"there are: {', '.join(STAGES)}"))
+    found: type[Stage[Any]] = import_module(STAGES[name].module).STAGE
+    return found
+
+
+def read_settings(name: str, fields: dict[str, Any]) -> StageSettings:
+    """The settings of a stage from plain fields, or UsageError naming the one that is wrong."""
+    kind = stage_type(name).settings_type
+    known = kind.__struct_fields__
+    plain = {key.replace("-", "_"): value for key, value in fields.items()}
+    if strange := [key for key in plain if key not in known]:
+        remedy = suggest(strange[0], known, f"{name} knows: {', '.join(known) or 'no settings'}")
+        raise UsageError(f"{name}: no setting {strange[0]!r}", remedy=remedy)
+    try:
+        return msgspec.convert(plain, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{name}: {error}", remedy=f"medthink curate {name} --help says what it takes") from None

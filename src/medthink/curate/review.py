@@ -1,0 +1,167 @@
+"""The review sheet: every undecided case, and a seeded sample of what was decided automatically, for a person.
+
+The sheet is filled in where it lies: `ruling` (in or out) and, where the stage proposes a value, `value` for undecided
+cases; `is_right` (yes or no) for sampled ones. The next build reads it, obeys the rulings, and keeps every row that
+somebody has filled in. A ruling holds for the case as it was then: if the case has changed since, it is asked again.
+"""
+
+import csv
+import heapq
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from medthink.core.cells import guard, unguard
+from medthink.core.digest import seed_from
+from medthink.core.errors import DataError
+from medthink.core.files import open_for_reading, write_atomic
+from medthink.core.markup import one_line
+from medthink.core.suggest import suggest
+from medthink.curate.decision import Decision
+from medthink.stats.intervals import exact_upper_bound
+
+COLUMNS = (
+    "stage", "case", "asked", "verdict", "reason", "by", "detail", "proposal", "evidence", "change", "seen",
+    "ruling", "value", "is_right", "note",
+)  # fmt: skip
+_FILLED = ("ruling", "value", "is_right", "note")
+_UNDECIDED, _SAMPLE = "decide", "check"
+_LONGEST = 400
+
+
+class PersonsRuling(NamedTuple):
+    """What a person said of an undecided case."""
+
+    verdict: Literal["in", "out"]
+    value: str
+    note: str
+
+
+class StageErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """How many automatic decisions of a stage were checked by a person, how many were wrong, and the error's bound."""
+
+    stage: str
+    checked: int
+    wrong: int
+    bound: float
+
+
+class Rulings:
+    """The rows of a review sheet, by stage, case and what the stage saw."""
+
+    def __init__(self, rows: Iterable[dict[str, str]] = ()) -> None:
+        self._rows = {(row["stage"], row["case"], row["seen"]): row for row in rows}
+
+    @classmethod
+    def read(cls, path: Path) -> "Rulings":
+        """The sheet at this path, or none."""
+        return cls(_read_sheet(path)) if path.exists() else cls()
+
+    def find(self, stage: str, case: int, seen: str) -> PersonsRuling | None:
+        """The ruling on this very state of a case."""
+        row = self._rows.get((stage, str(case), seen))
+        if row is None or not row["ruling"]:
+            return None
+        return PersonsRuling("in" if row["ruling"] == "in" else "out", row["value"], row["note"])
+
+    def of_stage(self, stage: str) -> list[list[str]]:
+        """Every ruling on a stage, as plain data."""
+        return sorted(
+            [*key, row["ruling"], row["value"]] for key, row in self._rows.items() if key[0] == stage and row["ruling"]
+        )
+
+    def filled(self) -> dict[tuple[str, str, str], dict[str, str]]:
+        """The rows that somebody has filled in."""
+        return {key: row for key, row in self._rows.items() if any(row[name] for name in _FILLED)}
+
+    def errors(self) -> list[StageErrors]:
+        """What the checks say of each stage: an exact 95 % bound on its rate of wrong decisions."""
+        checked = [row for row in self._rows.values() if row["is_right"]]
+        found = []
+        for stage in dict.fromkeys(row["stage"] for row in checked):
+            answers = [row["is_right"] for row in checked if row["stage"] == stage]
+            wrong = answers.count("no")
+            bound = exact_upper_bound(wrong, len(answers))
+            found.append(StageErrors(stage=stage, checked=len(answers), wrong=wrong, bound=bound))
+        return found
+
+
+def write_review(path: Path, logs: dict[str, Iterator[Decision]], *, sample: int, seed: int, rulings: Rulings) -> int:
+    """Write the sheet, what is filled in kept; returns how many cases wait for a ruling."""
+    filled = rulings.filled()
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for decisions in logs.values():
+        for row in _rows_of_stage(decisions, sample, seed):
+            rows[_key(row)] = row
+    for key, row in filled.items():
+        rows[key] = rows.get(key, row) | {name: row[name] for name in _FILLED}
+    ordered = sorted(rows.values(), key=lambda row: row["asked"] != _UNDECIDED)
+    write_atomic(path, [_encode(ordered)])
+    return sum(row["asked"] == _UNDECIDED and not row["ruling"] for row in ordered)
+
+
+def _rows_of_stage(decisions: Iterator[Decision], sample: int, seed: int) -> Iterator[dict[str, str]]:
+    lots: list[tuple[int, int, Decision]] = []
+    for decision in decisions:
+        if decision.verdict == "undecided":
+            yield _row(decision, _UNDECIDED)
+        elif decision.by != "person":
+            lot = seed_from("review", seed, decision.stage, decision.case)
+            # The lowest lots: the same cases are drawn however many others there are.
+            heapq.heappush(lots, (-lot, decision.case, decision))
+            if len(lots) > sample:
+                heapq.heappop(lots)
+    yield from (_row(decision, _SAMPLE) for _, _, decision in sorted(lots, key=lambda lot: lot[1]))
+
+
+def _row(decision: Decision, asked: str) -> dict[str, str]:
+    changes = (f"{one.field}: {one.before!r} → {one.after!r}" for one in decision.changes)
+    return {
+        "stage": decision.stage,
+        "case": str(decision.case),
+        "asked": asked,
+        "verdict": decision.verdict,
+        "reason": decision.reason,
+        "by": decision.by,
+        "detail": one_line(decision.detail, _LONGEST),
+        "proposal": decision.proposal,
+        "evidence": one_line(" | ".join(f"{one.field}: {one.text}" for one in decision.evidence), _LONGEST),
+        "change": one_line(" | ".join(changes), _LONGEST),
+        "seen": decision.seen,
+    } | dict.fromkeys(_FILLED, "")
+
+
+def _key(row: dict[str, str]) -> tuple[str, str, str]:
+    return row["stage"], row["case"], row["seen"]
+
+
+def _encode(rows: Iterable[dict[str, str]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: guard(value) for name, value in row.items()} for row in rows)
+    # With a byte-order mark, which spreadsheets need to see that it is UTF-8.
+    return text.getvalue().encode("utf-8-sig")
+
+
+def _read_sheet(path: Path) -> Iterator[dict[str, str]]:
+    with open_for_reading(path) as stream:
+        try:
+            text = stream.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise DataError("not UTF-8", file=path, remedy="save the sheet as CSV in UTF-8") from None
+    reader = csv.DictReader(io.StringIO(text))
+    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise DataError(f"columns are missing: {', '.join(missing)}", file=path, remedy="keep the sheet's columns")
+    for number, row in enumerate(reader, start=2):
+        plain = {name: unguard(row[name] or "").strip() for name in COLUMNS}
+        for name, words in (("ruling", ("in", "out")), ("is_right", ("yes", "no"))):
+            plain[name] = plain[name].lower()
+            if plain[name] not in ("", *words):
+                remedy = suggest(plain[name], words, f"write {' or '.join(words)}")
+                raise DataError(f"{plain[name]!r} is no answer", file=path, row=number, field=name, remedy=remedy)
+        yield plain

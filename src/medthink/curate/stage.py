@@ -1,0 +1,110 @@
+"""What a stage is: settings, a first look at all cases where it needs one, and a decision on each case."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from medthink.core.errors import UsageError
+from medthink.curate.asking import StageAsk
+from medthink.curate.decision import StageResult
+from medthink.curate.draft import Draft, read_drafts
+from medthink.models.request import Effort
+
+Drafts = Callable[[], Iterator[Draft]]
+NotNegative = Annotated[float, Meta(ge=0)]
+AtLeastOne = Annotated[int, Meta(ge=1)]
+WholeNumber = Annotated[int, Meta(ge=0)]
+
+
+class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a plan's table of the stage may say; the command's flags are these fields, their help the descriptions."""
+
+
+class ModelSettings(StageSettings, frozen=True, kw_only=True):
+    """The settings of a stage that can ask a model."""
+
+    model: Annotated[str, Meta(description="Who is asked, as in medthink run; without a model, rules alone.")] = ""
+    base_url: Annotated[tuple[str, ...], Meta(description="Where the model's server is; may be repeated.")] = ()
+    effort: Annotated[Effort | None, Meta(description="How hard the model thinks.")] = None
+    temperature: Annotated[NotNegative | None, Meta(description="Sampling temperature.")] = None
+    max_tokens: Annotated[AtLeastOne | None, Meta(description="The most tokens a reply may have.")] = None
+    max_calls: Annotated[WholeNumber | None, Meta(description="Stop before more calls are made.")] = None
+    max_usd: Annotated[NotNegative | None, Meta(description="Stop before the calls cost more.")] = None
+    concurrency: Annotated[int, Meta(description="Calls in flight.", ge=1)] = 16
+
+
+class StageContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a stage works: the work folder, the folder that its plan's paths are relative to, the seed, the input.
+
+    `folder` holds the case files and their `images/`. `source` is the file of drafts that the stage reads, None for
+    the first stage.
+    """
+
+    work: Path
+    folder: Path
+    plan_folder: Path
+    seed: int
+    source: Path | None
+
+    def path(self, written: str) -> Path:
+        """A path of the plan, relative to the plan's folder."""
+        return self.plan_folder / written
+
+
+Settings = TypeVar("Settings", bound=StageSettings)
+
+
+class Stage(Generic[Settings]):
+    """The base of every stage; a stage overrides `decide`, and what else it needs."""
+
+    name: ClassVar[str]
+    # Rises when the stage would decide differently: what an older version decided is decided anew.
+    version: ClassVar[int] = 1
+    settings_type: ClassVar[type[StageSettings]] = StageSettings
+    # False for the stage that reads the source itself, and more flags for the example in its help.
+    takes_cases: ClassVar[bool] = True
+    example: ClassVar[str] = ""
+    # False where a stage makes cases anew: then the log would hold every text twice.
+    logs_changes: ClassVar[bool] = True
+
+    def __init__(self, settings: Settings, context: StageContext) -> None:
+        self.settings = settings
+        self.context = context
+
+    def read(self) -> Iterator[Draft]:
+        """The drafts to decide on, from the start each time it is called."""
+        if self.context.source is None:
+            raise UsageError(f"{self.name} needs cases to work on", remedy="name the file that another stage wrote")
+        return read_drafts(self.context.source)
+
+    def survey(self, drafts: Drafts) -> None:
+        """Look at all cases once, before the first decision, keeping little of each."""
+
+    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+        """Keep, change or drop the draft, or leave it open; `ask` is there when the settings name a model.
+
+        A call without an answer raises `Unanswered`, which is not to be caught: the case is then undecided.
+        """
+        raise NotImplementedError
+
+    def agree(self, draft: Draft, ruling: str) -> Draft:  # noqa: ARG002
+        """The draft after a person kept it; `ruling` is the value they chose where the stage proposes one."""
+        return draft
+
+    def finish(self, drafts: Drafts) -> None:
+        """Look at the cases that were kept once all are decided, such as to write them out."""
+
+    def not_covered(self) -> tuple[str, ...]:
+        """What this stage did not look for with these settings, in words for the data card."""
+        return ()
+
+    def report(self) -> dict[str, Any]:
+        """Figures of the stage for its summary: plain data."""
+        return {}
+
+    def inputs(self) -> Any:
+        """What else the outcome depends on, as plain data, such as the digest of a file the settings name."""
+        return None

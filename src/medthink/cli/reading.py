@@ -52,7 +52,8 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     \b
     Example: medthink reading runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/
     """
-    from medthink.readers.lists import ReadingPlan, key_path, sheets_of_run, write_lists
+    from medthink.readers.assigning import ReadingPlan, sheets_of_run
+    from medthink.readers.lists import key_path, write_lists
 
     plan = ReadingPlan(
         readers=tuple(readers.replace(",", " ").split()),

@@ -35,7 +35,7 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_smoke_test(self) -> bool:
-        """Whether this is the embedded judge, which shows that the path works and judges nobody."""
+        """Whether this is the embedded judge, a smoke test that says nothing about a run."""
         return self.judge == RULES
 
     def label(self) -> str:

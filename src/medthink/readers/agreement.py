@@ -23,8 +23,9 @@ from medthink.judge.judged import cut_units, load_judged
 from medthink.judge.judgement import Judgement, digest_judgements
 from medthink.judge.kinds.kind import Aspect, Label
 from medthink.judge.units import UnitKey, UnitSet
+from medthink.readers.assigning import ReadingKey
 from medthink.readers.importing import import_tables
-from medthink.readers.lists import ReadingKey, read_key
+from medthink.readers.lists import read_key
 from medthink.readers.raters import ASPECTS, READERS, Rater, rate_judges, rate_readers
 from medthink.readers.readings import Import, Reading, UnusedRow, catalogue
 from medthink.stats import (

@@ -7,7 +7,8 @@ from pathlib import Path
 from medthink.core.errors import DataError
 from medthink.judge.kinds import KINDS
 from medthink.judge.units import UnitKey, UnitSet
-from medthink.readers.lists import COLUMNS, PLANTED, Code, ReadingKey
+from medthink.readers.assigning import PLANTED, Code, ReadingKey
+from medthink.readers.lists import COLUMNS
 from medthink.readers.readings import (
     AGAIN,
     Import,

@@ -23,7 +23,8 @@ from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
 from medthink.judge.verdicts import Unjudged
-from medthink.readers.lists import ReadingPlan, sheets_of_run, write_lists
+from medthink.readers.assigning import ReadingPlan, sheets_of_run
+from medthink.readers.lists import write_lists
 from medthink.readers.tables import read_table
 from medthink.runs.run import Run
 from medthink.runs.session import RunSpec, carry_out

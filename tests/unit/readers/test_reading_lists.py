@@ -19,8 +19,9 @@ from medthink.judge.rubric import load_rubric
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
 from medthink.readers.agreement import measure_agreement, read_agreement, write_agreement
+from medthink.readers.assigning import ReadingPlan, assign, sheets_of_run
 from medthink.readers.importing import import_tables
-from medthink.readers.lists import COLUMNS, ReadingPlan, assign, key_path, read_key, sheets_of_run, write_lists
+from medthink.readers.lists import COLUMNS, key_path, read_key, write_lists
 from medthink.readers.readings import catalogue, parse_case
 from medthink.readers.tables import read_table, write_table
 from medthink.runs.run import Run

@@ -50,6 +50,6 @@ clean:
 	touch $@
 
 .venv/.ready-dev: .venv/.ready tests/install_browser.sh
-	$(PIP) --editable '.[dev,web,board,radcliq]'
+	$(PIP) --editable '.[dev,web,board,radcliq,dicom,ocr]'
 	sh tests/install_browser.sh
 	touch $@

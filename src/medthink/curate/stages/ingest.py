@@ -4,21 +4,27 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
-from medthink.core.digest import digest_file
+from medthink.cases.case import MODALITIES, Image, ImageReference
+from medthink.cases.stores import FolderImages
+from medthink.core.digest import digest_file, digest_value
 from medthink.core.errors import DataError
+from medthink.core.markup import one_line
 from medthink.curate.asking import StageAsk
-from medthink.curate.decision import StageResult, drop, keep
+from medthink.curate.decision import StageResult, drop, keep, leave_open
 from medthink.curate.draft import Draft, Notes, blank_draft
+from medthink.curate.intake import Intake, TakenImage, WantedImage
 from medthink.curate.mapping import Mapping, Taken, as_text, read_mapping, settle_columns, take
 from medthink.curate.stage import Stage, StageSettings
 from medthink.curate.tables import find_table, read_table
 
 _WHOLE = re.compile(r"(\d{1,9})(?:\.0+)?")
 _CITATION = re.compile(r"\s*\[\d+(?:\s*[,–-]\s*\d+)*\]")
+_SEVERAL = re.compile(r"\b(?:case|patient) (?:1|one|a)\b.{0,2000}?\b(?:case|patient) (?:2|two|b)\b", re.I | re.S)
 
 
 class IngestSettings(StageSettings, frozen=True, kw_only=True):
@@ -29,6 +35,13 @@ class IngestSettings(StageSettings, frozen=True, kw_only=True):
     mapping: Annotated[str, Meta(description="A file that says which column holds what (TOML).")] = ""
     licence: Annotated[str, Meta(description="The licence of every case whose row names none.")] = ""
     origin: Annotated[str, Meta(description="The source of every case whose row names none.")] = ""
+    images: Annotated[str, Meta(description="The folder that image files are named from; by default the table's.")] = ""
+    fewest_images: Annotated[int, Meta(description="Leave out cases with fewer images.", ge=0)] = 1
+    most_images: Annotated[int, Meta(description="Of more images take so many, evenly spaced.", ge=1, le=49)] = 49
+    frames: Annotated[int, Meta(description="Frames to take of a file with several.", ge=1)] = 1
+    burned_in: Annotated[
+        Literal["review", "drop", "keep"], Meta(description="What to do where a header says that text is burned in.")
+    ] = "review"
 
 
 class IngestStage(Stage[IngestSettings]):
@@ -43,6 +56,15 @@ class IngestStage(Stage[IngestSettings]):
     @cached_property
     def _table(self) -> Path:
         return find_table(self.context.path(self.settings.source), self.settings.table)
+
+    @cached_property
+    def _folder(self) -> Path:
+        return self.context.path(self.settings.images) if self.settings.images else self._table.parent
+
+    @cached_property
+    def _intake(self) -> Intake:
+        settings = self.settings
+        return Intake(self._folder, self.context.folder, most=settings.most_images, most_frames=settings.frames)
 
     @cached_property
     def _mapping(self) -> Mapping:
@@ -69,17 +91,46 @@ class IngestStage(Stage[IngestSettings]):
             yield blank_draft(number, Notes(raw=row))
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
-        """Take what the mapping says, or leave the case out when it has no history or no diagnosis."""
-        taken = take(draft.notes.raw, self._columns, self._mapping.headings)
-        texts = taken.texts
+        """Take what the mapping says; a case without history, diagnosis or images is left out."""
+        taken = self._take(draft)
         for field in ("history", "diagnosis"):
-            if not texts.get(field):
+            if not taken.texts.get(field):
                 return drop(f"no-{field}", by="rule no empty field", detail=f"the row has no {field}")
-        return keep(self._fill(draft, taken), reason="read")
+        try:
+            images = self._take_images(draft, taken)
+        except DataError as error:
+            return leave_open("image-unreadable", by="rule every image opens", detail=f"{error.file}: {error.problem}")
+        burned = ", ".join(image.origin for image in images if image.is_burned_in)
+        if self.settings.burned_in == "drop":
+            images = [image for image in images if not image.is_burned_in]
+        if len(images) < self.settings.fewest_images:
+            reason = "few-images" if images else "no-image"
+            return drop(reason, by="rule fewest_images", detail=f"{len(images)} images")
+        if burned and self.settings.burned_in == "review":
+            detail = f"the header says that text is burned in: {burned}"
+            return leave_open("burned-in-annotation", by="rule BurnedInAnnotation", detail=detail)
+        if several := _SEVERAL.search(taken.texts["history"]):
+            return leave_open("several-patients", by="rule several patients", detail=one_line(several[0], 200))
+        return keep(self._fill(draft, taken, images), reason="read")
 
-    def _fill(self, draft: Draft, taken: Taken) -> Draft:
+    def agree(self, draft: Draft, ruling: str) -> Draft:  # noqa: ARG002
+        """The case with all of its images."""
+        taken = self._take(draft)
+        return self._fill(draft, taken, self._take_images(draft, taken))
+
+    def _take(self, draft: Draft) -> Taken:
+        return take(draft.notes.raw, self._columns, self._mapping.headings)
+
+    def _take_images(self, draft: Draft, taken: Taken) -> list[TakenImage]:
+        wanted = [
+            WantedImage(name, caption, modality if modality in MODALITIES else "")
+            for name, caption, modality in zip(taken.images, taken.captions, taken.modalities, strict=True)
+        ]
+        return self._intake.take(draft.id, self._intake.find(wanted, taken.texts.get("id", "")))
+
+    def _fill(self, draft: Draft, taken: Taken, images: list[TakenImage]) -> Draft:
         texts = taken.texts
-        diagnosis = _without_citation(texts["diagnosis"])
+        diagnosis = _CITATION.sub("", texts["diagnosis"]).strip()
         notes = Notes(
             source=texts.get("source") or self.settings.origin,
             source_id=texts.get("id") or texts.get("title", ""),
@@ -87,25 +138,39 @@ class IngestStage(Stage[IngestSettings]):
             section=texts.get("section", ""),
             diagnosis=diagnosis,
             differential=taken.differential,
+            marks={self.name: {"images": [one.plain() for one in images]}} if images else {},
         )
-        filled = Draft(draft.case, notes).with_question(history=texts["history"])
-        return filled.with_reference(
-            findings=texts.get("findings", ""), discussion=texts.get("discussion", ""), answer_text=diagnosis
+        store = FolderImages(self.context.folder)
+        shown = tuple(Image(slot, one.id, one.path, store) for slot, one in enumerate(images, start=1))
+        filled = Draft(replace(draft.case, image_count=len(images)), notes)
+        return filled.with_question(history=texts["history"], images=shown).with_reference(
+            images=tuple(ImageReference(one.caption, one.modality, "") for one in images),
+            findings=texts.get("findings", ""),
+            discussion=texts.get("discussion", ""),
+            answer_text=diagnosis,
         )
+
+    def not_covered(self) -> tuple[str, ...]:
+        """A case without a licence can be curated, not published."""
+        has_licence = self.settings.licence or "licence" in self._columns
+        return () if has_licence else ("licences: no column and no setting states one",)
 
     def report(self) -> dict[str, Any]:
         """Which columns were read."""
         return {"columns": ", ".join(f"{field} = {column}" for field, column in self._columns.items())}
 
     def inputs(self) -> Any:
-        """The table and the mapping, as they are now."""
-        mapping = self.context.path(self.settings.mapping)
-        return [digest_file(self._table), digest_file(mapping) if self.settings.mapping else ""]
+        """The table, the mapping and the image files, as they are now."""
+        mapping = digest_file(self.context.path(self.settings.mapping)) if self.settings.mapping else ""
+        needs_files = bool({"image", "images"} & self._columns.keys()) or self.settings.fewest_images > 0
+        return [digest_file(self._table), mapping, self._digest_listing() if needs_files else ""]
 
-
-def _without_citation(name: str) -> str:
-    """A diagnosis without reference marks such as [4,6]."""
-    return _CITATION.sub("", name).strip()
+    def _digest_listing(self) -> str:
+        """What tells that an image file changed, without reading them all."""
+        work = self.context.work.resolve()
+        files = (file for file in self._folder.resolve().rglob("*") if file.is_file())
+        seen = ((file, file.stat()) for file in files if not file.is_relative_to(work))
+        return digest_value(sorted([str(file), stat.st_size, stat.st_mtime_ns] for file, stat in seen))
 
 
 STAGE = IngestStage

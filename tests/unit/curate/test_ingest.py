@@ -1,0 +1,261 @@
+"""Ingest: every form of table, the mapping, images and DICOM without what a header may not tell."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from openpyxl import Workbook
+from PIL import Image
+
+from drafts import try_stage
+from medthink.cases.benchmark import Benchmark
+from medthink.core.errors import DataError
+from medthink.curate.dicom import evenly, read_frames, read_header
+from medthink.curate.mapping import cut_at_headings
+
+ROWS = [
+    {"id": "7", "clinical_history": "Pain.", "final_diagnosis": "Lipoma [4,6]", "differential_diagnosis": "A;; B"},
+    {"id": "9", "clinical_history": "Fever.", "final_diagnosis": "Abscess", "differential_diagnosis": "C;; D"},
+]
+
+
+def _csv(path: Path, rows: list[dict[str, str]]) -> None:
+    lines = [",".join(rows[0])] + [",".join(f'"{value}"' for value in row.values()) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _write(path: Path) -> None:
+    match path.suffix:
+        case ".csv":
+            _csv(path, ROWS)
+        case ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+        case ".json":
+            path.write_text(json.dumps({"data": ROWS}), encoding="utf-8")
+        case ".xlsx":
+            book = Workbook()
+            for row in [list(ROWS[0]), *(list(row.values()) for row in ROWS)]:
+                book.active.append(row)
+            book.save(path)
+
+
+@pytest.mark.parametrize("name", ["raw.csv", "raw.jsonl", "raw.json", "raw.xlsx"])
+def test_every_form_of_table_gives_the_same_cases(tmp_path, name):
+    _write(tmp_path / name)
+    trial = try_stage("ingest", tmp_path, None, source=name, fewest_images=0, licence="CC0", origin="a clinic")
+    assert sorted(trial.kept) == [7, 9]
+    first = trial.kept[7]
+    assert (first.case.question.history, first.gold) == ("Pain.", "Lipoma")
+    assert (first.notes.licence, first.notes.source, first.notes.source_id) == ("CC0", "a clinic", "7")
+    assert first.notes.differential == "A;; B"
+    assert first.notes.raw == {}
+    assert [case.id for case in Benchmark.open(trial.work.case_file("ingest"))] == [7, 9]
+
+
+def test_ids_that_are_no_numbers_are_kept_beside_numbers_of_our_own(tmp_path):
+    _csv(tmp_path / "raw.csv", [row | {"id": f"CXR-{row['id']}"} for row in ROWS])
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0)
+    assert {number: one.notes.source_id for number, one in trial.kept.items()} == {1: "CXR-7", 2: "CXR-9"}
+
+
+def test_a_case_without_history_diagnosis_or_image_is_left_out_and_counted(tmp_path):
+    _csv(
+        tmp_path / "raw.csv",
+        [ROWS[0], ROWS[1] | {"clinical_history": ""}, ROWS[1] | {"id": "1", "final_diagnosis": " "}],
+    )
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv")
+    assert trial.end.counts.reasons["out"] == {"no-image": 1, "no-history": 1, "no-diagnosis": 1}
+
+
+def test_a_history_of_two_patients_waits_for_a_person(tmp_path):
+    _csv(tmp_path / "raw.csv", [ROWS[0] | {"clinical_history": "Patient 1: pain. Patient 2: fever."}])
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0)
+    assert trial.decisions[7].reason == "several-patients"
+
+
+def test_a_missing_licence_is_said(tmp_path):
+    _csv(tmp_path / "raw.csv", ROWS)
+    assert try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0).stage.not_covered()
+
+
+def test_a_mapping_names_columns_and_headings(tmp_path):
+    _csv(tmp_path / "raw.csv", [{"nr": "3", "dx": "Lipoma", "text": "History: pain. Findings: a mass."}])
+    mapping = '[columns]\nid = "nr"\ndiagnosis = "dx"\n[headings.text]\nhistory = "History:"\nfindings = "Findings:"\n'
+    (tmp_path / "map.toml").write_text(mapping, encoding="utf-8")
+    kept = try_stage("ingest", tmp_path, None, source="raw.csv", mapping="map.toml", fewest_images=0).kept[3]
+    assert (kept.case.question.history, kept.case.reference.findings) == ("pain.", "a mass.")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[columns]\nhistroy = "text"\n', "no such field"),
+        ('[columns]\nhistory = "txet"\n', "no column 'txet'"),
+        ("[colums]\n", "unknown field"),
+    ],
+)
+def test_a_wrong_mapping_is_named(tmp_path, text, problem):
+    _csv(tmp_path / "raw.csv", [{"id": "3", "text": "x"}])
+    (tmp_path / "map.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=problem):
+        try_stage("ingest", tmp_path, None, source="raw.csv", mapping="map.toml")
+
+
+def test_a_cut_off_row_ends_the_reading_with_its_number(tmp_path):
+    (tmp_path / "raw.csv").write_text("id,history\n1,pain\n2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"raw\.csv:3: 1 cells where the head has 2"):
+        try_stage("ingest", tmp_path, None, source="raw.csv")
+
+
+def test_texts_are_cut_at_their_headings_in_any_order():
+    headings = {"a": "A:", "b": "B:", "c": "C:"}
+    assert cut_at_headings("B: two A: one", headings) == {"a": "one", "b": "two"}
+
+
+def _picture(seed: int = 0) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 255, (64, 64), dtype=np.uint8))
+
+
+def _table_with_images(tmp_path, images, **more):
+    _csv(tmp_path / "raw.csv", [ROWS[0] | {"images": images} | more])
+
+
+def test_images_are_named_by_digest_without_metadata_and_none_twice(tmp_path):
+    picture = _picture()
+    exif = Image.Exif()
+    exif[0x010E] = "CANARY"
+    picture.save(tmp_path / "gold_diagnosis.jpg", exif=exif)
+    (tmp_path / "copy.jpg").write_bytes((tmp_path / "gold_diagnosis.jpg").read_bytes())
+    _picture(1).save(tmp_path / "other.png")
+    _table_with_images(tmp_path, "gold_diagnosis.jpg; copy.jpg; other.png")
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv")
+    images = trial.kept[7].case.question.images
+    assert [image.slot for image in images] == [1, 2]
+    assert images[0].path == f"images/case00007/{images[0].id}.jpg" and images[0].digest().startswith(images[0].id)
+    assert images[1].path.endswith(".png")
+    assert all(b"CANARY" not in image.read() for image in images)
+    looks = [one["phash"] for one in trial.kept[7].notes.marks["ingest"]["images"]]
+    assert all(len(look) == 16 for look in looks)
+
+
+@pytest.mark.parametrize(
+    ("name", "detail"),
+    [
+        ("../outside.png", "leaves the source's folder"),
+        ("none.png", "no such file"),
+        ("text.png", "neither JPEG nor PNG"),
+    ],
+)
+def test_an_image_that_cannot_be_used_leaves_the_case_open(tmp_path, name, detail):
+    folder = tmp_path / "source"
+    folder.mkdir()
+    _picture().save(tmp_path / "outside.png")
+    (folder / "text.png").write_text("hello", encoding="utf-8")
+    _csv(folder / "raw.csv", [ROWS[0] | {"images": name}])
+    trial = try_stage("ingest", tmp_path, None, source="source/raw.csv")
+    assert trial.decisions[7].reason == "image-unreadable" and detail in trial.decisions[7].detail
+
+
+def test_the_folder_named_like_a_case_holds_its_images(tmp_path):
+    (tmp_path / "7").mkdir()
+    for number in range(3):
+        _picture(number).save(tmp_path / f"7/{number}.png")
+    _csv(tmp_path / "raw.csv", [ROWS[0]])
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", most_images=2)
+    assert [one["origin"] for one in trial.kept[7].notes.marks["ingest"]["images"]] == ["7/0.png", "7/2.png"]
+
+
+def test_places_are_spread_evenly():
+    assert (evenly(3, 5), evenly(10, 1), evenly(10, 2), evenly(0, 3)) == ([0, 1, 2], [5], [2, 7], [])
+
+
+# A choice of the attributes that PS3.15 wants removed, all planted with a canary.
+_PERSONAL = (
+    "PatientName", "PatientID", "PatientAddress", "PatientComments", "InstitutionName",
+    "InstitutionAddress", "ReferringPhysicianName", "PerformingPhysicianName", "OperatorsName", "AccessionNumber",
+    "StudyID", "StudyDescription", "SeriesDescription", "ProtocolName", "ImageComments",
+    "DeviceSerialNumber", "StationName", "RequestedProcedureDescription", "AdditionalPatientHistory",
+    "BodyPartExamined", "ViewPosition",
+)  # fmt: skip
+
+
+def _dicom(pixels: np.ndarray, **elements: object) -> bytes:
+    pydicom = pytest.importorskip("pydicom")
+    from pydicom.dataset import Dataset, FileMetaDataset
+    from pydicom.uid import ExplicitVRLittleEndian
+
+    dataset = Dataset()
+    dataset.file_meta = FileMetaDataset()
+    dataset.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    dataset.SOPClassUID = dataset.SOPInstanceUID = "1.2.3"
+    dataset.Rows, dataset.Columns = pixels.shape[-2:]
+    dataset.SamplesPerPixel, dataset.BitsAllocated, dataset.BitsStored, dataset.HighBit = 1, 16, 16, 15
+    dataset.PixelRepresentation, dataset.PhotometricInterpretation = 0, "MONOCHROME2"
+    dataset.Modality = "CT"
+    for keyword, value in elements.items():
+        setattr(dataset, keyword, value)
+    if pixels.ndim == 3:
+        dataset.NumberOfFrames = len(pixels)
+    dataset.PixelData = pixels.astype("<u2").tobytes()
+    stream = io.BytesIO()
+    pydicom.dcmwrite(stream, dataset, enforce_file_format=True)
+    return stream.getvalue()
+
+
+RAMP = np.linspace(0, 4000, 64 * 64).reshape(64, 64)
+
+
+def test_of_a_header_only_listed_words_are_taken(tmp_path):
+    pydicom = pytest.importorskip("pydicom")
+    pydicom.config.settings.writing_validation_mode = pydicom.config.IGNORE
+    data = _dicom(RAMP, **dict.fromkeys(_PERSONAL, "CANARY"))
+    assert b"CANARY" in data
+    (tmp_path / "scan.dcm").write_bytes(data)
+    _table_with_images(tmp_path, "scan.dcm")
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv")
+    for path in sorted((tmp_path / "work").rglob("*")):
+        assert not path.is_file() or b"CANARY" not in path.read_bytes(), path
+    kept = trial.kept[7]
+    assert kept.case.reference.images[0].modality == "CT"
+    assert read_header(_dicom(RAMP, BodyPartExamined="chest", ViewPosition="PA"), name="x")[1:3] == ("CHEST", "PA")
+
+
+def test_windows_and_inverted_greys_are_applied():
+    (plain,) = read_frames(_dicom(RAMP), name="x", most=1)
+    (inverted,) = read_frames(_dicom(RAMP, PhotometricInterpretation="MONOCHROME1"), name="x", most=1)
+    (narrow,) = read_frames(_dicom(RAMP, WindowCenter=1000, WindowWidth=200), name="x", most=1)
+    first, last = np.asarray(plain)[0, 0], np.asarray(plain)[-1, -1]
+    assert (first, last) == (0, 255)
+    assert (np.asarray(inverted)[0, 0], np.asarray(inverted)[-1, -1]) == (255, 0)
+    assert np.mean(np.asarray(narrow) == 255) > 0.7 > 0.25 > np.mean(np.asarray(narrow) == 0) > 0.1
+
+
+def test_frames_are_chosen_evenly():
+    stack = np.stack([RAMP * 0 + level for level in range(5)])
+    stack[:, 0, 0] = 4000
+    assert len(list(read_frames(_dicom(stack), name="x", most=3))) == 3
+
+
+@pytest.mark.parametrize(("policy", "verdict"), [("review", "undecided"), ("drop", "out"), ("keep", "changed")])
+def test_text_that_a_header_says_is_burned_in_is_honoured(tmp_path, policy, verdict):
+    (tmp_path / "scan.dcm").write_bytes(_dicom(RAMP, BurnedInAnnotation="YES"))
+    _table_with_images(tmp_path, "scan.dcm")
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", burned_in=policy)
+    assert trial.decisions[7].verdict == verdict
+
+
+@pytest.mark.slow
+def test_compressed_and_odd_files_open_or_say_why():
+    pydicom = pytest.importorskip("pydicom")
+    folder = Path(pydicom.__file__).parent / "data/test_files"
+    opened, refused = 0, []
+    for path in sorted(folder.glob("*.dcm")):
+        try:
+            opened += len(list(read_frames(path.read_bytes(), name=path.name, most=1)))
+        except DataError as error:
+            refused.append((path.name, error.problem))
+    # What is refused has no pixels, no meta header, or is broken on purpose.
+    assert opened >= 57 and len(refused) <= 21, refused
+    assert {name for name, _ in refused} & {"JPEG2000.dcm", "JPEGLSNearLossless_08.dcm", "MR_small_RLE.dcm"} == set()

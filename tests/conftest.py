@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["children"]
+pytest_plugins = ["children", "stores"]
 
 HERE = Path(__file__).parent
 # What `make quick` leaves out: files that take seconds, or need torch, a server, a browser or processes of their own.
 SLOW = (
+    "unit/accounts",
     "unit/baselines",
     "unit/board",
     "unit/cases/test_check_defects.py",

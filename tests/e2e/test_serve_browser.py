@@ -16,7 +16,6 @@ from medthink.board.store import BoardStore, store_url
 from medthink.board.submissions import About
 from medthink.core.jsonio import write_jsonl
 from medthink.web.house import House
-from medthink.web.human_answers import HumanAnswers
 from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
 from medthink.web.server import make_server, open_port
@@ -60,8 +59,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         run = make_run(root / f"run{place}", bench, model=f"{SCRIPT}{place}", skill=skill)
         about = About(organisation=SCRIPT, effort=SCRIPT, notes=SCRIPT, family=SCRIPT)
         add_to_board(store, held, Addition(source=run, team=SCRIPT, about=about), actor="test", name=SCRIPT)
-    answers = HumanAnswers(root / "answers.sqlite")
-    house = House(store, answers, bench, "test")
+    house = House(store, bench, "test")
     opened = open_port(None)
     port = opened.getsockname()[1]
     app = house.application(hosts=sorted(loopback_hosts(port)), renditions=Renditions(root / "cache"))
@@ -72,7 +70,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     yield Served(f"http://127.0.0.1:{port}", house.explorer.bench.code(102))
     server.should_exit = True
     thread.join(timeout=20)
-    answers.close()
     store.close()
     opened.close()
 

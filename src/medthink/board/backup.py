@@ -14,13 +14,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from medthink.board.store import BoardStore
-from medthink.board.tables import metadata
+from medthink.board.tables import PASSING, metadata
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import encode_json, parse_json
 
 _HEAD = "backup.json"
 _FORMAT = 1
+_KEPT = [table for table in metadata.sorted_tables if table not in PASSING]
 
 
 def write_backup(store: BoardStore, path: Path) -> dict[str, int]:
@@ -28,7 +29,7 @@ def write_backup(store: BoardStore, path: Path) -> dict[str, int]:
     counts = {}
     stream = io.BytesIO()
     with store.read() as connection, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for table in metadata.sorted_tables:
+        for table in _KEPT:
             rows = connection.execute(sa.select(table).order_by(*table.primary_key.columns)).mappings()
             # SQLAlchemy's names are a text type of their own, which JSON does not take.
             lines = [encode_json({f"{name}": _plain(value) for name, value in row.items()}) + b"\n" for row in rows]
@@ -45,8 +46,9 @@ def restore_backup(path: Path, store: BoardStore) -> dict[str, int]:
         with zipfile.ZipFile(path) as archive, store.write() as connection:
             head = _read_head(archive, path)
             _refuse_filled(connection, store)
-            for table in metadata.sorted_tables:
-                rows = [_typed(table, row) for row in _rows(archive, table.name, path)]
+            for table in _KEPT:
+                # A backup may be older than a table.
+                rows = [_typed(table, row) for row in _rows(archive, table.name, path)] if table.name in head else []
                 if len(rows) != head.get(table.name, 0):
                     raise DataError(f"{table.name} is not whole", file=path, remedy="take another backup")
                 if rows:
@@ -73,7 +75,7 @@ def _rows(archive: zipfile.ZipFile, name: str, path: Path) -> Iterator[dict[str,
 
 
 def _refuse_filled(connection: sa.Connection, store: BoardStore) -> None:
-    for table in metadata.sorted_tables:
+    for table in _KEPT:
         if connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one():
             raise UsageError(f"the store {store.url} is not empty", remedy="restore into a new one")
 

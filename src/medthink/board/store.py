@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from medthink.board import tables
 from medthink.core.errors import OutsideError, UsageError
 
 _WAIT_S = 30
@@ -73,17 +72,13 @@ def store_url(place: str | Path) -> str:
     return text if "://" in text else f"sqlite:///{Path(text).absolute()}"
 
 
-def lock_team(connection: Connection, team_id: int) -> None:
-    """Let no other writer count this team's submissions until the transaction ends."""
-    connection.execute(sa.select(tables.teams.c.id).where(tables.teams.c.id == team_id).with_for_update())
-
-
 def _make_engine(url: str) -> Engine:
     try:
         address = sa.make_url(url)
         if address.drivername == "postgresql":
             address = address.set(drivername="postgresql+psycopg")
-        engine = sa.create_engine(address)
+        # A message of the database must not bring values along that nobody may read in a log.
+        engine = sa.create_engine(address, hide_parameters=True)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
             f"not the address of a store: {error}",

@@ -14,7 +14,6 @@ noted in `events` with who made it.
 import secrets
 import zlib
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -23,8 +22,9 @@ from sqlalchemy import Connection, RowMapping
 
 from medthink.board import tables
 from medthink.board.provenance import Provenance
-from medthink.board.store import BoardStore, lock_team
-from medthink.core.clock import now_utc
+from medthink.board.store import BoardStore
+from medthink.board.teams import enter_team, insert_once, lock_team
+from medthink.core.clock import now_utc, utc_in
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import Declined, UsageError
 from medthink.scoring.scores import Scores, from_plain, to_plain
@@ -33,7 +33,6 @@ from medthink.scoring.submission import SubmissionProblem
 Status = Literal["received", "checking", "invalid", "failed", "scored", "lapsed", "published", "withdrawn"]
 _SECONDS: dict[Status, int] = {"received": 3600, "checking": 600, "scored": 30 * 86400}
 _COUNTED: tuple[Status, ...] = ("received", "checking", "scored", "lapsed", "published", "withdrawn")
-_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -97,7 +96,7 @@ def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, ac
     sha256 = digest_bytes(upload.data)
     packed = zlib.compress(upload.data, 6)
     with store.write() as connection:
-        team_id = _find_team(connection, upload.team)
+        team_id = enter_team(connection, upload.team)
         lock_team(connection, team_id)
         if (known := _find_same(connection, upload.benchmark_id, team_id, sha256)) is not None:
             return Received(known, is_new=False)
@@ -277,17 +276,6 @@ def _fresh(upload: Upload, team_id: int, sha256: str) -> dict[str, Any]:
     }
 
 
-def _find_team(connection: Connection, name: str) -> int:
-    found = connection.execute(sa.select(tables.teams.c.id).where(tables.teams.c.name == name)).scalar()
-    if found is not None:
-        return int(found)
-    if not name.strip():
-        raise UsageError("the team has no name", remedy="name the team that submits")
-    # Two that add the same team at once: one of them writes, both find it.
-    connection.execute(_insert_once(connection, tables.teams, {"name": name, "added_at": now_utc()}))
-    return int(connection.execute(sa.select(tables.teams.c.id).where(tables.teams.c.name == name)).scalar_one())
-
-
 def _find_same(connection: Connection, benchmark_id: int, team_id: int, sha256: str) -> str | None:
     table = tables.submissions
     same = (table.c.benchmark_id == benchmark_id, table.c.team_id == team_id, table.c.file_sha256 == sha256)
@@ -298,7 +286,7 @@ def _refuse_over_quota(connection: Connection, team_id: int, per_day: int | None
     if per_day is None:
         return
     table = tables.submissions
-    since = (datetime.now(UTC) - timedelta(days=1)).strftime(_FORMAT)
+    since = utc_in(-86400)
     counted = (table.c.team_id == team_id, table.c.received_at > since, table.c.status.in_(_COUNTED))
     used = connection.execute(sa.select(sa.func.count()).where(*counted)).scalar_one()
     if used >= per_day:
@@ -309,15 +297,7 @@ def _refuse_over_quota(connection: Connection, team_id: int, per_day: int | None
 
 
 def _keep_file(connection: Connection, sha256: str, size: int, packed: bytes) -> None:
-    connection.execute(_insert_once(connection, tables.files, {"sha256": sha256, "size": size, "data": packed}))
-
-
-def _insert_once(connection: Connection, table: sa.Table, values: dict[str, Any]) -> Any:
-    """An insert that leaves a row alone that is there already."""
-    from sqlalchemy.dialects import postgresql, sqlite
-
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    return dialect.insert(table).values(values).on_conflict_do_nothing()
+    connection.execute(insert_once(connection, tables.files, {"sha256": sha256, "size": size, "data": packed}))
 
 
 def _put_scores(connection: Connection, number: int, made: Scores) -> None:
@@ -357,9 +337,7 @@ def _move(
 
 
 def _deadline(status: Status) -> str | None:
-    if status not in _SECONDS:
-        return None
-    return (datetime.now(UTC) + timedelta(seconds=_SECONDS[status])).strftime(_FORMAT)
+    return utc_in(_SECONDS[status]) if status in _SECONDS else None
 
 
 def _known(connection: Connection, token: str) -> SubmissionRecord:

@@ -1,13 +1,14 @@
 """The tables of the board's store, the same on SQLite and PostgreSQL.
 
 Times are UTC texts (`2026-01-31T12:00:00Z`), which sort as they are. Nothing is ever deleted: what is withdrawn keeps
-its row, and `events` only grows.
+its row, and `events` only grows. The tables in `PASSING` hold what lives for minutes or days and is in no backup.
 """
 
 from sqlalchemy import (
     JSON,
     Boolean,
     Column,
+    Float,
     ForeignKey,
     Integer,
     LargeBinary,
@@ -107,3 +108,112 @@ rankings = Table(
     Column("made_at", String(20), nullable=False),
     Column("ranking", JSON, nullable=False),
 )
+
+# People. Of whatever opens a door (password, session, token, link) only a digest is kept.
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("shown_name", String(200), nullable=False),
+    Column("team_id", ForeignKey("teams.id"), index=True),
+    Column("roles", JSON, nullable=False),
+    Column("password", String(300)),
+    Column("added_at", String(20), nullable=False),
+    Column("disabled_at", String(20)),
+)
+
+# Who somebody is elsewhere, by the provider's address and the name it gives that person.
+identities = Table(
+    "identities",
+    metadata,
+    Column("issuer", String(300), primary_key=True),
+    Column("subject", String(300), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False, index=True),
+    Column("added_at", String(20), nullable=False),
+)
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False, index=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("hint", String(20), nullable=False),
+    Column("label", String(200), nullable=False),
+    Column("scopes", JSON, nullable=False),
+    Column("made_at", String(20), nullable=False),
+    Column("expires_at", String(20), nullable=False),
+    Column("used_at", String(20)),
+    Column("revoked_at", String(20)),
+)
+
+# A link that makes an account, or, where it names one, signs in as it.
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("account_id", ForeignKey("accounts.id"), index=True),
+    Column("team_id", ForeignKey("teams.id")),
+    Column("roles", JSON, nullable=False),
+    Column("note", String(200), nullable=False),
+    Column("made_by", String(200), nullable=False),
+    Column("made_at", String(20), nullable=False),
+    Column("expires_at", String(20), nullable=False),
+    Column("used_at", String(20)),
+    Column("revoked_at", String(20)),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False, index=True),
+    Column("made_at", String(20), nullable=False),
+    Column("seen_at", String(20), nullable=False),
+    Column("expires_at", String(20), nullable=False),
+)
+
+# How often something was tried since a time, to slow down those who guess.
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("since", String(20), nullable=False),
+    Column("count", Integer, nullable=False),
+)
+
+# Sign-ins by a provider that have begun and not yet come back.
+flows = Table(
+    "flows",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("provider", String(100), nullable=False),
+    Column("detail", JSON, nullable=False),
+    Column("expires_at", String(20), nullable=False),
+)
+
+# When a reader of the case explorer first saw a case, and what that reader committed to.
+openings = Table(
+    "openings",
+    metadata,
+    Column("reader", String(40), primary_key=True),
+    Column("benchmark", String(64), primary_key=True),
+    Column("case_id", Integer, primary_key=True),
+    Column("at", Float, nullable=False),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("reader", String(40), primary_key=True),
+    Column("benchmark", String(64), primary_key=True),
+    Column("case_id", Integer, primary_key=True),
+    Column("letter", String(1)),
+    Column("confidence", Integer),
+    Column("seconds", Float, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+PASSING = frozenset({sessions, attempts, flows})

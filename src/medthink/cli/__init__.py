@@ -45,6 +45,7 @@ COMMANDS = {
     "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists", _REASONING),
     "submit": Command("medthink.cli.submit", "Pack, check or score a submission, or write it for the hub", _BOARD),
     "serve": Command("medthink.cli.serve", "Serve a leaderboard, and cases to read blind, in the browser", _BOARD),
+    "accounts": Command("medthink.cli.accounts", "Keep the people of a served board: roles, invitations", _BOARD),
     "board": Command("medthink.cli.board", "Keep a leaderboard: add, list, withdraw, back up, restore", _BOARD),
 }
 

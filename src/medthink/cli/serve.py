@@ -1,64 +1,91 @@
-"""`medthink serve`: the leaderboard and the case explorer in the browser."""
+"""`medthink serve`: the leaderboard, accounts and the case explorer in the browser."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from medthink.cli.show import say
 from medthink.cli.stores import open_store, store_flag
+from medthink.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from medthink.board.store import BoardStore
+    from medthink.web.settings import ServeSettings
+
+LOOPBACK = "127.0.0.1"
 
 
 @click.command()
 @store_flag
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark whose cases can be read.")
 @click.option("--split", default="test", show_default=True, help="The split whose cases can be read.")
-@click.option(
-    "--answers", default="answers.sqlite", show_default=True, metavar="FILE", type=click.Path(path_type=Path),
-    help="Where readers' answers are kept.",
-)  # fmt: skip
+@click.option("--settings", type=click.Path(path_type=Path), metavar="TOML", help="Sign-up, providers, public address.")
 @click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
+@click.option("--bind", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to open.  [default: the first free from 7350]")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
 def serve(
-    store: str, data: Path | None, split: str, answers: Path, is_demo: bool, port: int | None, no_open: bool
+    store: str,
+    data: Path | None,
+    split: str,
+    settings: Path | None,
+    is_demo: bool,
+    bind: str,
+    port: int | None,
+    no_open: bool,
 ) -> None:
-    """Serve a leaderboard, and a benchmark's cases to read blind, on this machine.
+    """Serve a leaderboard with accounts, and a benchmark's cases to read blind.
 
-    The leaderboard is that of the store. With --data, cases can be read: nothing of the reference is sent before a
-    reader commits to an answer, and the answers make a human baseline. There are no accounts, so the address is the
-    loopback alone.
+    The leaderboard and the accounts are those of the store; `medthink accounts add` makes the first maintainer. With
+    --data, cases can be read: nothing of the reference is sent before a reader commits to an answer, and the answers
+    make a human baseline. Without a maintainer, the address is the loopback alone.
 
     \b
     Example: medthink serve --store board.sqlite --data bench/
     """
-    from medthink.core.errors import UsageError
-
     try:
         from medthink.web.house import House
-        from medthink.web.human_answers import HumanAnswers
         from medthink.web.security import loopback_hosts
-        from medthink.web.server import LOOPBACK, open_port
+        from medthink.web.server import open_port
         from medthink.web.server import serve as answer_requests
+        from medthink.web.settings import ServeSettings, read_settings
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed", remedy="pip install 'medthink[web,board]'") from None
 
+    chosen = read_settings(settings) if settings else ServeSettings()
     if is_demo:
         from medthink.cli.serve_demo import fill_demo
 
         filled, data = fill_demo(Path("demo-board"))
-        store, answers = str(filled), filled.with_name("answers.sqlite")
+        store = str(filled)
     if data is not None and not data.exists():
         raise UsageError(f"{data} is not there", remedy="name the folder of a benchmark")
     with open_store(store) as opened:
-        kept = HumanAnswers(answers)
-        try:
-            house = House(opened, kept, data, split)
-            socket = open_port(port)
-            number = socket.getsockname()[1]
-            address = f"http://{LOOPBACK}:{number}/"
-            say(f"Leaderboard at {address}  (Ctrl+C ends it)")
-            if not no_open:
-                click.launch(address)
-            answer_requests(house.application(hosts=sorted(loopback_hosts(number))), socket)
-        finally:
-            kept.close()
+        if bind != LOOPBACK:
+            _refuse_open_house(opened, chosen)
+        house = House(opened, data, split, chosen)
+        socket = open_port(port, bind)
+        number = socket.getsockname()[1]
+        address = chosen.public_url or f"http://{LOOPBACK}:{number}/"
+        say(f"Leaderboard at {address}  (Ctrl+C ends it)")
+        if not no_open:
+            click.launch(address)
+        answer_requests(house.application(hosts=sorted(loopback_hosts(number))), socket)
+
+
+def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:
+    """Let others reach this machine only where somebody keeps the door, under the one name that is answered."""
+    from medthink.accounts.people import has_maintainer
+
+    if not has_maintainer(store):
+        raise UsageError(
+            "nobody keeps this board, so it is served to this machine alone",
+            remedy="medthink accounts add NAME --role maintainer, or leave --bind out",
+        )
+    if not settings.public_url:
+        raise UsageError(
+            "a board that others reach must know its address", remedy='set public_url = "https://…" in --settings'
+        )
+    if not settings.is_secure:
+        say("Note: people come by http, so passwords can be read on the way. Put a proxy with https in front.")

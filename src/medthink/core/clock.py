@@ -2,7 +2,14 @@
 
 import time
 
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
 
 def now_utc() -> str:
     """The time now, as `2026-01-31T12:00:00Z`."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return utc_in(0)
+
+
+def utc_in(seconds: float) -> str:
+    """The time so many seconds from now, or ago where they are negative; such texts sort as the times do."""
+    return time.strftime(_FORMAT, time.gmtime(time.time() + seconds))

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
-from litestar import Litestar, MediaType, Request, get
+from litestar import Litestar, MediaType, Router, get
 from litestar.config.compression import CompressionConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, NotFoundException
@@ -14,6 +15,7 @@ from litestar.response import Response
 from litestar.types import ASGIApp
 
 from medthink.core.errors import MedThinkError
+from medthink.web.access import Asked, needs, refuse_undeclared
 from medthink.web.rendering import Link, Site, load_asset, render
 from medthink.web.security import Guard
 
@@ -30,11 +32,22 @@ class ErrorPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_application(
-    routes: Sequence[HTTPRouteHandler], site: Site, *, hosts: Iterable[str], shared: dict[str, object]
+    routes: Sequence[HTTPRouteHandler],
+    site: Site,
+    *,
+    hosts: Iterable[str],
+    shared: dict[str, object],
+    identify: Callable[[ASGIApp], ASGIApp] | None = None,
 ) -> ASGIApp:
-    """The routes with all that surrounds them; `shared` are the objects that handlers ask for by name."""
-    app = Litestar(
-        route_handlers=[*routes, serve_asset],
+    """The routes with all that surrounds them; `shared` are the objects that handlers ask for by name.
+
+    With `identify`, which finds out who asks, every route must declare the role it needs.
+    """
+    if identify is not None:
+        refuse_undeclared(routes)
+    app: ASGIApp = Litestar(
+        # In a router, because an application that is handed a GET and a POST of one path registers the first twice.
+        route_handlers=[Router("/", route_handlers=[*routes, serve_asset])],
         dependencies={name: Provide(_giver(value), sync_to_thread=False) for name, value in shared.items()},
         exception_handlers={
             HTTPException: _error_handler(site),
@@ -45,7 +58,7 @@ def make_application(
         request_max_body_size=_LARGEST_FORM,
         logging_config=None,
     )
-    return Guard(app, hosts)
+    return Guard(app if identify is None else identify(app), hosts)
 
 
 def html(text: str, *, status: int = 200) -> Response[str]:
@@ -53,7 +66,7 @@ def html(text: str, *, status: int = 200) -> Response[str]:
     return Response(text, media_type=MediaType.HTML, status_code=status)
 
 
-@get("/static/{name:str}", sync_to_thread=False)
+@get("/static/{name:str}", guards=[needs("visitor")], sync_to_thread=False)
 def serve_asset(name: FromPath[str]) -> Response[bytes]:
     """A style sheet, a script or a drawing of our own."""
     found = load_asset(name)
@@ -66,14 +79,25 @@ def _giver(value: object) -> Callable[[], Any]:
     return lambda: value
 
 
-_Handler = Callable[[Request[Any, Any, Any], Any], Response[str]]
-_TITLES = {404: "There is nothing here", 405: "That cannot be done here", 413: "That is too large"}
+_Handler = Callable[[Asked, Any], Response[str]]
+_TITLES = {
+    401: "Sign in first",
+    403: "This is not for you",
+    404: "There is nothing here",
+    405: "That cannot be done here",
+    413: "That is too large",
+}
+# Of other errors the words are the framework's, not for people.
+_TOLD = (401, 403, 404)
 
 
 def _error_handler(site: Site) -> _Handler:
-    def handle(_: Request[Any, Any, Any], error: HTTPException) -> Response[str]:
+    def handle(request: Asked, error: HTTPException) -> Response[str]:
+        if error.status_code == 401 and request.method == "GET" and site.has_accounts:
+            back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return Response("", status_code=303, headers={"Location": f"/sign-in?{urlencode({'next': back})}"})
         title = _TITLES.get(error.status_code, "That did not work")
-        words = error.detail if error.status_code == 404 and error.detail != "Not Found" else ""
+        words = error.detail if error.status_code in _TOLD and error.detail != "Not Found" else ""
         page = ErrorPage(title=title, words=words, back=site.links[0])
         return html(render("error.html", page, site), status=error.status_code)
 
@@ -81,7 +105,7 @@ def _error_handler(site: Site) -> _Handler:
 
 
 def _problem_handler(site: Site) -> _Handler:
-    def handle(_: Request[Any, Any, Any], error: MedThinkError) -> Response[str]:
+    def handle(_: Asked, error: MedThinkError) -> Response[str]:
         page = ErrorPage(title="This cannot be shown", words=str(error), back=site.links[0])
         return html(render("error.html", page, site), status=422)
 

@@ -1,9 +1,8 @@
 """The leaderboard's pages over a board's store, for routes and for static files alike."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from litestar import Request, get
+from litestar import get
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, SkipValidation
@@ -14,13 +13,12 @@ from medthink.board.published import load_published
 from medthink.board.ranking import BoardRow, Leaderboard, make_leaderboard
 from medthink.board.store import BoardStore
 from medthink.core.errors import UsageError
+from medthink.web.access import Asked, needs
 from medthink.web.application import html
 from medthink.web.pages.explore import ModelLetters
 from medthink.web.pages.leaderboard import BoardQuery, LeaderboardPage, make_leaderboard_page, make_model_page
 from medthink.web.pages.query import read_query
 from medthink.web.rendering import Site, render
-
-Asked = Request[Any, Any, Any]
 
 
 class BoardSite:
@@ -71,13 +69,13 @@ def _letters(row: BoardRow) -> dict[int, str | None]:
 GivenBoard = NamedDependency[SkipValidation[BoardSite]]
 
 
-@get("/", sync_to_thread=True)
+@get("/", guards=[needs("visitor")], sync_to_thread=True)
 def show_leaderboard(request: Asked, board: GivenBoard) -> Response[str]:
     """The ranking."""
     return html(board.leaderboard(request.query_params))
 
 
-@get("/models/{number:int}", sync_to_thread=True)
+@get("/models/{number:int}", guards=[needs("visitor")], sync_to_thread=True)
 def show_model(number: FromPath[int], board: GivenBoard) -> Response[str]:
     """One model."""
     return html(board.model(number))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from litestar import Request, get, post
+from litestar import get, post
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
@@ -14,6 +14,7 @@ from litestar.params import Body, FromPath, SkipValidation
 from litestar.response import Redirect, Response
 
 from medthink.cases.case import Case
+from medthink.web.access import Asked, caller_of, needs
 from medthink.web.application import html
 from medthink.web.human_answers import HumanAnswers
 from medthink.web.library import OpenBenchmark
@@ -30,7 +31,6 @@ from medthink.web.rendering import Site, render
 
 COOKIE = "medthink_reader"
 _YEAR_S = 365 * 86400
-Asked = Request[Any, Any, Any]
 _Answer = TypeVar("_Answer", bound=Response[Any])
 
 
@@ -101,21 +101,21 @@ class Committed(msgspec.Struct):
     confidence: str = ""
 
 
-@get("/cases", sync_to_thread=True)
+@get("/cases", guards=[needs("visitor")], sync_to_thread=True)
 def show_cases(request: Asked, explorer: GivenExplorer) -> Response[str]:
     """All cases."""
     reader = _reader(request)
     return _remember(html(explorer.list_cases(reader, request.query_params)), request, reader)
 
 
-@get("/cases/{code:str}", sync_to_thread=True)
+@get("/cases/{code:str}", guards=[needs("visitor")], sync_to_thread=True)
 def read_case(code: FromPath[str], request: Asked, explorer: GivenExplorer) -> Response[str]:
     """One case."""
     reader = _reader(request)
     return _remember(html(explorer.read_case(reader, code, request.query_params)), request, reader)
 
 
-@post("/cases/{code:str}/answer", sync_to_thread=True)
+@post("/cases/{code:str}/answer", guards=[needs("visitor")], sync_to_thread=True)
 def commit_answer(
     code: FromPath[str],
     request: Asked,
@@ -129,7 +129,7 @@ def commit_answer(
     return _remember(Redirect(f"/cases/{code}{query}", status_code=303), request, reader)
 
 
-@get("/readers", sync_to_thread=True)
+@get("/readers", guards=[needs("visitor")], sync_to_thread=True)
 def show_readers(explorer: GivenExplorer) -> Response[str]:
     """The human baseline."""
     return html(explorer.readers())
@@ -139,13 +139,16 @@ explorer_routes = [show_cases, read_case, commit_answer, show_readers]
 
 
 def _reader(request: Asked) -> str:
-    """The reader's code: from the cookie, or a new one."""
+    """The reader's code: that of the account, from the cookie, or a new one."""
+    account = caller_of(request).account
+    if account is not None:
+        return f"account {account.id}"
     given = request.cookies.get(COOKIE, "")
     return given if len(given) == 32 and given.isalnum() and given.isascii() else secrets.token_hex(16)
 
 
 def _remember(response: _Answer, request: Asked, reader: str) -> _Answer:
-    if request.cookies.get(COOKIE) != reader:
+    if caller_of(request).account is None and request.cookies.get(COOKIE) != reader:
         response.set_cookie(
             Cookie(key=COOKIE, value=reader, max_age=_YEAR_S, httponly=True, samesite="strict", path="/")
         )

@@ -8,31 +8,41 @@ from litestar.types import ASGIApp
 from medthink.board.store import BoardStore
 from medthink.web.application import make_application
 from medthink.web.board_site import BoardSite, board_routes
+from medthink.web.entrance import Entrance, entrance_routes
 from medthink.web.explorer import Explorer, explorer_routes
 from medthink.web.human_answers import HumanAnswers
+from medthink.web.identify import Identify
 from medthink.web.images import image_routes
 from medthink.web.library import Library
+from medthink.web.own_account import account_routes
+from medthink.web.people import people_routes
 from medthink.web.rendering import Link, Site
 from medthink.web.renditions import Renditions
+from medthink.web.settings import ServeSettings
+from medthink.web.vouching import vouching_routes
 
 _BOARD = Link("", "Leaderboard")
 _CASES = (Link("cases", "Cases"), Link("readers", "Readers"))
+_PEOPLE = Link("people", "People", "maintainer")
 
 
 class House:
     """Everything that is served: a store, and a benchmark where one is given."""
 
-    def __init__(self, store: BoardStore, answers: HumanAnswers, data: Path | None, split: str) -> None:
-        self._site = Site(links=(_BOARD, *(_CASES if data else ())))
+    def __init__(self, store: BoardStore, data: Path | None, split: str, settings: ServeSettings | None = None) -> None:
+        self._store = store
+        self._settings = settings or ServeSettings()
+        self._site = Site(links=(_BOARD, *(_CASES if data else ()), _PEOPLE), has_accounts=True)
+        self._entrance = Entrance(store, self._site, self._settings)
         self.board = BoardSite(store, self._site)
         self.library = Library()
         opened = self.library.open(data, split) if data else None
-        self.explorer = Explorer(opened, answers, self._site, self.board.letters) if opened else None
+        self.explorer = Explorer(opened, HumanAnswers(store), self._site, self.board.letters) if opened else None
 
     def application(self, *, hosts: Sequence[str], renditions: Renditions | None = None) -> ASGIApp:
         """The application that serves it."""
-        shared: dict[str, object] = {"board": self.board}
-        routes = [*board_routes]
+        shared: dict[str, object] = {"board": self.board, "entrance": self._entrance}
+        routes = [*board_routes, *entrance_routes, *vouching_routes, *account_routes, *people_routes]
         if self.explorer:
             routes += [*explorer_routes, *image_routes]
             shared |= {
@@ -40,4 +50,10 @@ class House:
                 "library": self.library,
                 "renditions": renditions or Renditions(),
             }
-        return make_application(routes, self._site, hosts=hosts, shared=shared)
+        return make_application(
+            routes,
+            self._site,
+            hosts=[*hosts, *self._settings.hosts],
+            shared=shared,
+            identify=lambda app: Identify(app, self._store),
+        )

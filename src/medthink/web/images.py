@@ -7,13 +7,14 @@ from litestar.params import FromPath, SkipValidation
 from litestar.response import Response
 
 from medthink.core.errors import DataError
+from medthink.web.access import needs
 from medthink.web.library import Library
 from medthink.web.renditions import SIZES, Renditions
 
 _KEPT_FOR = "private, max-age=3600"
 
 
-@get("/images/{image_id:str}/{size:str}", sync_to_thread=True)
+@get("/images/{image_id:str}/{size:str}", guards=[needs("visitor")], sync_to_thread=True)
 def serve_image(
     image_id: FromPath[str],
     size: FromPath[str],

@@ -15,9 +15,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from medthink import __version__
+from medthink.accounts.roles import Role
 from medthink.core.digest import digest_bytes
 from medthink.core.markup import clean
 from medthink.report.assets import read_asset
+from medthink.web.callers import NOBODY, current_caller
 from medthink.web.pages.marks import tell_money, tell_time
 
 _TOKENS = "tokens.css"
@@ -33,15 +35,21 @@ _ICONS = {
     "play": '<path d="M13.5 8A5.5 5.5 0 1 1 8 2.5"/>',
     "cut": '<path d="M2.5 8h5M13.5 4v8M10.5 8h0"/>',
     "film": '<path d="M2 3h12v10H2zM2 8h12M8 3v10"/>',
+    "person": '<circle cx="8" cy="5.5" r="2.8"/><path d="M2.5 14c.6-3 2.6-4.5 5.5-4.5s4.9 1.5 5.5 4.5"/>',
+    "up": '<path d="M8 11V3M4.5 6 8 2.5 11.5 6M3 13.5h10"/>',
+    "down": '<path d="M8 2.5v8M4.5 7.5 8 11l3.5-3.5M3 13.5h10"/>',
+    "flag": '<path d="M4 14V2.5h8l-2 3 2 3H4"/>',
+    "key": '<circle cx="5" cy="11" r="3"/><path d="m7.2 8.8 5.8-5.8M10.5 5.5l2 2"/>',
     "warn": '<path d="M8 2.5 14.5 13.5h-13zM8 6.5v3.2M8 11.6v.1"/>',
 }
 
 
 class Link(msgspec.Struct, frozen=True):
-    """An entry of the main navigation: where it leads, below the root, and its words."""
+    """An entry of the main navigation: where it leads, below the root, its words, and who sees it."""
 
     path: str
     words: str
+    role: Role = "visitor"
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +58,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[Link, ...]
     home: str = ""
     is_static: bool = False
+    has_accounts: bool = False
 
 
 class Asset(msgspec.Struct, frozen=True):
@@ -63,7 +72,9 @@ class Asset(msgspec.Struct, frozen=True):
 def render(template: str, page: Any, site: Site, *, root: str = "/", here: str = "") -> str:
     """The page as HTML; `here` is the path of the navigation's entry it belongs to."""
     found = _environment().get_template(template)
-    return found.render(page=page, site=site, root=root, here=here, version=__version__)
+    # Static files are the same for everybody.
+    caller = NOBODY if site.is_static else current_caller()
+    return found.render(page=page, site=site, root=root, here=here, caller=caller, version=__version__)
 
 
 @cache

@@ -1,7 +1,8 @@
 """What every answer carries and every request must fulfil, whatever the route.
 
 A page of another site may make a browser send requests here, and a name of another site may be made to lead to this
-address. So a request must name a host that was allowed, and one that comes from a page must come from our own.
+address. So a request must name a host that was allowed, and one that comes from a page must come from our own. A
+program that brings its token in a header is no page: no other site can make a browser send that.
 """
 
 from collections.abc import Iterable
@@ -71,7 +72,7 @@ class Guard:
         if headers.get(b"sec-fetch-site") in _CAME_FROM_ELSEWHERE and not is_visit:
             return "Requests from other sites are not answered."
         # Browsers name the page that a form or script comes from; what changes something must.
-        if method not in _READING and origin is None:
+        if method not in _READING and origin is None and b"authorization" not in headers:
             return "Nothing is changed without knowing which page asks for it."
         return ""
 

@@ -1,4 +1,4 @@
-"""One process that serves an application on this machine alone, until it is interrupted."""
+"""One process that serves an application until it is interrupted, on this machine alone unless told otherwise."""
 
 import socket
 
@@ -12,20 +12,23 @@ FIRST_PORT = 7350
 _PORTS_TRIED = 20
 
 
-def open_port(port: int | None) -> socket.socket:
-    """A socket on the loopback at this port, or at the first free one where none is named."""
+def open_port(port: int | None, address: str = LOOPBACK) -> socket.socket:
+    """A socket at this port, or at the first free one where none is named."""
     ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _PORTS_TRIED), 0]
     for number in ports:
         opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            opened.bind((LOOPBACK, number))
+            opened.bind((address, number))
         except OSError:
             opened.close()
             continue
         opened.listen(128)
         return opened
-    raise UsageError(f"port {port} is in use, or not yours to open", remedy="give another --port, or leave it out")
+    place = "" if address == LOOPBACK else f" of {address}"
+    raise UsageError(
+        f"port {port}{place} is in use, or not yours to open", remedy="give another --port, or leave it out"
+    )
 
 
 def make_server(app: ASGIApp) -> uvicorn.Server:

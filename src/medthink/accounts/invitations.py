@@ -1,0 +1,160 @@
+"""Invitations by link: one makes an account once; a personal one signs in as a person without a password, any number
+of times until it is over.
+
+A coordinator invites a reader by `invite_reader`: the account is there at once, and the link is the reader's key.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from medthink.accounts.account import Account
+from medthink.accounts.passwords import hash_password
+from medthink.accounts.people import NewAccount, find_in, insert_account
+from medthink.accounts.roles import GivenRole
+from medthink.accounts.secret_texts import digest_secret, make_secret
+from medthink.board import tables
+from medthink.board.store import BoardStore
+from medthink.board.submissions import note
+from medthink.board.teams import enter_team
+from medthink.core.clock import now_utc, utc_in
+from medthink.core.errors import Declined
+
+DAYS = 14
+READER_DAYS = 90
+
+
+class Invitation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an invitation; `account_id` names the account that a personal link signs in as."""
+
+    id: int
+    account_id: int | None
+    team: str | None
+    roles: tuple[GivenRole, ...]
+    note: str
+    made_by: str
+    made_at: str
+    expires_at: str
+    used_at: str | None
+    revoked_at: str | None
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it signs in as somebody, instead of making an account."""
+        return self.account_id is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it opens nothing any more."""
+        is_spent = self.used_at is not None and not self.is_personal
+        return is_spent or self.revoked_at is not None or self.expires_at <= now_utc()
+
+
+def invite(
+    store: BoardStore, roles: Sequence[GivenRole], *, actor: str, team: str = "", about: str = "", days: int = DAYS
+) -> str:
+    """Invite somebody to make an account with these roles, in this team; returns the secret of the link."""
+    with store.write() as connection:
+        team_id = enter_team(connection, team) if team.strip() else None
+        return _make(connection, {"roles": list(roles), "team_id": team_id, "note": about[:200]}, actor, days)
+
+
+def invite_reader(
+    store: BoardStore, name: str, *, shown_name: str = "", actor: str, days: int = READER_DAYS
+) -> tuple[Account, str]:
+    """Make a reader who enters by a personal link; returns the account and the secret of the link."""
+    new = NewAccount(name=name, shown_name=shown_name, roles=("reader",))
+    with store.write() as connection:
+        account = insert_account(connection, new, None, actor=actor)
+        values = {"roles": ["reader"], "account_id": account.id, "note": account.shown_name}
+        return account, _make(connection, values, actor, days)
+
+
+def renew_link(store: BoardStore, account: Account, *, actor: str, days: int = READER_DAYS) -> str:
+    """Another personal link for somebody who lost theirs; the earlier ones open nothing any more."""
+    table = tables.invitations
+    with store.write() as connection:
+        earlier = sa.and_(table.c.account_id == account.id, table.c.revoked_at.is_(None))
+        connection.execute(table.update().where(earlier).values(revoked_at=now_utc()))
+        values = {"roles": list(account.roles), "account_id": account.id, "note": account.shown_name}
+        return _make(connection, values, actor, days)
+
+
+def find_invitation(store: BoardStore, secret: str) -> Invitation | None:
+    """The invitation behind a link, if it still opens something."""
+    with store.read() as connection:
+        found = _find(connection, tables.invitations.c.digest == digest_secret(secret))
+    return None if found is None or found.is_over else found
+
+
+def list_invitations(store: BoardStore) -> list[Invitation]:
+    """Every invitation, newest first."""
+    with store.read() as connection:
+        rows = connection.execute(_SELECT.order_by(tables.invitations.c.id.desc())).mappings()
+        return [_invitation(row) for row in rows]
+
+
+def accept(store: BoardStore, secret: str, new: NewAccount) -> Account:
+    """Make the account that one was invited to; roles and team are the invitation's, whatever `new` says of them."""
+    kept = None if new.password is None else hash_password(new.password, name=new.name)
+    table = tables.invitations
+    with store.write() as connection:
+        where = table.c.digest == digest_secret(secret)
+        connection.execute(sa.select(table.c.id).where(where).with_for_update())
+        found = _find(connection, where)
+        if found is None or found.is_over or found.is_personal:
+            raise Declined("this invitation is used or over", remedy="ask for another one")
+        connection.execute(table.update().where(where).values(used_at=now_utc()))
+        granted = msgspec.structs.replace(new, roles=found.roles, team=found.team or new.team)
+        return insert_account(connection, granted, kept, actor=found.made_by, is_team_new=found.team is None)
+
+
+def enter(store: BoardStore, secret: str) -> Account | None:
+    """The person whose personal link this is, if it is not over and the account is open."""
+    found = find_invitation(store, secret)
+    if found is None or found.account_id is None:
+        return None
+    with store.write() as connection:
+        where = tables.invitations.c.id == found.id
+        connection.execute(tables.invitations.update().where(where).values(used_at=now_utc()))
+        account = find_in(connection, tables.accounts.c.id == found.account_id)
+    return account if account is not None and account.disabled_at is None else None
+
+
+def revoke_invitation(store: BoardStore, number: int, *, actor: str) -> bool:
+    """Make a link worthless at once; whether there is such an invitation."""
+    table = tables.invitations
+    with store.write() as connection:
+        changed = connection.execute(table.update().where(table.c.id == number).values(revoked_at=now_utc())).rowcount
+        if changed:
+            note(connection, None, actor, "invitation revoked", {"invitation": number})
+    return changed > 0
+
+
+def _make(connection: Connection, values: dict[str, object], actor: str, days: int) -> str:
+    secret = make_secret()
+    row = {
+        "digest": digest_secret(secret),
+        "made_by": actor,
+        "made_at": now_utc(),
+        "expires_at": utc_in(days * 86400),
+    }
+    connection.execute(tables.invitations.insert().values(row | values))
+    note(connection, None, actor, "invited", {"roles": values["roles"], "note": values["note"]})
+    return secret
+
+
+_SELECT = sa.select(tables.invitations, tables.teams.c.name.label("team")).join(
+    tables.teams, tables.teams.c.id == tables.invitations.c.team_id, isouter=True
+)
+
+
+def _find(connection: Connection, where: sa.ColumnElement[bool]) -> Invitation | None:
+    row = connection.execute(_SELECT.where(where)).mappings().first()
+    return None if row is None else _invitation(row)
+
+
+def _invitation(row: sa.RowMapping) -> Invitation:
+    return msgspec.convert({name: row[name] for name in Invitation.__struct_fields__}, Invitation)

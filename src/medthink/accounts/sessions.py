@@ -1,0 +1,63 @@
+"""Who is signed in: sessions kept by the server, known to the browser by a random text alone."""
+
+import sqlalchemy as sa
+
+from medthink.accounts.account import Account
+from medthink.accounts.people import end_sessions_in, find_in
+from medthink.accounts.secret_texts import digest_secret, make_secret
+from medthink.board import tables
+from medthink.board.store import BoardStore
+from medthink.core.clock import now_utc, utc_in
+
+LONGEST_S = 14 * 86400
+IDLE_S = 3 * 86400
+# A session that was seen within this time is not written again.
+_SEEN_EVERY_S = 300
+
+
+def begin_session(store: BoardStore, account: Account) -> str:
+    """Sign a person in; returns the text that their browser keeps."""
+    secret, now = make_secret(), now_utc()
+    row = {
+        "digest": digest_secret(secret),
+        "account_id": account.id,
+        "made_at": now,
+        "seen_at": now,
+        "expires_at": utc_in(LONGEST_S),
+    }
+    with store.write() as connection:
+        connection.execute(tables.sessions.delete().where(_is_over()))
+        connection.execute(tables.sessions.insert().values(row))
+    return secret
+
+
+def find_session(store: BoardStore, secret: str) -> Account | None:
+    """Whose session this is, if it still runs and the account is open."""
+    table, digest = tables.sessions, digest_secret(secret)
+    with store.read() as connection:
+        where = sa.and_(table.c.digest == digest, sa.not_(_is_over()))
+        found = connection.execute(sa.select(table.c.account_id, table.c.seen_at).where(where)).first()
+        account = None if found is None else find_in(connection, tables.accounts.c.id == found.account_id)
+    if found is None or account is None or account.disabled_at is not None:
+        return None
+    if found.seen_at < utc_in(-_SEEN_EVERY_S):
+        with store.write() as connection:
+            connection.execute(table.update().where(table.c.digest == digest).values(seen_at=now_utc()))
+    return account
+
+
+def end_session(store: BoardStore, secret: str) -> None:
+    """Sign out."""
+    with store.write() as connection:
+        connection.execute(tables.sessions.delete().where(tables.sessions.c.digest == digest_secret(secret)))
+
+
+def end_sessions(store: BoardStore, account: Account) -> None:
+    """Sign a person out everywhere."""
+    with store.write() as connection:
+        end_sessions_in(connection, account.id)
+
+
+def _is_over() -> sa.ColumnElement[bool]:
+    table = tables.sessions
+    return sa.or_(table.c.expires_at <= now_utc(), table.c.seen_at < utc_in(-IDLE_S))

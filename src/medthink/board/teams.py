@@ -1,0 +1,47 @@
+"""The teams that hand submissions in."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from medthink.board import tables
+from medthink.core.clock import now_utc
+from medthink.core.errors import UsageError
+
+_LONGEST = 200
+
+
+def find_team(connection: Connection, name: str) -> int | None:
+    """The number of the team of this name, however its letters are written."""
+    table = tables.teams
+    same = sa.func.lower(table.c.name) == sa.func.lower(name.strip())
+    return connection.execute(sa.select(table.c.id).where(same).order_by(table.c.id)).scalar()
+
+
+def enter_team(connection: Connection, name: str) -> int:
+    """The number of the team of this name, entered if it is not there."""
+    name = " ".join(name.split())
+    if not name or len(name) > _LONGEST:
+        raise UsageError("the team has no name, or too long a one", remedy=f"take 1 to {_LONGEST} letters")
+    found = find_team(connection, name)
+    if found is not None:
+        return found
+    # Two that enter the same team at once: one of them writes, both find it.
+    connection.execute(insert_once(connection, tables.teams, {"name": name, "added_at": now_utc()}))
+    entered = find_team(connection, name)
+    assert entered is not None
+    return entered
+
+
+def lock_team(connection: Connection, team_id: int) -> None:
+    """Let no other writer count this team's submissions until the transaction ends."""
+    connection.execute(sa.select(tables.teams.c.id).where(tables.teams.c.id == team_id).with_for_update())
+
+
+def insert_once(connection: Connection, table: sa.Table, values: dict[str, Any]) -> Any:
+    """An insert that leaves a row alone that is there already."""
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    return dialect.insert(table).values(values).on_conflict_do_nothing()

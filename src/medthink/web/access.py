@@ -1,0 +1,83 @@
+"""Who may do what. **Every route of `medthink serve` declares the role it needs**, or the application does not start:
+
+```python
+@get("/readings", guards=[needs("coordinator")], sync_to_thread=True)
+def show_readings(request: Asked) -> Response[str]:
+    account = account_of(request)          # the Account that was let in; request.user is the WebCaller
+    ...
+```
+
+`needs("visitor")` lets everybody in, `needs("member")` everybody with an account. `needs("submitter", scope="submit")`
+also lets programs in whose token has that scope; a route without a scope is for people alone. One who is not signed in
+is led to the sign-in page and back; one who lacks the role is told so. Whether a *thing* (a submission, a reading)
+belongs to the caller is the handler's to decide, by `account_of(request)`; what is not theirs is answered as if it were
+not there (`NotFoundException`).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.exceptions import NotAuthorizedException, PermissionDeniedException
+from litestar.handlers import HTTPRouteHandler
+from litestar.handlers.base import BaseRouteHandler
+
+from medthink.accounts.account import Account
+from medthink.accounts.roles import Role, TokenScope
+from medthink.web.callers import NOBODY, WebCaller
+
+Asked = Request[Any, Any, Any]
+
+
+class Needs:
+    """The role that a route asks for, and the scope by which a program may use it."""
+
+    def __init__(self, role: Role, scope: TokenScope | None) -> None:
+        self.role = role
+        self.scope = scope
+
+    def __call__(self, connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+        """Let the caller pass, or say why not."""
+        caller = caller_of(connection)
+        if caller.is_program and (self.scope is None or self.scope not in (caller.scopes or ())):
+            wanted = f"a token with the scope {self.scope}" if self.scope else "a person who is signed in"
+            raise PermissionDeniedException(detail=f"This needs {wanted}.")
+        if caller.may(self.role):
+            return
+        if caller.account is None:
+            raise NotAuthorizedException(detail="Sign in first.")
+        raise PermissionDeniedException(detail=f"This is for a {self.role}.")
+
+
+def needs(role: Role, *, scope: TokenScope | None = None) -> Needs:
+    """A guard that lets only callers with this role pass."""
+    return Needs(role, scope)
+
+
+def declared_needs(handler: HTTPRouteHandler) -> Needs:
+    """What a route declares; a route that declares nothing is a mistake of ours."""
+    found = [guard for guard in handler.guards or () if isinstance(guard, Needs)]
+    if len(found) != 1:
+        raise TypeError(f"{sorted(handler.paths)} must declare the one role it needs: guards=[needs(…)]")
+    return found[0]
+
+
+def refuse_undeclared(handlers: Iterable[HTTPRouteHandler]) -> None:
+    """Stop an application that has a route without a declared role."""
+    for handler in handlers:
+        declared_needs(handler)
+
+
+def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> WebCaller:
+    """Who asks."""
+    found = connection.scope.get("user")
+    return found if isinstance(found, WebCaller) else NOBODY
+
+
+def account_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Account:
+    """The account that asks; only where the route needs more than a visitor."""
+    account = caller_of(connection).account
+    if account is None:
+        raise NotAuthorizedException(detail="Sign in first.")
+    return account

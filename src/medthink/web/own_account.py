@@ -1,0 +1,121 @@
+"""One's own account: password, sessions and API tokens."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import get, post
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import NotFoundException
+from litestar.params import Body, FromPath
+from litestar.response import Redirect, Response
+
+from medthink.accounts.account import Account
+from medthink.accounts.people import check_password, set_password
+from medthink.accounts.roles import SCOPES
+from medthink.accounts.sessions import end_sessions
+from medthink.accounts.tokens import list_tokens, make_token, revoke_token
+from medthink.core.errors import Declined, MedThinkError
+from medthink.web.access import Asked, account_of, needs
+from medthink.web.application import html
+from medthink.web.entrance import Entrance, GivenEntrance, tell
+from medthink.web.pages.people import AccountPage, role_choices, scope_choices
+from medthink.web.rendering import render
+
+Ticked = tuple[str, ...] | str
+
+
+class PasswordForm(msgspec.Struct):
+    """The old password and the new one."""
+
+    old: str = ""
+    password: str = ""
+
+
+class TokenForm(msgspec.Struct):
+    """What a new token is for, what it may do, and how long."""
+
+    label: str = ""
+    days: str = ""
+    scopes: Ticked = ()
+
+
+def listed(given: Ticked) -> tuple[str, ...]:
+    """What was ticked: one box gives a text, several give a list."""
+    return (given,) if isinstance(given, str) else given
+
+
+@get("/account", guards=[needs("member")], sync_to_thread=True)
+def show_account(request: Asked, entrance: GivenEntrance) -> Response[str]:
+    """One's own account."""
+    return _show(entrance, account_of(request))
+
+
+@post("/account/password", guards=[needs("member")], sync_to_thread=True)
+def change_password(
+    request: Asked,
+    entrance: GivenEntrance,
+    data: Annotated[PasswordForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[Any]:
+    """Take another password; every session ends but the one that follows."""
+    account = account_of(request)
+    try:
+        if account.has_password and check_password(entrance.store, account.name, data.old) is None:
+            raise Declined("the old password is not right", remedy="type the one you sign in with")
+        set_password(entrance.store, account, data.password, actor=account.name)
+    except MedThinkError as error:
+        return _show(entrance, account, problem=tell(error), status=422)
+    return entrance.let_in(account, "/account")
+
+
+@post("/account/tokens", guards=[needs("member")], sync_to_thread=True)
+def add_token(
+    request: Asked,
+    entrance: GivenEntrance,
+    data: Annotated[TokenForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[str]:
+    """Make a token, and show it once."""
+    account = account_of(request)
+    offered = {choice.name for choice in scope_choices(account)}
+    scopes = [scope for scope in SCOPES if scope in listed(data.scopes) and scope in offered]
+    try:
+        made = make_token(entrance.store, account, data.label, scopes, days=_number(data.days))
+    except MedThinkError as error:
+        return _show(entrance, account, problem=tell(error), status=422)
+    return _show(entrance, account, new_token=made)
+
+
+@post("/account/tokens/{number:int}/revoke", guards=[needs("member")], sync_to_thread=True)
+def end_token(number: FromPath[int], request: Asked, entrance: GivenEntrance) -> Redirect:
+    """Make a token worthless."""
+    if not revoke_token(entrance.store, account_of(request), number):
+        raise NotFoundException(detail="You have no such token.")
+    return Redirect("/account", status_code=303)
+
+
+@post("/account/sign-out-everywhere", guards=[needs("member")], sync_to_thread=True)
+def sign_out_everywhere(request: Asked, entrance: GivenEntrance) -> Redirect:
+    """End every session."""
+    end_sessions(entrance.store, account_of(request))
+    return Redirect("/sign-in", status_code=303)
+
+
+def _show(
+    entrance: Entrance, account: Account, *, new_token: str = "", problem: str = "", status: int = 200
+) -> Response[str]:
+    page = AccountPage(
+        account=account,
+        roles=tuple(choice for choice in role_choices(account) if choice.is_on),
+        tokens=tuple(list_tokens(entrance.store, account)),
+        scopes=scope_choices(account),
+        providers=entrance.providers(),
+        new_token=new_token,
+        problem=problem,
+    )
+    return html(render("account.html", page, entrance.site, here="account"), status=status)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 6 else 0
+
+
+account_routes = [show_account, change_password, add_token, end_token, sign_out_everywhere]

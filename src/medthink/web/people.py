@@ -1,0 +1,132 @@
+"""Everybody who has an account, for maintainers: roles, invitations, closing."""
+
+from typing import Annotated
+
+import msgspec
+from litestar import get, post
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import NotFoundException
+from litestar.params import Body, FromPath
+from litestar.response import Redirect, Response
+
+from medthink.accounts.account import Account
+from medthink.accounts.invitations import invite, list_invitations, revoke_invitation
+from medthink.accounts.people import list_accounts, set_disabled, set_roles
+from medthink.accounts.roles import ROLES, GivenRole
+from medthink.core.errors import Declined, MedThinkError
+from medthink.web.access import Asked, account_of, needs
+from medthink.web.application import html
+from medthink.web.entrance import Entrance, GivenEntrance, tell
+from medthink.web.own_account import Ticked, listed
+from medthink.web.pages.people import PeoplePage, PersonLine, role_choices
+from medthink.web.rendering import render
+
+
+class RolesForm(msgspec.Struct):
+    """The roles that are ticked."""
+
+    roles: Ticked = ()
+
+
+class InviteForm(RolesForm):
+    """Whom to invite: roles, team, and a note on who it is."""
+
+    team: str = ""
+    note: str = ""
+
+
+class OpenForm(msgspec.Struct):
+    """Whether an account is to be open."""
+
+    open: str = ""
+
+
+@get("/people", guards=[needs("maintainer")], sync_to_thread=True)
+def show_people(entrance: GivenEntrance) -> Response[str]:
+    """Everybody."""
+    return _show(entrance)
+
+
+@post("/people/invite", guards=[needs("maintainer")], sync_to_thread=True)
+def invite_person(
+    request: Asked,
+    entrance: GivenEntrance,
+    data: Annotated[InviteForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[str]:
+    """Make a link for somebody, and show it once."""
+    roles = _roles(data)
+    try:
+        if not roles:
+            raise Declined("no role is ticked", remedy="choose what the person may do")
+        secret = invite(
+            entrance.store, roles, actor=account_of(request).name, team=data.team, about=data.note.strip()
+        )  # fmt: skip
+    except MedThinkError as error:
+        return _show(entrance, problem=tell(error), status=422)
+    return _show(entrance, new_link=f"{entrance.address(request)}/invitation/{secret}")
+
+
+@post("/people/{number:int}/roles", guards=[needs("maintainer")], sync_to_thread=True)
+def change_roles(
+    number: FromPath[int],
+    request: Asked,
+    entrance: GivenEntrance,
+    data: Annotated[RolesForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[str] | Redirect:
+    """Give somebody other roles."""
+    try:
+        set_roles(entrance.store, _find(entrance, number), _roles(data), actor=account_of(request).name)
+    except Declined as error:
+        return _show(entrance, problem=tell(error), status=422)
+    return Redirect("/people", status_code=303)
+
+
+@post("/people/{number:int}/open", guards=[needs("maintainer")], sync_to_thread=True)
+def open_or_close(
+    number: FromPath[int],
+    request: Asked,
+    entrance: GivenEntrance,
+    data: Annotated[OpenForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[str] | Redirect:
+    """Close an account, or open it again."""
+    try:
+        set_disabled(
+            entrance.store, _find(entrance, number), is_disabled=data.open != "yes", actor=account_of(request).name
+        )
+    except Declined as error:
+        return _show(entrance, problem=tell(error), status=422)
+    return Redirect("/people", status_code=303)
+
+
+@post("/people/invitations/{number:int}/revoke", guards=[needs("maintainer")], sync_to_thread=True)
+def end_invitation(number: FromPath[int], request: Asked, entrance: GivenEntrance) -> Redirect:
+    """Make a link worthless."""
+    if not revoke_invitation(entrance.store, number, actor=account_of(request).name):
+        raise NotFoundException(detail="There is no such invitation.")
+    return Redirect("/people", status_code=303)
+
+
+def _show(entrance: Entrance, *, new_link: str = "", problem: str = "", status: int = 200) -> Response[str]:
+    people = list_accounts(entrance.store)
+    page = PeoplePage(
+        people=tuple(PersonLine(account=one, roles=role_choices(one)) for one in people),
+        invitations=tuple(one for one in list_invitations(entrance.store) if not one.is_over and not one.is_personal),
+        roles=role_choices(),
+        new_link=new_link,
+        problem=problem,
+    )
+    return html(render("people.html", page, entrance.site, here="people"), status=status)
+
+
+def _find(entrance: Entrance, number: int) -> Account:
+    found = next((one for one in list_accounts(entrance.store) if one.id == number), None)
+    if found is None:
+        raise NotFoundException(detail="There is no such account.")
+    return found
+
+
+def _roles(data: RolesForm) -> tuple[GivenRole, ...]:
+    return tuple(role for role in ROLES if role in listed(data.roles))
+
+
+people_routes = [show_people, invite_person, change_roles, open_or_close, end_invitation]

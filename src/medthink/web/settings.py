@@ -1,0 +1,53 @@
+"""What `medthink serve` may be told by a file: one frozen struct, unknown keys are errors."""
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from medthink.accounts.providers import IdentityProvider
+from medthink.core.errors import DataError
+
+SignUp = Literal["invitation", "open"]
+
+
+class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a board is served.
+
+    `public_url` is the address that people type where a proxy stands in front. `sign_up` says whether anybody may make
+    an account or only those who were invited.
+    """
+
+    public_url: str = ""
+    sign_up: SignUp = "invitation"
+    providers: tuple[IdentityProvider, ...] = ()
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether people come by https, so that cookies must."""
+        return self.public_url.startswith("https://")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The host names beside the loopback's that are answered."""
+        return (urlsplit(self.public_url).netloc,) if self.public_url else ()
+
+    def provider(self, name: str) -> IdentityProvider | None:
+        """The provider of this name."""
+        return next((one for one in self.providers if one.name == name), None)
+
+
+def read_settings(path: Path) -> ServeSettings:
+    """The settings of a TOML file, or DataError with the field that is wrong."""
+    try:
+        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = msgspec.convert(plain, ServeSettings)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"cannot be read: {error}", file=path, remedy="name a TOML file; see docs/serve.md") from None
+    except msgspec.ValidationError as error:
+        raise DataError(str(error), file=path, remedy="see docs/serve.md for the settings") from None
+    if found.public_url and not found.hosts[0]:
+        raise DataError("not an address", file=path, field="public_url", remedy='write "https://board.example.org"')
+    return found

@@ -1,0 +1,171 @@
+"""Signing in by a provider that vouches for people: the way there, the way back, and the account it leads to."""
+
+from typing import Any
+
+import msgspec
+from litestar import get, post
+from litestar.datastructures import Cookie
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
+from litestar.response import Redirect, Response
+
+from medthink.accounts.account import Account
+from medthink.accounts.identities import find_by_identity, link_identity
+from medthink.accounts.invitations import accept
+from medthink.accounts.people import NewAccount, add_account
+from medthink.accounts.providers import (
+    Identity,
+    IdentityProvider,
+    begin_flow,
+    finish_flow,
+    held_identity,
+    hold_identity,
+)
+from medthink.core.errors import Declined, MedThinkError, UsageError
+from medthink.web.access import Asked, caller_of, needs
+from medthink.web.application import html
+from medthink.web.entrance import Entrance, Filled, GivenEntrance, NameForm, admit_sign_up, again, local_path, tell
+from medthink.web.pages.people import SignUpPage
+
+FLOW_COOKIE = "medthink_flow"
+_FLOW_S = 600
+_INVITATION = "invitation/"
+
+
+@get("/sign-in/{provider:str}", guards=[needs("visitor")], sync_to_thread=True)
+def leave(provider: FromPath[str], request: Asked, entrance: GivenEntrance) -> Response[Any]:
+    """Send the browser to the provider; it brings back what is noted in its cookie."""
+    asked = request.query_params
+    detail = {"next": local_path(asked.get("next", "/")), "from": asked.get("from", "")[:200]}
+    try:
+        begun = begin_flow(
+            entrance.store,
+            _provider(entrance, provider),
+            callback=_callback(entrance, request, provider),
+            detail=detail,
+        )
+    except MedThinkError as error:
+        return html(entrance.show_sign_in(next=detail["next"], problem=tell(error)), status=502)
+    answer = Redirect(begun.address, status_code=303)
+    answer.set_cookie(_flow_cookie(entrance, begun.state))
+    return answer
+
+
+@get("/sign-in/{provider:str}/back", guards=[needs("visitor")], sync_to_thread=True)
+def come_back(provider: FromPath[str], request: Asked, entrance: GivenEntrance) -> Response[Any]:
+    """Take the provider's answer: sign in, connect an account, or offer to make one."""
+    asked = request.query_params
+    try:
+        state = asked.get("state", "")
+        if not state or state != request.cookies.get(FLOW_COOKIE):
+            raise UsageError("this sign-in was begun in another browser", remedy="begin again")
+        if asked.get("error"):
+            raise Declined(f"{provider} did not let you in", remedy="try again, or sign in in another way")
+        identity, detail = finish_flow(
+            entrance.store,
+            _provider(entrance, provider),
+            callback=_callback(entrance, request, provider),
+            state=state,
+            code=asked.get("code", ""),
+        )
+    except MedThinkError as error:
+        return html(entrance.show_sign_in(next="/", problem=tell(error)), status=422)
+    return _admit(entrance, request, identity, detail)
+
+
+def _admit(entrance: Entrance, request: Asked, identity: Identity, detail: dict[str, str]) -> Response[Any]:
+    caller = caller_of(request)
+    known = find_by_identity(entrance.store, identity)
+    if detail["from"] == "account" and caller.account is not None:
+        if known is None:
+            link_identity(entrance.store, caller.account, identity)
+        return Redirect("/account", status_code=303)
+    if known is not None:
+        return entrance.let_in(known, detail["next"])
+    if entrance.settings.sign_up != "open" and not detail["from"].startswith(_INVITATION):
+        said = "You have no account here yet. Accounts are made by invitation."
+        return html(entrance.show_sign_in(next=detail["next"], problem=said), status=403)
+    answer = Redirect("/welcome", status_code=303)
+    answer.set_cookie(_flow_cookie(entrance, hold_identity(entrance.store, identity, detail["from"])))
+    return answer
+
+
+@get("/welcome", guards=[needs("visitor")], sync_to_thread=True)
+def show_welcome(request: Asked, entrance: GivenEntrance) -> Response[str]:
+    """Ask one who was vouched for what the account shall be called."""
+    return html(entrance.show_sign_up(_welcome_page(entrance, request)))
+
+
+@post("/welcome", guards=[needs("visitor")], sync_to_thread=True)
+def welcome(request: Asked, entrance: GivenEntrance, data: Filled) -> Response[Any]:
+    """Make the account of one who was vouched for."""
+    page = _welcome_page(entrance, request)
+    identity, origin = _held(entrance, request)
+    try:
+        admit_sign_up(entrance.store, request)
+        account = _make_account(entrance, data, origin)
+    except MedThinkError as error:
+        return html(entrance.show_sign_up(again(page, data, error)), status=422)
+    link_identity(entrance.store, account, identity)
+    return entrance.let_in(account, "/account")
+
+
+def _make_account(entrance: Entrance, data: NameForm, origin: str) -> Account:
+    new = NewAccount(name=data.name, shown_name=data.shown_name, team=data.team, roles=("submitter",))
+    if origin.startswith(_INVITATION):
+        return accept(entrance.store, origin.removeprefix(_INVITATION), new)
+    if entrance.settings.sign_up != "open":
+        raise Declined("accounts are made by invitation here", remedy="ask the maintainers for one")
+    if not data.team.strip():
+        raise Declined("a team is needed", remedy="submissions are listed under its name")
+    return add_account(entrance.store, new, actor=data.name[:100], is_team_new=True)
+
+
+def _welcome_page(entrance: Entrance, request: Asked) -> SignUpPage:
+    identity, origin = _held(entrance, request)
+    page = SignUpPage(action="welcome", title="Welcome", vouched=_words(entrance, identity), shown_name=identity.name)
+    if not origin.startswith(_INVITATION):
+        return page
+    found = entrance.invitation(origin.removeprefix(_INVITATION))
+    return msgspec.structs.replace(
+        page, fixed_team=found.team or "", asks_team=found.team is None and "submitter" in found.roles
+    )
+
+
+def _held(entrance: Entrance, request: Asked) -> tuple[Identity, str]:
+    found = held_identity(entrance.store, request.cookies.get(FLOW_COOKIE, ""))
+    if found is None:
+        raise NotFoundException(detail="This took too long. Sign in again.")
+    return found
+
+
+def _words(entrance: Entrance, identity: Identity) -> str:
+    known = (one.words for one in entrance.settings.providers if one.issuer.rstrip("/") == identity.issuer.rstrip("/"))
+    return next(known, identity.issuer)
+
+
+def _provider(entrance: Entrance, name: str) -> IdentityProvider:
+    found = entrance.settings.provider(name)
+    if found is None:
+        raise NotFoundException(detail="Nobody of that name vouches for people here.")
+    return found
+
+
+def _callback(entrance: Entrance, request: Asked, provider: str) -> str:
+    return f"{entrance.address(request)}/sign-in/{provider}/back"
+
+
+def _flow_cookie(entrance: Entrance, value: str) -> Cookie:
+    # Lax: the way back from the provider is a visit from another site.
+    return Cookie(
+        key=FLOW_COOKIE,
+        value=value,
+        max_age=_FLOW_S,
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=entrance.settings.is_secure,
+    )
+
+
+vouching_routes = [leave, come_back, show_welcome, welcome]

@@ -1,0 +1,51 @@
+"""A served board with people on it, and clients signed in as each of them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from litestar.testing import TestClient
+
+from medthink.accounts.account import Account
+from medthink.accounts.people import NewAccount, add_account
+from medthink.accounts.roles import GivenRole
+from medthink.accounts.sessions import begin_session
+from medthink.board.store import BoardStore, store_url
+from medthink.web.house import House
+from medthink.web.identify import COOKIE
+from medthink.web.renditions import Renditions
+from medthink.web.security import loopback_hosts
+from medthink.web.settings import ServeSettings
+
+PORT = 7350
+OWN = f"http://127.0.0.1:{PORT}"
+FROM_HERE = {"origin": OWN}
+PASSWORD = "tarn lantern cobalt"
+
+
+class Board:
+    """A store that is served, without a port."""
+
+    def __init__(self, root: Path, data: Path | None = None, settings: ServeSettings | None = None) -> None:
+        self.store = BoardStore(store_url(root / "board.sqlite"))
+        self.house = House(self.store, data, "test", settings)
+        self.app = self.house.application(hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
+
+    def add(self, name: str, *roles: GivenRole, team: str = "", password: str | None = None) -> Account:
+        """An account; without a password, which takes a while to hash, unless one is given."""
+        return add_account(self.store, NewAccount(name=name, roles=roles, team=team, password=password), actor="test")
+
+    @contextmanager
+    def client(self, account: Account | None = None) -> Iterator[TestClient[Any]]:
+        """A browser: a visitor's, or one where this account is signed in; any number of them may be open."""
+        # Not entered, because each would run the application's beginning and end.
+        client: TestClient[Any] = TestClient(self.app, base_url=OWN)
+        if account is not None:
+            client.cookies.set(COOKIE, begin_session(self.store, account))
+        yield client
+
+
+def send(client: Any, address: str, **form: Any) -> Any:
+    """Send a form as our own pages do; a redirect is not followed."""
+    return client.post(address, data=form, headers=FROM_HERE, follow_redirects=False)

@@ -140,9 +140,16 @@ def measure_agreement(
     imported = import_tables(tables, units, opened)
     if tables and not imported.readings:
         raise UsageError("nothing is filled in in the tables: there is nothing to compare", remedy="fill in some rows")
+    truths = planted_truths(opened) if opened else {}
+    return agreement_of(run, imported, cases, slices=slices, truths=truths), imported.problems
+
+
+def agreement_of(
+    run: Path, imported: Import, cases: Mapping[int, Case], *, slices: Slices, truths: Mapping[str, bool]
+) -> RunAgreement:
+    """Compare the readers' readings and the judges of the run; `truths` are those of planted checks."""
     judged = load_judged(run, cases)
-    result = compare_raters(imported, judged.judgements, units, slices=slices, truths=_planted_truths(opened))
-    return result, imported.problems
+    return compare_raters(imported, judged.judgements, cut_units(run), slices=slices, truths=truths)
 
 
 def write_agreement(run: Path, found: RunAgreement) -> None:
@@ -184,9 +191,9 @@ def compare_raters(
     )
 
 
-def _planted_truths(key: ReadingKey | None) -> dict[str, bool]:
-    codes = key.codes if key else {}
-    return {name: code.planted for name, code in codes.items() if code.planted is not None}
+def planted_truths(key: ReadingKey) -> dict[str, bool]:
+    """Whether each planted check is true, by its code."""
+    return {name: code.planted for name, code in key.codes.items() if code.planted is not None}
 
 
 def _compare_pair(a: Rater, b: Rater, cases: Mapping[str, int], slices: Slices) -> Iterable[RaterPair]:

@@ -22,7 +22,7 @@ from medthink.judge.judged import cut_units
 from medthink.judge.judgement import Judgement
 from medthink.judge.judgements import read_judgements
 from medthink.judge.kinds import KINDS
-from medthink.judge.units import Source, UnitSet
+from medthink.judge.units import Source, UnitKey, UnitSet
 from medthink.readers.planting import apply_check, find_check
 from medthink.runs.run import Run
 from medthink.runs.showing import Showing
@@ -181,7 +181,7 @@ def _plant_checks(entries: list[ListEntry], wanted: int, chance: Random) -> list
     return checks
 
 
-def list_entry(sheet: Sheet) -> ListEntry:
+def list_entry(sheet: Sheet, *, is_again: bool = False) -> ListEntry:
     """The sheet as it stands on a list, with a line for everything that takes labels."""
     items = KINDS[sheet.units.what].items(sheet.units)
     lines = tuple(ListLine(item.id, item.form, item.part, item.text) for item in items)
@@ -194,6 +194,7 @@ def list_entry(sheet: Sheet) -> ListEntry:
         units=sheet.units,
         supported=sheet.supported,
         lines=lines,
+        is_again=is_again,
     )
 
 
@@ -229,8 +230,11 @@ def _is_name(name: str) -> bool:
     return bool(name) and name.replace("-", "").replace("_", "").isalnum() and name.isascii()
 
 
-def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
-    """Every prediction of a run whose units can be read, with its case as the model was shown it."""
+def sheets_of_run(run: Path, data: Path | None = None, against: Sequence[Path] = ()) -> list[Sheet]:
+    """Every prediction of a run whose units can be read, with its case as the model was shown it.
+
+    Where the run was compared with another one, the pair can be read if that run is among those `against`.
+    """
     opened = Run.open(run)
     manifest, benchmark = opened.manifest, opened.split(data)
     showing = Showing(manifest.condition, benchmark)
@@ -239,12 +243,15 @@ def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
     decisive = read_decisive(run)
     true = _supported(read_judgements(run))
     found = []
+    pairs = _pair_sources(opened, [Run.open(one) for one in against])
     for units in cut_units(run).values():
-        # A pair of runs is not read from the list of one.
-        if units.state == "ok" and not KINDS[units.what].is_pairwise:
-            case = benchmark.case(units.case)
+        case = benchmark.case(units.case)
+        if KINDS[units.what].is_pairwise:
+            source = pairs.get(units.key)
+        else:
             prediction = predictions[units.case, units.sample]
             source = KINDS[units.what].source(prediction, case, name, decisive.get(units.case))
+        if units.state == "ok" and source is not None:
             found.append(
                 Sheet(
                     run=name,
@@ -256,6 +263,20 @@ def sheets_of_run(run: Path, data: Path | None = None) -> list[Sheet]:
                     supported=true,
                 )
             )
+    return found
+
+
+def _pair_sources(run: Run, others: Sequence[Run]) -> dict[UnitKey, Source]:
+    """The pairs of texts of this run and others, as judges that compare two are asked about them."""
+    own = [one for one in run.predictions() if one.sample == 0] if others else []
+    found: dict[UnitKey, Source] = {}
+    for other in others:
+        theirs = {one.case: one for one in other.predictions() if one.sample == 0}
+        names = {"run": run.manifest.digest(), "other_run": other.manifest.digest(), "against": other.manifest.model}
+        for kind in KINDS.values():
+            for one in own if kind.is_pairwise else ():
+                sources = kind.pair_sources(one, theirs[one.case], **names) if one.case in theirs else ()
+                found |= {source.key: source for source in sources}
     return found
 
 

@@ -43,6 +43,11 @@ class Importer:
         self._problems: list[UnusedRow] = []
         self._matched = 0
 
+    def take_rows(self, rows: Iterable[TableRow], path: Path) -> None:
+        """Take in rows of our own form; `path` is what messages call their origin."""
+        for row in rows:
+            self._take_unit(row, path)
+
     def take(self, path: Path) -> None:
         """Read a table of either form."""
         table = read_table_file(path)
@@ -50,8 +55,7 @@ class Importer:
         self._matched = 0
         if "unit" in columns:
             self._tell_columns(table, path, _is_own)
-            for row in table.rows:
-                self._take_unit(row, path)
+            self.take_rows(table.rows, path)
         elif any(_STEP.fullmatch(name) for name in columns):
             self._tell_columns(table, path, _is_published)
             for row in table.rows:

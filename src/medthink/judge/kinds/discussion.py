@@ -206,6 +206,15 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             return {"education": None if word is None else int(word), "reason for 0": zero}
         return {"sentence": cells.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
 
+    def gaps(self, form: str, row: Mapping[str, str]) -> tuple[str, ...]:
+        """A sentence's label; a dimension's score, and of a 0 the reason."""
+        if form != "education":
+            return () if row.get("label", "").strip() else ("label",)
+        score = row.get("score", "").strip()
+        if not score:
+            return ("score",)
+        return ("zero",) if score == "0" and not row.get("zero", "").strip() else ()
+
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> DiscussionScores:  # noqa: ARG002
         """Sentence correctness by section, and education value by dimension."""
         parts = {unit.id: unit.part for one in units.values() for unit in one.units}

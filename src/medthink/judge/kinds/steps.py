@@ -212,6 +212,13 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         }
         return plain | _severity_labels(severity) | _type_labels(types)
 
+    def gaps(self, form: str, row: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG002
+        """Factual; then weight, unless the reader is unsure; for a contradicted step also type and severity."""
+        said = row.get("factual", "").strip()
+        due = ["factual", *(["weight"] if said != cells.UNSURE else [])]
+        due += ["error_types", "severity"] if said == "contradicted" else []
+        return tuple(name for name in due if not row.get(name, "").strip())
+
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> StepScores:
         """The error profile, soundness and first errors."""
         return score_steps([(row, self.given(row)) for row in rows], common_scores(rows, units), rights)

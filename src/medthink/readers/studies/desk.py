@@ -1,0 +1,315 @@
+"""Where a reader works: open a case, commit to a diagnosis, save marks, submit.
+
+An acknowledged save is never lost: a mark and its line of history are one transaction. A save names the version it was
+made on; a stale one changes nothing and gets what is there, for the reader to choose. One device at a time holds a
+sitting, for ten minutes after its last sign of life.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from medthink.core.clock import now_utc, utc_in
+from medthink.core.errors import UsageError
+from medthink.judge.kinds import KINDS
+from medthink.readers.studies import tables
+from medthink.readers.studies.sittings import ReadItem, Sitting
+
+LEASE_S = 600.0
+CONFIDENCES = (1, 2, 3, 4)
+# What a mark may hold beside the columns of its kind: the images relied on, by number, and whether it is badly cut.
+EXTRA_CELLS = ("images", "badly_cut", "note")
+# A decisive finding that the list lacks, in the reader's words: an item of its own in every sitting.
+ADDED = "added"
+_MOST_CELL = 2_000
+_MOST_SECONDS = 3_600.0
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reader has marked of one item, by column, as the readers' table has it."""
+
+    item: str
+    version: int
+    cells: dict[str, str]
+    seconds: float = 0.0
+    saved_at: str = ""
+
+
+class MarkChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A change as a page sends it: on which version it was made, and a key by which it is known when sent again."""
+
+    item: str
+    version: int
+    cells: dict[str, str]
+    seconds: float
+    key: str
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """The change is kept under this version."""
+
+    version: int
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """The item was marked elsewhere meanwhile; nothing was changed."""
+
+    version: int
+    cells: dict[str, str]
+    saved_at: str
+
+
+class OpenSitting(msgspec.Struct, frozen=True, kw_only=True):
+    """A sitting as it stands; `letter` is that of the benchmark's file."""
+
+    id: int
+    reader_id: int
+    place: int
+    sitting: Sitting
+    opened_at: str | None
+    letter: str | None
+    confidence: int | None
+    committed_at: str | None
+    submitted_at: str | None
+    holder: str | None = None
+    held_until: str | None = None
+
+    @property
+    def is_revealed(self) -> bool:
+        """Whether the reader has committed, so that the expert's material may be shown."""
+        return self.committed_at is not None
+
+    def is_held_by_other(self, device: str) -> bool:
+        """Whether another device of the reader's holds it just now."""
+        return self.holder not in (None, device) and (self.held_until or "") > now_utc()
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """An item that is not marked in full, and the columns that are missing."""
+
+    item: str
+    columns: tuple[str, ...]
+
+
+def find_sitting(connection: Connection, reader_id: int, code: str) -> OpenSitting | None:
+    """The sitting of this code, if it is this reader's."""
+    table = tables.sittings
+    wanted = sa.select(table).where(table.c.reader_id == reader_id, table.c.code == code)
+    row = connection.execute(wanted).mappings().first()
+    return None if row is None else _read_row(row)
+
+
+def list_sittings(connection: Connection, reader_id: int) -> list[OpenSitting]:
+    """All sittings of a reader, in the order of reading."""
+    table = tables.sittings
+    rows = connection.execute(sa.select(table).where(table.c.reader_id == reader_id).order_by(table.c.place))
+    return [_read_row(row) for row in rows.mappings()]
+
+
+def hold(connection: Connection, found: OpenSitting, device: str) -> OpenSitting:
+    """Take or keep the sitting for this device, or raise UsageError while another one holds it.
+
+    A case that the reader has committed to in another sitting is revealed already.
+    """
+    locked = _lock(connection, found.id)
+    if locked.is_held_by_other(device):
+        raise UsageError(
+            f"this case is open on another device until {locked.held_until}", remedy="go on there, or wait"
+        )
+    values: dict[str, object] = {"holder": device, "held_until": utc_in(LEASE_S)}
+    if locked.opened_at is None:
+        values["opened_at"] = now_utc()
+    if not locked.is_revealed:
+        values |= _earlier_commitment(connection, locked)
+    _update(connection, locked.id, values)
+    return _lock(connection, locked.id)
+
+
+def commit_diagnosis(
+    connection: Connection, found: OpenSitting, letter: str, confidence: int, *, seconds: float
+) -> OpenSitting:
+    """Keep the reader's own diagnosis, by the letter shown, and reveal the case; the first one counts."""
+    locked = _lock(connection, found.id)
+    if locked.is_revealed:
+        return locked
+    if letter not in locked.sitting.letters or confidence not in CONFIDENCES:
+        raise UsageError("no diagnosis, or not how sure", remedy="choose one of the options and how sure you are")
+    values = {
+        "letter": locked.sitting.letters[letter],
+        "confidence": confidence,
+        "case_seconds": _bounded(seconds),
+        "committed_at": now_utc(),
+    }
+    _update(connection, locked.id, values)
+    return _lock(connection, locked.id)
+
+
+def read_marks(connection: Connection, sitting_id: int) -> dict[str, Mark]:
+    """What is marked so far, by item."""
+    table = tables.marks
+    rows = connection.execute(sa.select(table).where(table.c.sitting_id == sitting_id)).mappings()
+    return {
+        row["item"]: Mark(
+            item=row["item"],
+            version=row["version"],
+            cells=row["cells"],
+            seconds=row["seconds"],
+            saved_at=row["saved_at"],
+        )
+        for row in rows
+    }
+
+
+def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, device: str) -> Saved | Stale:
+    """Keep a change, or say what is there where it was made on another version; the same key is the same change."""
+    locked = _lock(connection, found.id)
+    if known := _find_event(connection, locked.id, change.key):
+        return Saved(known)
+    _refuse_change(locked, change, device)
+    before = read_marks(connection, locked.id).get(change.item)
+    version = before.version if before else 0
+    if change.version != version:
+        return Stale(version, before.cells if before else {}, before.saved_at if before else "")
+    seconds = (before.seconds if before else 0.0) + _bounded(change.seconds)
+    row = {
+        "sitting_id": locked.id,
+        "item": change.item,
+        "version": version + 1,
+        "cells": _checked_cells(locked.sitting, change),
+        "seconds": seconds,
+        "saved_at": now_utc(),
+    }
+    own = (tables.marks.c.sitting_id == locked.id) & (tables.marks.c.item == change.item)
+    connection.execute(
+        sa.update(tables.marks).where(own).values(row) if before else sa.insert(tables.marks).values(row)
+    )
+    connection.execute(sa.insert(tables.mark_events).values(row | {"key": change.key}))
+    _update(connection, locked.id, {"holder": device, "held_until": utc_in(LEASE_S)})
+    return Saved(version + 1)
+
+
+def find_gaps(found: OpenSitting, marks: Mapping[str, Mark]) -> list[Gap]:
+    """The items that are not marked in full, in the order of reading."""
+    gaps = []
+    for text in found.sitting.revealed.texts:
+        for item in text.items:
+            mark = marks.get(item.code)
+            missing = KINDS[text.what].gaps(item.form, mark.cells if mark else {})
+            gaps += [Gap(item.code, missing)] if missing else []
+    return gaps
+
+
+def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> list[Gap]:
+    """Lock the reading; where something is missing, nothing is locked and the gaps are returned."""
+    locked = _lock(connection, found.id)
+    if locked.submitted_at is not None:
+        return []
+    if not locked.is_revealed:
+        raise UsageError("the case was not read yet", remedy="commit to a diagnosis first")
+    if locked.is_held_by_other(device):
+        raise UsageError("this case is open on another device", remedy="go on there, or wait")
+    gaps = find_gaps(locked, read_marks(connection, locked.id))
+    if not gaps:
+        _update(connection, locked.id, {"submitted_at": now_utc(), "holder": None, "held_until": None})
+    return gaps
+
+
+def reassign(connection: Connection, found: OpenSitting, reader_id: int) -> None:
+    """Give a sitting that was never opened to another reader, as the last of that reader's list."""
+    locked = _lock(connection, found.id)
+    if locked.opened_at is not None:
+        raise UsageError("this case was opened already", remedy="reassign cases that nobody has opened")
+    table = tables.sittings
+    same = sa.select(table.c.id).where(table.c.reader_id == reader_id, table.c.case_id == locked.sitting.case)
+    if connection.execute(same).first() is not None:
+        raise UsageError("this reader reads that case already", remedy="choose another reader")
+    last = sa.select(sa.func.max(table.c.place)).where(table.c.reader_id == reader_id)
+    place = connection.execute(last).scalar()
+    _update(connection, locked.id, {"reader_id": reader_id, "place": (place or 0) + 1})
+
+
+def _refuse_change(locked: OpenSitting, change: MarkChange, device: str) -> None:
+    if locked.submitted_at is not None:
+        raise UsageError("this reading is locked", remedy="ask the coordinator")
+    if not locked.is_revealed:
+        raise UsageError("the case was not read yet", remedy="commit to a diagnosis first")
+    if locked.is_held_by_other(device):
+        raise UsageError("this case is open on another device", remedy="go on there, or wait")
+    if not change.key or len(change.key) > 64 or change.version < 0:
+        raise UsageError("not a change of a mark", remedy="load the page again")
+
+
+def _checked_cells(sitting: Sitting, change: MarkChange) -> dict[str, str]:
+    """The cells that are not empty, or UsageError where a cell is none of the item's or says what none may."""
+    cells = {name: text.strip() for name, text in change.cells.items() if text.strip()}
+    found = sitting.revealed.item(change.item)
+    if found is None and change.item != ADDED:
+        raise UsageError("no such item in this reading", remedy="load the page again")
+    columns = {"finding"} if found is None else {column.name for column in KINDS[found[0]].columns}
+    strange = [name for name in cells if name not in columns and name not in EXTRA_CELLS]
+    if strange or any(len(text) > _MOST_CELL for text in cells.values()):
+        raise UsageError(f"{', '.join(strange) or 'a text'} cannot be kept", remedy="load the page again")
+    if found is not None:
+        _refuse_words(found[0], found[1], cells)
+    return cells
+
+
+def _refuse_words(what: str, item: ReadItem, cells: Mapping[str, str]) -> None:
+    try:
+        KINDS[what].read_cells(item.form, cells)
+    except ValueError as error:
+        raise UsageError(str(error), remedy="mark the item again") from None
+
+
+def _find_event(connection: Connection, sitting_id: int, key: str) -> int | None:
+    table = tables.mark_events
+    wanted = sa.select(table.c.version).where(table.c.sitting_id == sitting_id, table.c.key == key)
+    return connection.execute(wanted).scalar()
+
+
+def _earlier_commitment(connection: Connection, found: OpenSitting) -> dict[str, object]:
+    """What the reader committed to about the same case in another sitting, if anything."""
+    table = tables.sittings
+    wanted = (
+        sa.select(table.c.letter, table.c.confidence, table.c.committed_at)
+        .where(table.c.reader_id == found.reader_id, table.c.case_id == found.sitting.case)
+        .where(table.c.committed_at.is_not(None))
+        .order_by(table.c.committed_at)
+    )
+    row = connection.execute(wanted).mappings().first()
+    return {} if row is None else dict(row)
+
+
+def _lock(connection: Connection, sitting_id: int) -> OpenSitting:
+    """The sitting, with no other writer on it until the transaction ends."""
+    table = tables.sittings
+    row = connection.execute(sa.select(table).where(table.c.id == sitting_id).with_for_update()).mappings().one()
+    return _read_row(row)
+
+
+def _update(connection: Connection, sitting_id: int, values: Mapping[str, object]) -> None:
+    table = tables.sittings
+    connection.execute(sa.update(table).where(table.c.id == sitting_id).values(dict(values)))
+
+
+def _read_row(row: sa.RowMapping) -> OpenSitting:
+    return OpenSitting(
+        id=row["id"],
+        reader_id=row["reader_id"],
+        place=row["place"],
+        sitting=msgspec.convert(row["content"], Sitting),
+        opened_at=row["opened_at"],
+        letter=row["letter"],
+        confidence=row["confidence"],
+        committed_at=row["committed_at"],
+        submitted_at=row["submitted_at"],
+        holder=row["holder"],
+        held_until=row["held_until"],
+    )
+
+
+def _bounded(seconds: float) -> float:
+    """A time as a page measured it, within reason."""
+    return min(max(seconds, 0.0), _MOST_SECONDS) if seconds == seconds else 0.0

@@ -1,6 +1,8 @@
 """Which columns of a raw table hold what: by their usual names, or as a mapping file says.
 
 ```toml
+picks = ["model A", "model B"]   # columns with models' answers: wrong ones are hard distractors
+
 [columns]
 diagnosis = "FinalDiagnosis"
 differential = "DifferentialDiagnosisList"
@@ -51,10 +53,11 @@ _BETWEEN = re.compile(r"[;\n|]+")
 
 
 class Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The columns by what they hold, and columns that hold several texts under headings."""
+    """The columns by what they hold, those that hold several texts under headings, and those with models' answers."""
 
     columns: dict[str, str] = {}
     headings: dict[str, dict[str, str]] = {}
+    picks: tuple[str, ...] = ()
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +88,7 @@ def settle_columns(mapping: Mapping, columns: list[str], file: Path) -> dict[str
     for field, column in mapping.columns.items():
         if "{n" not in column and column not in columns:
             raise DataError(f"no column {column!r}", file=file, field=field, remedy=suggest(column, columns, "mend it"))
-    if missing := [name for name in mapping.headings if name not in columns]:
+    if missing := [name for name in (*mapping.headings, *mapping.picks) if name not in columns]:
         raise DataError(f"no column {missing[0]!r}", file=file, remedy=suggest(missing[0], columns, "mend it"))
     plain = {_plain(column): column for column in reversed(columns)}
     usual = {

@@ -138,7 +138,7 @@ class IngestStage(Stage[IngestSettings]):
             section=texts.get("section", ""),
             diagnosis=diagnosis,
             differential=taken.differential,
-            marks={self.name: {"images": [one.plain() for one in images]}} if images else {},
+            marks=self._marks(draft, images),
         )
         store = FolderImages(self.context.folder)
         shown = tuple(Image(slot, one.id, one.path, store) for slot, one in enumerate(images, start=1))
@@ -149,6 +149,13 @@ class IngestStage(Stage[IngestSettings]):
             discussion=texts.get("discussion", ""),
             answer_text=diagnosis,
         )
+
+    def _marks(self, draft: Draft, images: list[TakenImage]) -> dict[str, Any]:
+        """What later stages need to know: where each image comes from, and what models answered."""
+        picks = [as_text(draft.notes.raw.get(column)) for column in self._mapping.picks]
+        found = {"images": [one.plain() for one in images], "picks": [pick for pick in picks if pick]}
+        filled = {name: value for name, value in found.items() if value}
+        return {self.name: filled} if filled else {}
 
     def not_covered(self) -> tuple[str, ...]:
         """A case without a licence can be curated, not published."""

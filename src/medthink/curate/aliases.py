@@ -1,0 +1,45 @@
+"""The other names of a diagnosis that rules know: those it states itself, and those of a small table."""
+
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from medthink.curate.names import head_of, name_key, other_names, without_brackets
+
+_TABLE = Path(__file__).parent / "data" / "aliases.toml"
+
+
+@cache
+def _groups() -> dict[str, tuple[str, ...]]:
+    """The table, by the key of every name that is no abbreviation."""
+    groups = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["groups"]
+    return {name_key(name): tuple(names) for names in groups for name in names if not is_abbreviation(name)}
+
+
+def is_abbreviation(name: str) -> bool:
+    """Whether a name is capitals, which are only matched as capitals."""
+    first = name.split()[0]
+    return sum(map(str.isupper, first)) >= 2 and len(first) <= 7
+
+
+def known_aliases(name: str) -> tuple[str, ...]:
+    """Every other name that rules know, the name's own first."""
+    stated = other_names(name)
+    listed = [one for form in (name, without_brackets(name), head_of(name), *stated) for one in _listed(form)]
+    return distinct_names([*stated, *listed], apart_from=[name])
+
+
+def distinct_names(names: Iterable[str], *, apart_from: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names in their order, none twice or equal to one of those to keep apart from."""
+    taken = set(map(name_key, apart_from))
+    found: list[str] = []
+    for name in names:
+        if (key := name_key(name)) and key not in taken:
+            taken.add(key)
+            found.append(name)
+    return tuple(found)
+
+
+def _listed(name: str) -> tuple[str, ...]:
+    return _groups().get(name_key(name), ())

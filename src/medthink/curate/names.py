@@ -1,0 +1,252 @@
+"""Names of diagnoses: their words in one spelling, their parts, and the other forms that rules can derive.
+
+A key tells names apart as a radiologist would: digits, Roman numerals, sides and prefixes such as non- stay; case,
+accents, British or American spelling, possessives, hyphens and plurals do not count.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+
+from medthink.metrics.spelling import american_word, plain_letters
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_BRACKET = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]")
+_ALSO = re.compile(r"\b(?:also (?:known|called|termed) as|so-called|a\.?k\.?a\.?|i\.e\.|syn\.|or)\b", re.I)
+_CLAUSE = re.compile(
+    r"\s*(?:,|;|\s-\s|\s–\s)?\s+(?:with(?:out)?|secondary to|due to|caused by|causing|complicat(?:ed by|ing)|"
+    r"associated with|related to|arising (?:from|in)|resulting (?:from|in)|following|after|mimicking|"
+    r"presenting (?:as|with)|in (?:an?|the (?:setting|context)|patients?|diffuse|association)|involving|during|as)\b.*",
+    re.I,
+)
+# What says how much, when or which, and leaves the diagnosis the same.
+QUALIFIERS = frozenset(
+    (
+        "acute", "subacute", "chronic", "recurrent", "bilateral", "unilateral", "left", "right", "left-sided", "giant",
+        "large", "small", "multiple", "solitary", "isolated", "simultaneous", "synchronous", "diffuse", "focal",
+        "classical", "typical", "atypical", "incidental", "symptomatic", "asymptomatic", "spontaneous", "idiopathic",
+        "primary", "progressive", "severe", "mild", "massive", "extensive", "rare", "unusual", "advanced", "early",
+        "late", "adult", "juvenile", "infantile", "simple", "complex", "partial", "complete", "disseminated",
+    )
+)  # fmt: skip
+# Words that name a kind of thing and not which: found alone they give nothing away.
+GENERIC = frozenset(
+    (
+        "abnormality", "abscess", "adenoma", "anomaly", "aneurysm", "arthritis", "atresia", "bone", "breast", "cancer",
+        "carcinoma", "collection", "condition", "cyst", "defect", "deficiency", "deformity", "disease", "disorder",
+        "dissection", "dysplasia", "effusion", "embolism", "fistula", "fracture", "granuloma", "hematoma", "hemorrhage",
+        "hernia", "hypoplasia", "infarct", "infarction", "infection", "inflammation", "injury", "lesion", "lymphoma",
+        "malformation", "malignancy", "mass", "melanoma", "metastasis", "neoplasm", "nodule", "obstruction",
+        "perforation", "pneumonia", "rupture", "sarcoma", "stenosis", "stroke", "syndrome", "tear", "thrombosis",
+        "tissue", "tuberculosis", "tumor", "type", "variant", "liver", "lung", "kidney", "brain", "spleen", "sign",
+    )
+)  # fmt: skip
+_STOPS = frozenset(
+    ("of", "the", "and", "a", "an", "in", "with", "to", "from", "by", "for", "on", "or", "at", "de", "du")
+)
+_TAILS = frozenset(("disease", "syndrome", "lesion", "disorder", "type", "tumor", "injury"))
+# Letters that stand for an examination, a value or a structure: none of them is a diagnosis.
+_NOT_ACRONYMS = frozenset(
+    (
+        "ACA", "ADC", "AFP", "AIDS", "ALT", "AST", "BMI", "BUN", "CBC", "CEA", "CNS", "CRP", "CSF", "CTA", "CTV", "CXR",
+        "DSA", "DWI", "ECG", "EEG", "EKG", "EMG", "ERCP", "ESR", "FDG", "FLAIR", "FNAC", "GCS", "GFR", "HCG", "HIV",
+        "HRCT", "ICA", "ICU", "IVC", "IVU", "LDH", "LUQ", "MCA", "MIP", "MPR", "MRA", "MRCP", "MRI", "MRV", "NIHSS",
+        "PACS", "PCA", "PCR", "PET", "PSA", "PTH", "RBC", "RLQ", "RUQ", "SMA", "SPECT", "STIR", "SUV", "SVC", "TNM",
+        "TOF", "TSH", "USA", "USG", "WBC", "WHO",
+    )
+)  # fmt: skip
+_ROMAN = frozenset(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"))
+# First parts of compound words, which acronyms often take a letter for.
+_FORMS = tuple(
+    sorted(
+        (
+            "adeno", "angio", "arterio", "atrio", "broncho", "cardio", "cerebro", "chole", "chondro", "chorio", "costo",
+            "cranio", "cysto", "dermato", "encephalo", "extra", "fibro", "gastro", "glomerulo", "hemato", "hepato",
+            "hydro", "hyper", "hypo", "inter", "intra", "leuko", "lipo", "lympho", "meningo", "muco", "myelo", "myo",
+            "naso", "neuro", "oculo", "osteo", "peri", "phospho", "pneumo", "poly", "pseudo", "pyelo", "pyo", "pyro",
+            "retino", "retro", "sacro", "spondylo", "sub", "supra", "thrombo", "trans", "trigemino", "tubulo",
+            "uretero", "vesico", "xantho",
+        ),
+        key=len,
+        reverse=True,
+    )
+)  # fmt: skip
+_MOST_MADE = 64
+
+
+@lru_cache(maxsize=1 << 16)
+def fold_word(word: str) -> str:
+    """A word in plain letters, American and singular, without its possessive."""
+    plain = re.sub(r"['’]s?$", "", plain_letters(word)).replace("'", "").replace("’", "")
+    return _singular(american_word(plain))
+
+
+def _singular(word: str) -> str:
+    if len(word) < 5 or word in _ROMAN:
+        return word
+    for ending, instead in (("omata", "oma"), ("ses", "sis"), ("ies", "y"), ("xes", "x"), ("ches", "ch"), ("s", "")):
+        if word.endswith(ending):
+            # "abscesses" is no "-sis", "viruses" neither; "stenosis", "callus" and "abscess" are singular already.
+            if ending == "ses" and word.endswith(("sses", "uses")):
+                return word[:-2]
+            return word if ending == "s" and word.endswith(("ss", "us", "is")) else word[: -len(ending)] + instead
+    return word
+
+
+def words_of(name: str) -> list[str]:
+    """The folded words of a name, hyphens opened."""
+    return [fold_word(match[0]) for match in _WORD.finditer(name)]
+
+
+@lru_cache(maxsize=1 << 14)
+def name_key(name: str) -> str:
+    """What two spellings of one name have in common, and two names do not."""
+    return "".join(words_of(name))
+
+
+def without_brackets(name: str) -> str:
+    """The name without what stands in brackets, or the name itself where nothing else would be left."""
+    before = ""
+    rest = name
+    while rest != before:
+        before, rest = rest, _BRACKET.sub("", rest)
+    rest = " ".join(rest.split()).strip(" ,;")
+    return rest or name
+
+
+def bracketed(name: str) -> list[str]:
+    """What stands in brackets."""
+    return [part.strip() for part in _BRACKET.findall(name) if part.strip()]
+
+
+def head_of(name: str) -> str:
+    """The name without brackets and without the clause that tells more: causes, company, circumstances."""
+    plain = without_brackets(name)
+    head = _CLAUSE.sub("", plain).strip(" ,;")
+    return head if words_of(head) else plain
+
+
+def short_form(name: str) -> str:
+    """The head, where it is not left generic; always letters that stand in the name."""
+    head = head_of(name)
+    return head if is_telling(head) and head in name else name
+
+
+def is_telling(name: str) -> bool:
+    """Whether a name, found alone in a text, points at one diagnosis."""
+    words = [word for word in words_of(name) if word not in _STOPS]
+    telling = [word for word in words if word not in GENERIC and word not in QUALIFIERS]
+    return bool(telling) and (len(words) > 1 or len(words[0]) >= 6)
+
+
+def core_words(name: str) -> list[str]:
+    """The words of the head that matter, in their order: no stop words, no qualifiers."""
+    words = [word for word in words_of(head_of(name)) if word not in _STOPS]
+    core = [word for word in words if word not in QUALIFIERS]
+    return core or words
+
+
+def without_qualifiers(name: str) -> str:
+    """The head without the qualifiers before it."""
+    words = head_of(name).split()
+    while len(words) > 1 and fold_word(words[0]) in QUALIFIERS:
+        words.pop(0)
+    return " ".join(words)
+
+
+def other_names(name: str) -> list[str]:
+    """The names that a name states itself: outside its brackets, inside them, on either side of a slash."""
+    plain = without_brackets(name)
+    found = [plain, *(part for part in bracketed(name) if _is_name(part, plain))]
+    found += [part.strip() for one in found for part in _ALSO.split(one)]
+    found += [part for one in list(found) for part in _sides(one)]
+    kept = {name_key(one): one for one in reversed(found) if name_key(one) not in ("", name_key(name))}
+    return list(reversed(kept.values()))
+
+
+def _is_name(part: str, plain: str) -> bool:
+    """Whether a bracket may hold another name: not a stage, a circumstance or a cause."""
+    first = words_of(part)[:1]
+    if not first or re.match(
+        r"(?:in|with|due|secondary|e\.?g|diffuse|any|type|grade|WHO|stage|left|right)\b", part, re.I
+    ):
+        return False
+    return is_telling(part) or _is_capitals(part) or (len(words_of(plain)) > 1 and len(part) > 5 and part[0].isupper())
+
+
+def _is_capitals(text: str) -> bool:
+    letters = [sign for sign in text if sign.isalpha()]
+    return len(letters) >= 2 and sum(map(str.isupper, letters)) >= 0.6 * len(letters) and " " not in text.strip()
+
+
+def _sides(name: str) -> Iterator[str]:
+    """Both sides of " / "; of a slash without spaces only where both sides are words of one kind."""
+    if " / " in name:
+        yield from (part.strip() for part in name.split(" / "))
+
+
+def acronyms_of(name: str) -> set[str]:
+    """Capitals that may stand for a name: those it gives, and those its words make."""
+    given = {part for part in bracketed(name) for part in part.split() if _is_capitals(part) and len(part) >= 3}
+    made = {letters for one in (head_of(name), *_turned(head_of(name))) for letters in _made(one)}
+    found = {one.upper() for one in given | made} - _NOT_ACRONYMS
+    return {one for one in found if one.lower() not in _ROMAN}
+
+
+def _turned(name: str) -> Iterator[str]:
+    """Latin word order: "progressive fibrodysplasia ossificans" is known as F.O.P."""
+    words = name.split()
+    if 3 <= len(words) <= 4:
+        yield " ".join([*words[1:], words[0]])
+
+
+def _made(name: str) -> Iterator[str]:
+    words = [word for word in words_of(name.replace("-", "")) if word]
+    if not 2 <= len([word for word in words if word not in _STOPS]) <= 6:
+        return
+    choices = [_letters_of(word) for word in words]
+    for number, letters in enumerate(product(*choices)):
+        if number >= _MOST_MADE:
+            return
+        if 3 <= len(made := "".join(letters)) <= 7:
+            yield made.upper()
+
+
+def _letters_of(word: str) -> tuple[str, ...]:
+    """What a word gives to an acronym."""
+    if word in _STOPS:
+        return ("", word[0])
+    if word.isdigit() or word in _ROMAN:
+        return ("", word)
+    form = next((form for form in _FORMS if word.startswith(form) and len(word) - len(form) >= 4), "")
+    letters = (word[0], word[0] + word[len(form)]) if form else (word[0],)
+    return ("", *letters) if word in _TAILS else letters
+
+
+_EPONYM = re.compile(
+    r"\b((?:[A-ZÀ-Þ][\w’']+(?:\s?[–-]\s?|\s))*[A-ZÀ-Þ][\w’']+)(?:['’]s)?\s+"
+    r"(?:disease|syndrome|lymphoma|sarcoma|lesion|tumou?r|cyst|fracture|deformity|anomaly|contracture|hernia|encephalopathy)"
+)
+_PLAIN_START = frozenset(("primary", "secondary", "brown", "giant", "cell", "nerve", "soft", "bone", "liver", "lung"))
+
+
+def eponyms_of(name: str) -> list[str]:
+    """The persons in a name, as "Erdheim–Chester" in "Erdheim–Chester disease"; ordinary first words are none."""
+    found = []
+    for match in _EPONYM.finditer(name):
+        person = re.sub(r"['’]s$", "", match[1])
+        is_first = match.start() == 0
+        if is_first and not re.search(r"[–-]|['’]s", match[1]) and not _looks_like_a_person(person):
+            continue
+        found.append(person)
+    return found
+
+
+def _looks_like_a_person(word: str) -> bool:
+    """A single capitalised word at the start of a name may be any adjective: endings tell."""
+    folded = fold_word(word)
+    is_adjective = folded.endswith(
+        ("ic", "al", "ar", "ous", "ary", "ive", "oid", "ing", "ed", "ory", "ent", "ant", "ful")
+    )
+    return not is_adjective and folded not in GENERIC | QUALIFIERS | _PLAIN_START and " " not in word

@@ -1,0 +1,139 @@
+"""Aliases: the other names of each diagnosis, made once and used by every later stage.
+
+Rules know the names that a diagnosis states itself (in brackets, beside a slash) and a small table. A model proposes
+more, and each proposal is put to it again, by itself: only a name it then calls the same is kept.
+"""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from medthink.core.digest import digest_file
+from medthink.core.errors import DataError
+from medthink.core.tomlio import read_toml
+from medthink.curate.aliases import distinct_names, known_aliases
+from medthink.curate.asking import StageAsk, curate_prompt
+from medthink.curate.decision import StageResult, keep
+from medthink.curate.draft import Draft
+from medthink.curate.names import name_key
+from medthink.curate.splitting import split_differential
+from medthink.curate.stage import ModelSettings, Stage
+from medthink.workflow.ask import Unanswered
+from medthink.workflow.reply_forms import TEXT, ReplyForm, list_of, object_of, one_of
+
+_MOST_NAMES, _LONGEST = 20, 120
+_RELATIONS = ("same", "broader", "narrower", "different", "unsure")
+
+
+class AliasSettings(ModelSettings, frozen=True, kw_only=True):
+    """Whose names are wanted, and from where."""
+
+    of: Annotated[Literal["gold", "all"], Meta(description="Names of the right diagnosis, or of all options.")] = "all"
+    book: Annotated[str, Meta(description="A file of names one has already (TOML: diagnosis = [names]).")] = ""
+
+
+class AliasForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
+    """Names that a model proposes."""
+
+    names: list[str]
+
+
+class NumberedRelation(Struct, frozen=True, forbid_unknown_fields=True):
+    """How one of the names relates to the diagnosis."""
+
+    number: int
+    relation: Literal["same", "broader", "narrower", "different", "unsure"]
+
+
+class AliasCheckForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
+    """What a model says of proposed names."""
+
+    relations: list[NumberedRelation]
+
+
+class AliasStage(Stage[AliasSettings]):
+    """One list of names for each diagnosis."""
+
+    name = "aliases"
+    settings_type = AliasSettings
+
+    def survey(self, drafts: Any) -> None:  # noqa: ARG002
+        """Read the book; nothing is looked at."""
+        self._book = self._read_book()
+        self._asked: dict[str, asyncio.Task[tuple[str, ...]]] = {}
+
+    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+        """The draft with the names of its diagnoses."""
+        options = split_differential(draft.notes.differential, draft.gold) or list(draft.case.question.options.values())
+        wanted = [draft.gold] if self.settings.of == "gold" else distinct_names([draft.gold, *options])
+        found = {}
+        for name in wanted:
+            others = [other for other in options if name_key(other) != name_key(name)]
+            names = [*self._book.get(name_key(name), ()), *known_aliases(name)]
+            if ask is not None and name == draft.gold:
+                names += await self._ask_once(name, ask, draft.id)
+            if kept := distinct_names(names, apart_from=[name, *others]):
+                found[name] = kept
+        return keep(
+            draft.with_notes(aliases=found), reason="named" if found else "no-names", by=ask.by if ask else "rule"
+        )
+
+    async def _ask_once(self, name: str, ask: StageAsk, case_id: int) -> tuple[str, ...]:
+        """What the model says of a diagnosis, asked by the first case that needs it."""
+        key = name_key(name)
+        if key not in self._asked:
+            self._asked[key] = asyncio.ensure_future(_ask_model(name, ask, case_id))
+        return await self._asked[key]
+
+    def not_covered(self) -> tuple[str, ...]:
+        """Without a model nearly no synonym is known."""
+        return () if self.settings.model else ("synonyms and foreign names beyond a small table: no model was asked",)
+
+    def inputs(self) -> Any:
+        """The book as it is now."""
+        return digest_file(self.context.path(self.settings.book)) if self.settings.book else ""
+
+    def _read_book(self) -> dict[str, tuple[str, ...]]:
+        if not self.settings.book:
+            return {}
+        path = self.context.path(self.settings.book)
+        book = read_toml(path, remedy='write "diagnosis" = ["name", "name"]')
+        for name, names in book.items():
+            if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+                raise DataError("a list of names is due", file=path, field=name, remedy='write ["name", "name"]')
+        return {name_key(name): tuple(names) for name, names in book.items()}
+
+
+async def _ask_model(name: str, ask: StageAsk, case_id: int) -> tuple[str, ...]:
+    """The names that the model proposes, and then calls the same."""
+    known = list(known_aliases(name))
+    prompt = curate_prompt(
+        "aliases", case_id, data={"diagnosis": name}, form={"names": list_of(TEXT)}, by_rules={"names": known}
+    )
+    proposed = (await ask(prompt, AliasForm, case_id)).names
+    names = distinct_names((one.strip() for one in proposed if one.strip()), apart_from=[name])
+    names = tuple(one for one in names if len(one) <= _LONGEST)[:_MOST_NAMES]
+    if not names:
+        return ()
+    return await _check(name, names, ask, case_id)
+
+
+async def _check(name: str, names: tuple[str, ...], ask: StageAsk, case_id: int) -> tuple[str, ...]:
+    numbered = [{"number": number, "name": one} for number, one in enumerate(names, start=1)]
+    relation = object_of(number={"type": "integer"}, relation=one_of(_RELATIONS))
+    prompt = curate_prompt(
+        "alias_check",
+        case_id,
+        data={"diagnosis": name, "names": numbered},
+        form={"relations": list_of(relation)},
+        by_rules={"relations": [{"number": one["number"], "relation": "same"} for one in numbered]},
+    )
+    relations = (await ask(prompt, AliasCheckForm, case_id)).relations
+    found = {one.number: one.relation for one in relations}
+    if sorted(found) != list(range(1, len(names) + 1)) or len(relations) != len(names):
+        raise Unanswered("unparsed", "the reply did not speak of each name once")
+    return tuple(one for number, one in enumerate(names, start=1) if found[number] == "same")
+
+
+STAGE = AliasStage

@@ -1,0 +1,164 @@
+"""Options: the right diagnosis and its distractors, from the differential diagnosis that experts wrote.
+
+The list is split with the right diagnosis protected. That is found only by equal letters, spelling or brackets; else
+it is proposed, and a person or the model agrees. Distractors that say the same, or the same and less, are left out.
+`balance` chooses the five.
+"""
+
+from collections import Counter
+from functools import cached_property
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from medthink.curate.asking import StageAsk, curate_prompt
+from medthink.curate.decision import StageResult, drop, find_quote, keep, leave_open
+from medthink.curate.draft import Draft
+from medthink.curate.matching import is_parent, match_gold
+from medthink.curate.names import name_key
+from medthink.curate.splitting import split_differential
+from medthink.curate.stage import ModelSettings, Stage
+from medthink.workflow.ask import Unanswered
+from medthink.workflow.reply_forms import ReplyForm, list_of, object_of, one_of
+
+FEWEST_DISTRACTORS = 4
+_ADD = "add the diagnosis to the list"
+_RELATIONS = ("same", "parent", "also right", "different", "unsure")
+
+
+class OptionSettings(ModelSettings, frozen=True, kw_only=True):
+    """How the list is read, and whose wrong answers show which distractors are hard."""
+
+    add_gold: Annotated[bool, Meta(description="Add the diagnosis to a list in which nothing resembles it.")] = False
+    runs: Annotated[tuple[str, ...], Meta(description="Runs whose wrong answers are hard distractors.")] = ()
+
+
+class NumberedOption(Struct, frozen=True, forbid_unknown_fields=True):
+    """How one of the names relates to the right diagnosis."""
+
+    number: int
+    relation: Literal["same", "parent", "also right", "different", "unsure"]
+
+
+class OptionForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
+    """What a model says of a list."""
+
+    relations: list[NumberedOption]
+
+
+class OptionStage(Stage[OptionSettings]):
+    """Lists in, the right diagnosis and its distractors out."""
+
+    name = "options"
+    settings_type = OptionSettings
+
+    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+        """Resolve the right diagnosis, then what may stand beside it."""
+        items = _items(draft)
+        match = match_gold(draft.gold, items)
+        if match is None and not self.settings.add_gold and ask is None:
+            return leave_open("gold-missing", by="rule gold", proposal=_ADD, detail=f"the list: {'; '.join(items)}")
+        if match is not None and not match.is_certain and ask is None:
+            return leave_open("gold-proposed", by=f"rule {match.by}", proposal=match.item, detail=f"gold: {draft.gold}")
+        gold = match.item if match is not None and match.is_certain else draft.gold
+        distractors, parents = _apart(gold, items)
+        by = f"rule {match.by}" if match is not None and match.is_certain else "rule add_gold"
+        if ask is not None:
+            distractors, doubts = await self._ask(draft, gold, distractors, ask)
+            by = f"{by}, {ask.by}"
+            if doubts:
+                return leave_open("distractor-doubtful", by=ask.by, detail="; ".join(doubts))
+        return self._settle(draft, gold, distractors, parents, by)
+
+    def agree(self, draft: Draft, ruling: str) -> Draft:
+        """The list with the item that a person chose as the right one, or with the diagnosis added."""
+        items = _items(draft)
+        chosen = ruling if ruling in items else draft.gold
+        distractors, _ = _apart(chosen, items)
+        return self._with_options(draft, chosen, distractors)
+
+    def _settle(self, draft: Draft, gold: str, distractors: list[str], parents: list[str], by: str) -> StageResult:
+        quote = find_quote(draft, "curation.differential", gold)
+        evidence = [quote] if quote else []
+        left_out = f"left out, since it would be right too: {'; '.join(parents)}" if parents else ""
+        if len(distractors) < FEWEST_DISTRACTORS:
+            detail = f"{len(distractors)} distractors: {'; '.join(distractors)}" + (f"; {left_out}" if parents else "")
+            is_enough = len(distractors) + len(parents) >= FEWEST_DISTRACTORS
+            return drop("parent-of-gold" if is_enough else "few-options", by=by, detail=detail, evidence=evidence)
+        made = self._with_options(draft, gold, distractors)
+        return keep(made, reason="resolved", by=by, detail=left_out, evidence=evidence)
+
+    def _with_options(self, draft: Draft, gold: str, distractors: list[str]) -> Draft:
+        picks = self._picks.get(draft.id, Counter()) + Counter(_own_picks(draft))
+        keys = {name_key(pick): count for pick, count in picks.items()}
+        hard = {one: keys[name_key(one)] for one in distractors if name_key(one) in keys}
+        mark = {"distractors": distractors} | ({"hard": hard} if hard else {})
+        made = draft.with_reference(answer_text=gold).with_question(options={})
+        return made.with_notes(candidates=(gold, *distractors)).with_mark(self.name, mark)
+
+    @cached_property
+    def _picks(self) -> dict[int, Counter[str]]:
+        """What evaluated models answered, by case."""
+        from medthink.runs.run import Run
+
+        picks: dict[int, Counter[str]] = {}
+        for path in self.settings.runs:
+            run = Run(self.context.path(path))
+            cases = run.cases()
+            for one in run.predictions():
+                options = cases[one.case].question.options if one.case in cases else {}
+                if one.prediction in options:
+                    picks.setdefault(one.case, Counter())[options[one.prediction]] += 1
+        return picks
+
+    async def _ask(self, draft: Draft, gold: str, distractors: list[str], ask: StageAsk) -> tuple[list[str], list[str]]:
+        """The distractors that the model calls different, and what it is unsure of."""
+        numbered = [{"number": number, "name": name} for number, name in enumerate(distractors, start=1)]
+        prompt = curate_prompt(
+            "options",
+            draft.id,
+            data={"diagnosis": gold, "history": draft.case.question.history, "names": numbered},
+            form={"relations": list_of(object_of(number={"type": "integer"}, relation=one_of(_RELATIONS)))},
+            by_rules={"relations": [{"number": one["number"], "relation": "different"} for one in numbered]},
+        )
+        relations = (await ask(prompt, OptionForm, draft.id)).relations
+        found = {one.number: one.relation for one in relations}
+        if sorted(found) != list(range(1, len(distractors) + 1)) or len(relations) != len(distractors):
+            raise Unanswered("unparsed", "the reply did not speak of each name once")
+        named = list(zip(distractors, (found[number] for number in sorted(found)), strict=True))
+        doubts = [f"{name}: {relation}" for name, relation in named if relation in ("also right", "unsure")]
+        return [name for name, relation in named if relation == "different"], doubts
+
+    def not_covered(self) -> tuple[str, ...]:
+        """Without a model nobody asked whether a distractor is right as well."""
+        if self.settings.model:
+            return ()
+        return ("distractors that are synonyms of the right diagnosis or could be right as well: no model was asked",)
+
+
+def _items(draft: Draft) -> list[str]:
+    """The names to choose from: of the stated list, else the options that a benchmark has already."""
+    return split_differential(draft.notes.differential, draft.gold) or list(draft.case.question.options.values())
+
+
+def _own_picks(draft: Draft) -> list[str]:
+    picks = draft.notes.marks.get("ingest", {}).get("picks", [])
+    return [pick for pick in picks if isinstance(pick, str)]
+
+
+def _apart(gold: str, items: list[str]) -> tuple[list[str], list[str]]:
+    """The distractors, none twice or the right diagnosis again, and the parents that would be right too."""
+    kept: dict[str, str] = {}
+    parents: list[str] = []
+    for item in items:
+        key = name_key(item)
+        if key == name_key(gold) or key in kept:
+            continue
+        if is_parent(item, gold):
+            parents.append(item)
+        else:
+            kept[key] = item
+    return list(kept.values()), parents
+
+
+STAGE = OptionStage

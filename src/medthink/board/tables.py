@@ -18,6 +18,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from medthink.readers.studies import tables as reading
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -217,3 +219,7 @@ answers = Table(
 )
 
 PASSING = frozenset({sessions, attempts, flows})
+
+# The reading room keeps its tables in the same store, so that they are migrated and backed up with it.
+for _table in reading.metadata.sorted_tables:
+    _table.to_metadata(metadata)

@@ -54,9 +54,8 @@ def make_plan(run, **changes):
 
 def begin(connection, run, **changes):
     """A study, and its readers by name."""
-    study, links = setup.create_study(connection, setup.plan_study(make_plan(run, **changes)), made_by="coordinator")
-    readers = {one.name: one for one in setup.list_readers(connection, study.id)}
-    return study, readers, links
+    study = setup.create_study(connection, setup.plan_study(make_plan(run, **changes)), made_by="coordinator")
+    return study, {one.name: one for one in setup.list_readers(connection, study.id)}
 
 
 def first(connection, reader):
@@ -129,19 +128,20 @@ def test_plans_that_cannot_be_are_refused(run):
             setup.plan_study(make_plan(run, **changes))
 
 
-def test_a_personal_link_opens_one_readers_list_and_is_not_stored(connection, run):
-    study, readers, links = begin(connection, run)
-    found_study, found = setup.enter_study(connection, links["ben"])
-    assert (found_study.token, found.name, found.id) == (study.token, "ben", readers["ben"].id)
-    assert setup.enter_study(connection, "guess") is None
-    stored = json.dumps([dict(row) for row in connection.execute(sa.select(tables.study_readers)).mappings()])
-    assert links["ben"] not in stored
-    new = setup.replace_link(connection, readers["ben"].id)
-    assert setup.enter_study(connection, links["ben"]) is None and setup.enter_study(connection, new) is not None
+def test_an_account_finds_the_studies_it_reads_in(connection, run):
+    study, readers = begin(connection, run)
+    other, _ = begin(connection, run, readers=("ben", "cara"))
+    assert [one.token for one, _ in setup.readings_of(connection, "ben")] == [other.token, study.token]
+    assert setup.find_reader(connection, study.id, "ben") == readers["ben"]
+    assert setup.find_reader(connection, study.id, "cara") is None
+    setup.note_training(connection, readers["ben"].id, {"item": "supported"}, is_passed=True)
+    assert setup.find_reader(connection, study.id, "ben").trained_at is not None
+    setup.close_study(connection, study.id)
+    assert setup.find_study(connection, study.token).closed_at is not None
 
 
 def test_the_blind_half_holds_nothing_of_the_reference_and_nobodys_name(connection, run):
-    study, readers, _ = begin(connection, run)
+    study, readers = begin(connection, run)
     found = first(connection, readers["anna"])
     blind = msgspec.json.encode(found.sitting.blind).decode()
     case = Run.open(run).cases()[found.sitting.case]
@@ -160,7 +160,7 @@ def test_the_blind_half_holds_nothing_of_the_reference_and_nobodys_name(connecti
 
 
 def test_nothing_can_be_marked_before_the_diagnosis_and_the_first_diagnosis_counts(connection, run):
-    _, readers, _ = begin(connection, run)
+    _, readers = begin(connection, run)
     found = first(connection, readers["anna"])
     item = found.sitting.revealed.texts[0].items[0].code
     with pytest.raises(UsageError, match="not read yet"):
@@ -174,7 +174,7 @@ def test_nothing_can_be_marked_before_the_diagnosis_and_the_first_diagnosis_coun
 
 
 def test_a_stale_save_changes_nothing_and_shows_what_is_there(connection, run):
-    _, readers, _ = begin(connection, run)
+    _, readers = begin(connection, run)
     found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     item = found.sitting.revealed.texts[0].items[0].code
     assert desk.save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == Saved(1)
@@ -190,7 +190,7 @@ def test_a_stale_save_changes_nothing_and_shows_what_is_there(connection, run):
 
 
 def test_marks_that_say_what_no_mark_may_are_refused(connection, run):
-    _, readers, _ = begin(connection, run)
+    _, readers = begin(connection, run)
     found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     item = found.sitting.revealed.texts[0].items[0].code
     for cells in [{"factual": "maybe"}, {"color": "red"}, SUPPORTED | {"severity": "minor"}, {"note": "x" * 3000}]:
@@ -204,7 +204,7 @@ def test_marks_that_say_what_no_mark_may_are_refused(connection, run):
 
 
 def test_gaps_are_listed_and_a_submitted_reading_is_locked(connection, run):
-    _, readers, _ = begin(connection, run)
+    _, readers = begin(connection, run)
     found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     one, two, three = (item.code for item in found.sitting.revealed.texts[0].items)
     desk.save_mark(connection, found, change(one, {"factual": "contradicted"}), "laptop")
@@ -219,7 +219,7 @@ def test_gaps_are_listed_and_a_submitted_reading_is_locked(connection, run):
 
 
 def test_one_device_holds_a_sitting_until_its_lease_ends(connection, run):
-    _, readers, _ = begin(connection, run)
+    _, readers = begin(connection, run)
     found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     with pytest.raises(UsageError, match="another device"):
         desk.hold(connection, found, "tablet")
@@ -231,7 +231,7 @@ def test_one_device_holds_a_sitting_until_its_lease_ends(connection, run):
 
 
 def test_a_case_that_was_revealed_once_stays_revealed(connection, run):
-    _, readers, _ = begin(connection, run, again_share=0.5)
+    _, readers = begin(connection, run, again_share=0.5)
     sittings = desk.list_sittings(connection, readers["anna"].id)
     again = next(one for one in sittings if one.sitting.is_again)
     original = next(one for one in sittings if one.sitting.case == again.sitting.case and not one.sitting.is_again)
@@ -241,7 +241,7 @@ def test_a_case_that_was_revealed_once_stays_revealed(connection, run):
 
 
 def test_only_unopened_cases_go_to_another_reader_who_does_not_have_them(connection, run):
-    _, readers, _ = begin(connection, run, readers=("anna", "ben", "cara"), per_case=1)
+    _, readers = begin(connection, run, readers=("anna", "ben", "cara"), per_case=1)
     anna, ben = readers["anna"], readers["ben"]
     free, opened = desk.list_sittings(connection, anna.id)[-1], first(connection, ben)
     desk.reassign(connection, free, ben.id)
@@ -251,7 +251,7 @@ def test_only_unopened_cases_go_to_another_reader_who_does_not_have_them(connect
 
 
 def test_agreement_is_that_of_the_tables_by_the_same_code(connection, run, tmp_path):
-    study, readers, _ = begin(connection, run, again_share=0.25, planted_share=0.25)
+    study, readers = begin(connection, run, again_share=0.25, planted_share=0.25)
     read_all(connection, readers["anna"], by_words)
     read_all(connection, readers["ben"], lambda place, item: WRONG if place == 0 else by_words(place, item))
     done = results.read_done(connection, study)
@@ -267,7 +267,7 @@ def test_agreement_is_that_of_the_tables_by_the_same_code(connection, run, tmp_p
 
 
 def test_progress_counts_what_is_done_and_how_long_it_took(connection, run):
-    study, readers, _ = begin(connection, run)
+    study, readers = begin(connection, run)
     sittings = desk.list_sittings(connection, readers["anna"].id)
     for one in sittings[:2]:
         read_case(connection, one, by_words)
@@ -280,7 +280,7 @@ def test_progress_counts_what_is_done_and_how_long_it_took(connection, run):
 
 
 def test_a_human_baseline_asks_for_the_diagnosis_alone(connection, run):
-    study, readers, _ = begin(connection, run, runs=(), kinds=(), per_case=2)
+    study, readers = begin(connection, run, runs=(), kinds=(), per_case=2)
     cases = Run.open(run).cases()
     for found in desk.list_sittings(connection, readers["anna"].id):
         desk.hold(connection, found, "laptop")
@@ -292,14 +292,14 @@ def test_a_human_baseline_asks_for_the_diagnosis_alone(connection, run):
 
 
 def test_adjudication_shows_only_what_differs_and_not_whose_it_is(connection, run):
-    study, readers, _ = begin(connection, run, cases=1, again_share=1.0, planted_share=1.0)
+    study, readers = begin(connection, run, cases=1, again_share=1.0, planted_share=1.0)
     read_all(connection, readers["anna"], by_words)
     read_all(connection, readers["ben"], lambda place, item: WRONG if place == 0 else by_words(place, item))
     with pytest.raises(UsageError, match="reads in this study"):
         adjudication.open_adjudication(connection, study, "anna")
-    count, link = adjudication.open_adjudication(connection, study, "cara")
-    study, cara = setup.enter_study(connection, link)
-    assert count == 1 and cara.is_adjudicator
+    assert adjudication.open_adjudication(connection, study, "cara") == 1
+    ((study, cara),) = setup.readings_of(connection, "cara")
+    assert cara.is_adjudicator
     (found,) = desk.list_sittings(connection, cara.id)
     items = found.sitting.revealed.texts[0].items
     assert [item.text for item in items] == ["There is a mass in the left lung."]
@@ -316,7 +316,7 @@ def test_adjudication_shows_only_what_differs_and_not_whose_it_is(connection, ru
 
 def test_many_saves_at_once_lose_no_update(engine, run):
     with engine.begin() as connection:
-        _, readers, _ = begin(connection, run)
+        _, readers = begin(connection, run)
         found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     item = found.sitting.revealed.texts[0].items[0].code
     answers: list[object] = []

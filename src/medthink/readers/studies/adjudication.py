@@ -9,7 +9,7 @@ from medthink.core.errors import UsageError
 from medthink.readers.assigning import PLANTED, Code
 from medthink.readers.studies import tables
 from medthink.readers.studies.results import DoneReading, leading_label, read_done
-from medthink.readers.studies.setup import Study, StudyReader, add_reader, list_readers
+from medthink.readers.studies.setup import Frozen, Study, StudyReader, add_reader, add_sittings, list_readers
 from medthink.readers.studies.sittings import ReadItem, ReadText, Sitting
 
 ADJUDICATED = "adjudicated"
@@ -44,40 +44,29 @@ def find_disputes(study: Study, readings: list[DoneReading]) -> list[Dispute]:
     return found
 
 
-def open_adjudication(connection: Connection, study: Study, name: str) -> tuple[int, str]:
-    """Let a third reader settle what the first two differ over; returns how many cases, and the personal link."""
+def open_adjudication(connection: Connection, study: Study, name: str) -> int:
+    """Let a third reader settle what the first two differ over; returns how many cases there are."""
     readers = list_readers(connection, study.id)
     if any(one.is_adjudicator for one in readers):
-        raise UsageError("this study has an adjudicator already", remedy="give that reader a new link")
+        raise UsageError("this study has an adjudicator already", remedy="let that reader go on")
     if name in {one.name for one in readers}:
         raise UsageError(f"{name} reads in this study", remedy="choose somebody who has not read these cases")
     disputes = find_disputes(study, read_done(connection, study))
     if not disputes:
         raise UsageError("there is nothing to adjudicate", remedy="wait until two readers have submitted the same case")
-    reader_id, link = add_reader(connection, study.id, name, place=len(readers), is_adjudicator=True)
+    reader_id = add_reader(connection, study.id, name, place=len(readers), is_adjudicator=True)
     codes: dict[str, Code] = {}
-    rows = []
-    for place, dispute in enumerate(disputes):
+    sittings = []
+    for dispute in disputes:
         sitting, frozen, own = _make_sitting(study, dispute, name)
+        sittings.append((sitting, frozen))
         codes |= own
-        rows.append(
-            {
-                "study_id": study.id,
-                "reader_id": reader_id,
-                "place": place,
-                "code": sitting.code,
-                "case_id": sitting.case,
-                "units": sitting.units,
-                "content": msgspec.to_builtins(sitting),
-                "frozen": frozen,
-            }
-        )
-    connection.execute(sa.insert(tables.sittings), rows)
+    add_sittings(connection, study.id, reader_id, sittings)
     _add_codes(connection, study, codes)
-    return len(disputes), link
+    return len(disputes)
 
 
-def read_frozen(connection: Connection, sitting_id: int) -> dict[str, list[dict[str, str]]]:
+def read_frozen(connection: Connection, sitting_id: int) -> Frozen:
     """Both readings of every item of an adjudication, in an order that tells nobody whose they are."""
     table = tables.sittings
     return connection.execute(sa.select(table.c.frozen).where(table.c.id == sitting_id)).scalar() or {}
@@ -149,12 +138,10 @@ def _marked(reading: DoneReading) -> list[_MarkedItem]:
     ]
 
 
-def _make_sitting(
-    study: Study, dispute: Dispute, name: str
-) -> tuple[Sitting, dict[str, list[dict[str, str]]], dict[str, Code]]:
+def _make_sitting(study: Study, dispute: Dispute, name: str) -> tuple[Sitting, Frozen, dict[str, Code]]:
     """The case with the items in dispute alone, both readings of each, and what is behind the items' new codes."""
     codes: dict[str, Code] = {}
-    frozen: dict[str, list[dict[str, str]]] = {}
+    frozen: Frozen = {}
     items: dict[str, list[ReadItem]] = {}
     for place, (one, two) in enumerate(zip(_marked(dispute.first), _marked(dispute.second), strict=True)):
         if place not in dispute.places:

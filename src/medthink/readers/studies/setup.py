@@ -1,7 +1,7 @@
-"""Making a study: its sheets, its readers with their personal links, and the sittings of each."""
+"""Making a study: its sheets, its readers, and the sittings of each."""
 
-import hashlib
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,8 @@ from medthink.readers.studies.plan import StudyForecast, StudyPlan, forecast
 from medthink.readers.studies.sittings import Sitting, StudyLists, plan_baseline, plan_judging
 
 _ALIASES = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+# Both readings of every item that an adjudicator settles, by its code.
+Frozen = dict[str, list[dict[str, str]]]
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,13 +34,12 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyReader(msgspec.Struct, frozen=True, kw_only=True):
-    """One reader of a study; `alias` is what others on the study's pages see instead of a name."""
+    """One reader of a study; `name` is the account's, `alias` what a reader is called where names are not shown."""
 
     id: int
     study_id: int
     name: str
     alias: str
-    account: str | None = None
     is_adjudicator: bool = False
     training: dict[str, str] = {}
     trained_at: str | None = None
@@ -103,10 +104,10 @@ def _count_units(lists: StudyLists) -> list[int]:
     return list(seen.values())
 
 
-def create_study(connection: Connection, planned: PlannedStudy, *, made_by: str) -> tuple[Study, dict[str, str]]:
-    """Keep the study; returns it and every reader's personal link, of which only a digest is stored."""
+def create_study(connection: Connection, planned: PlannedStudy, *, made_by: str) -> Study:
+    """Keep the study with its readers and their sittings."""
     token, now = secrets.token_urlsafe(9), now_utc()
-    row = {
+    row: dict[str, object] = {
         "token": token,
         "name": planned.plan.name,
         "plan": msgspec.to_builtins(planned.plan),
@@ -115,39 +116,32 @@ def create_study(connection: Connection, planned: PlannedStudy, *, made_by: str)
         "made_at": now,
     }
     study_id = _insert(connection, tables.studies, row)
-    links = {}
     for number, name in enumerate(planned.plan.readers):
-        reader_id, links[name] = add_reader(connection, study_id, name, place=number)
-        _add_sittings(connection, study_id, reader_id, planned.lists.sittings[name])
-    return Study(id=study_id, token=token, plan=planned.plan, key=planned.key, made_at=now), links
+        reader_id = add_reader(connection, study_id, name, place=number)
+        add_sittings(connection, study_id, reader_id, [(one, None) for one in planned.lists.sittings[name]])
+    return Study(id=study_id, token=token, plan=planned.plan, key=planned.key, made_at=now)
 
 
-def add_reader(
-    connection: Connection, study_id: int, name: str, *, place: int, is_adjudicator: bool = False
-) -> tuple[int, str]:
-    """Add a reader; returns the number and the personal link."""
-    link = secrets.token_urlsafe(24)
-    row = {
+def add_reader(connection: Connection, study_id: int, name: str, *, place: int, is_adjudicator: bool = False) -> int:
+    """Add a reader; returns the number."""
+    row: dict[str, object] = {
         "study_id": study_id,
         "name": name,
-        "alias": f"{_ALIASES[secrets.randbelow(len(_ALIASES))]}{place + 1}",
-        "link": digest_link(link),
+        "alias": f"{secrets.choice(_ALIASES)}{place + 1}",
         "is_adjudicator": is_adjudicator,
         "training": {},
     }
-    return _insert(connection, tables.study_readers, row), link
+    return _insert(connection, tables.study_readers, row)
 
 
 def _insert(connection: Connection, table: sa.Table, row: dict[str, object]) -> int:
     return int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
 
 
-def digest_link(link: str) -> str:
-    """What is stored of a personal link."""
-    return hashlib.sha256(link.encode()).hexdigest()
-
-
-def _add_sittings(connection: Connection, study_id: int, reader_id: int, sittings: list[Sitting]) -> None:
+def add_sittings(
+    connection: Connection, study_id: int, reader_id: int, sittings: Sequence[tuple[Sitting, Frozen | None]]
+) -> None:
+    """Add sittings to a reader's list, those of an adjudicator with the readings that they settle."""
     rows = [
         {
             "study_id": study_id,
@@ -157,8 +151,9 @@ def _add_sittings(connection: Connection, study_id: int, reader_id: int, sitting
             "case_id": one.case,
             "units": one.units,
             "content": msgspec.to_builtins(one),
+            "frozen": frozen,
         }
-        for place, one in enumerate(sittings)
+        for place, (one, frozen) in enumerate(sittings)
     ]
     if rows:
         connection.execute(sa.insert(tables.sittings), rows)
@@ -182,34 +177,30 @@ def close_study(connection: Connection, study_id: int) -> None:
 
 
 def list_readers(connection: Connection, study_id: int) -> list[StudyReader]:
-    """The readers of a study whose link holds, in the order of the plan."""
+    """The readers of a study, in the order of the plan."""
     table = tables.study_readers
     wanted = sa.select(table).where(table.c.study_id == study_id, table.c.revoked_at.is_(None)).order_by(table.c.id)
     return [_reader(row) for row in connection.execute(wanted).mappings()]
 
 
-def enter_study(connection: Connection, link: str) -> tuple[Study, StudyReader] | None:
-    """The study and the reader that a personal link belongs to."""
+def readings_of(connection: Connection, name: str) -> list[tuple[Study, StudyReader]]:
+    """The studies that this account reads in, the newest first."""
     table = tables.study_readers
-    wanted = sa.select(table).where(table.c.link == digest_link(link), table.c.revoked_at.is_(None))
-    row = connection.execute(wanted).mappings().first()
-    if row is None:
-        return None
-    study = connection.execute(sa.select(tables.studies).where(tables.studies.c.id == row["study_id"])).mappings().one()
-    return _study(study), _reader(row)
+    wanted = sa.select(table).where(table.c.name == name, table.c.revoked_at.is_(None)).order_by(table.c.id.desc())
+    studies = {study.id: study for study in list_studies(connection)}
+    return [(studies[row["study_id"]], _reader(row)) for row in connection.execute(wanted).mappings()]
 
 
-def find_reader(connection: Connection, study_id: int, reader_id: int) -> StudyReader | None:
-    """A reader of this study whose link holds."""
-    return next((one for one in list_readers(connection, study_id) if one.id == reader_id), None)
+def find_reader(connection: Connection, study_id: int, name: str) -> StudyReader | None:
+    """The reader of this study with this account."""
+    return next((one for one in list_readers(connection, study_id) if one.name == name), None)
 
 
-def replace_link(connection: Connection, reader_id: int) -> str:
-    """A new personal link for a reader; the old one no longer opens anything."""
-    link = secrets.token_urlsafe(24)
+def note_training(connection: Connection, reader_id: int, answers: dict[str, str], *, is_passed: bool) -> None:
+    """Keep what a reader answered in training, and that the reader has passed."""
     table = tables.study_readers
-    connection.execute(sa.update(table).where(table.c.id == reader_id).values(link=digest_link(link)))
-    return link
+    values: dict[str, object] = {"training": answers} | ({"trained_at": now_utc()} if is_passed else {})
+    connection.execute(sa.update(table).where(table.c.id == reader_id).values(values))
 
 
 def _study(row: sa.RowMapping) -> Study:
@@ -229,7 +220,6 @@ def _reader(row: sa.RowMapping) -> StudyReader:
         study_id=row["study_id"],
         name=row["name"],
         alias=row["alias"],
-        account=row["account"],
         is_adjudicator=row["is_adjudicator"],
         training=row["training"],
         trained_at=row["trained_at"],

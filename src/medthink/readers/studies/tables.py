@@ -28,7 +28,7 @@ studies = Table(
     Column("closed_at", String(20)),
 )
 
-# `alias` is what pages call a reader; `account` is the name of the account that reads, once it has come in.
+# `name` is that of the account that reads; `alias` is what a reader is called where names are not shown.
 study_readers = Table(
     "study_readers",
     metadata,
@@ -36,8 +36,6 @@ study_readers = Table(
     Column("study_id", Integer, ForeignKey("studies.id"), nullable=False, index=True),
     Column("name", String(100), nullable=False),
     Column("alias", String(20), nullable=False),
-    Column("link", String(64), nullable=False, unique=True),
-    Column("account", String(100)),
     Column("is_adjudicator", Boolean, nullable=False),
     Column("training", JSON, nullable=False),
     Column("trained_at", String(20)),

@@ -24,6 +24,7 @@ _EXPORTS = {
     "check": "medthink.door",
     "compare": "medthink.door",
     "default_condition": "medthink.workflow.tasks",
+    "reward": "medthink.scoring.reward",
     "run": "medthink.door",
     "synth": "medthink.door",
 }

@@ -8,6 +8,7 @@ from medthink.judge.judging import judge_and_score as judge
 from medthink.models.errors import ModelError
 from medthink.report.writing import write_report as report
 from medthink.scoring.compare import Comparison
+from medthink.scoring.reward import reward
 from medthink.scoring.scores import Scores
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition
@@ -32,6 +33,7 @@ __all__ = [
     "default_condition",
     "judge",
     "report",
+    "reward",
     "run",
     "synth",
 ]

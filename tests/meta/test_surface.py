@@ -39,6 +39,7 @@ def test_exports_are_these_and_resolve():
         "compare",
         "judge",
         "report",
+        "reward",
         "synth",
     }
     for name in medthink.__all__:

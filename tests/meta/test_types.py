@@ -16,6 +16,7 @@ from medthink import Benchmark, Condition, ModelError, Run, default_condition
 benchmark: Benchmark = medthink.Benchmark.open("bench")
 for case in benchmark["test"]:
     letters: list[str] = list(case.question.options)
+    earned: float = medthink.reward(case, "B", task="answer").total
 condition: Condition = default_condition("twi")
 try:
     run: Run = medthink.run(benchmark, model="baseline/random", out="runs/random", condition=condition)

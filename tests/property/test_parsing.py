@@ -64,7 +64,11 @@ def test_nothing_raises_and_no_letter_is_invented(text: str) -> None:
     assert isinstance(choice, Unparsed) or (choice.letter in OPTIONS and choice.text == OPTIONS[choice.letter])
     free = parse_answer(reply, {})
     assert isinstance(free, Unparsed) or (free.letter is None and free.text.strip())
-    for parsed in (parse_text(reply, "findings"), parse_steps(reply, QUESTION), parse_sections(reply)):
+    for parsed in (
+        parse_text(reply, "findings"),
+        parse_steps(reply, QUESTION.options, len(QUESTION.images)),
+        parse_sections(reply),
+    ):
         assert parsed is not None
 
 
@@ -74,7 +78,7 @@ def test_any_json_is_read_or_refused(value: object) -> None:
     choice = parse_answer(reply, OPTIONS)
     assert isinstance(choice, Unparsed) or choice.letter in OPTIONS
     parse_text(reply, "findings")
-    parse_steps(reply, QUESTION)
+    parse_steps(reply, QUESTION.options, len(QUESTION.images))
     parse_sections(reply)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image
 from medthink.cases.rows import COLUMNS, EMBEDDED_COLUMNS, SLOT_COLUMNS, row_from_case
+from medthink.core.errors import DataError
 from medthink.core.files import new_folder
 from medthink.core.jsonio import write_jsonl
 
@@ -34,11 +35,11 @@ _DICTIONARY_COLUMNS = [
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What an export wrote; `missing` counts the images that the original has not got either."""
+    """What an export wrote; `unreadable` holds the path of every image that is missing or cannot be read, and why."""
 
     cases: int
     images: int
-    missing: int
+    unreadable: dict[str, str]
 
 
 class _Tally:
@@ -46,17 +47,18 @@ class _Tally:
 
     def __init__(self, progress: Callable[[], None] | None) -> None:
         self._progress = progress
-        self.cases = self.images = self.missing = 0
+        self.cases = self.images = 0
+        self.unreadable: dict[str, str] = {}
 
-    def add(self, case: Case, images: int) -> None:
+    def add(self, case: Case, unreadable: dict[str, str]) -> None:
         self.cases += 1
-        self.images += images
-        self.missing += len(case.question.images) - images
+        self.images += len(case.question.images) - len(unreadable)
+        self.unreadable |= unreadable
         if self._progress:
             self._progress()
 
     def result(self) -> Exported:
-        return Exported(self.cases, self.images, self.missing)
+        return Exported(self.cases, self.images, self.unreadable)
 
 
 def export_benchmark(
@@ -120,25 +122,33 @@ def _embed(batch: "pa.RecordBatch", cases: list[Case], schema: "pa.Schema", tall
 
     slots: list[list[dict[str, Any] | None]] = [[None] * len(cases) for _ in EMBEDDED_COLUMNS]
     for row, case in enumerate(cases):
-        present = [image for image in case.question.images if image.store.has(image.path)]
-        for image in present:
-            slots[image.slot - 1][row] = {"bytes": image.read(), "path": image.path}
-        tally.add(case, len(present))
+        unreadable: dict[str, str] = {}
+        for image in case.question.images:
+            try:
+                slots[image.slot - 1][row] = {"bytes": image.read(), "path": image.path}
+            except DataError as error:
+                unreadable[image.path] = error.problem
+        tally.add(case, unreadable)
     kind = schema.field(EMBEDDED_COLUMNS[0]).type
     columns = [*batch.columns, *(pa.array(values, kind) for values in slots)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def copy_images(case: Case, folder: Path) -> int:
-    """Copy the case's images to the same paths below the folder; how many there were."""
-    present = [image for image in case.question.images if image.store.has(image.path)]
-    for image in present:
-        _copy_image(image, folder)
-    return len(present)
+def copy_images(case: Case, folder: Path) -> dict[str, str]:
+    """Copy the case's images to the same paths below the folder; those that cannot be read, and why."""
+    unreadable: dict[str, str] = {}
+    for image in case.question.images:
+        try:
+            copy_image(image, folder)
+        except DataError as error:
+            unreadable[image.path] = error.problem
+    return unreadable
 
 
-def _copy_image(image: Image, folder: Path) -> None:
+def copy_image(image: Image, folder: Path) -> None:
+    """Copy an image to the same path below the folder, unless it is there, or DataError when it cannot be read."""
+    data = image.read()
     target = folder / image.path
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(image.read())
+        target.write_bytes(data)

@@ -1,7 +1,5 @@
 """`medthink data check`: every broken invariant of a benchmark at once."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import groupby
 
 import click
@@ -9,7 +7,7 @@ import msgspec
 from rich.text import Text
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.check import DEFECTS, CheckProgress, CheckReport, DataProblem, check_benchmark
+from medthink.cases.check import DEFECTS, CheckReport, DataProblem, check_benchmark
 from medthink.cli import show
 from medthink.core.errors import Declined
 
@@ -27,7 +25,7 @@ def command(path: str, images: bool, as_json: bool) -> None:
 
     Example: medthink data check bench/ --images
     """
-    with _shown_progress() as progress:
+    with show.staged_progress("Checking") as progress:
         report = check_benchmark(Benchmark.open(path), images=images, progress=progress)
     if as_json:
         show.print_json(_as_json(report))
@@ -35,19 +33,6 @@ def command(path: str, images: bool, as_json: bool) -> None:
         _print_report(report)
     if report.errors:
         raise Declined(f"errors in {path}: {len(report.errors):,}", remedy="docs/checks.md explains every code")
-
-
-@contextmanager
-def _shown_progress() -> Iterator[CheckProgress]:
-    with show.progress() as bar:
-        tasks = {}
-
-        def advance(stage: str, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(f"Checking {stage}", total=total)
-            bar.advance(tasks[stage])
-
-        yield advance
 
 
 def _as_json(report: CheckReport) -> dict[str, object]:

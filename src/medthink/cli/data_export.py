@@ -1,36 +1,106 @@
 """`medthink data export`."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import click
 
+from medthink.bridges.targets import TARGETS, TargetOptions, Trainer, TrainingTask, write_target
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.export import export_benchmark
-from medthink.cli.show import progress
-from medthink.core.errors import UsageError
+from medthink.cases.export import Exported, export_benchmark
+from medthink.cases.stores import NoImages
+from medthink.cli import show
+from medthink.cli.sections import SectionedCommand
+from medthink.core.errors import Declined, UsageError
+
+_NAMED = 5
 
 
-@click.command()
+@click.command(cls=SectionedCommand, sections={"--format": "As a benchmark", "--for": "For another tool", "-h": "Help"})
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(["jsonl", "parquet"]), required=True, help="What to write.")
+@click.option("--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="The whole benchmark in this form.")
 @click.option("--embed-images", is_flag=True, help="Put the images into the parquet files.")
-def command(source: Path, out: Path, format_: Literal["jsonl", "parquet"], embed_images: bool) -> None:
-    """Write the benchmark IN as the folder OUT, in another form and without loss.
+@click.option(
+    "--for",
+    "target",
+    type=click.Choice(list(TARGETS)),
+    help=f"Instead: {'; '.join(f'{name}: {one.summary}' for name, one in TARGETS.items())}.",
+)
+@click.option(
+    "--task",
+    type=click.Choice(get_args(TrainingTask)),
+    default="answer",
+    show_default=True,
+    help="What a model is trained to reply to.",
+)
+@click.option(
+    "--trainer",
+    type=click.Choice(get_args(Trainer)),
+    default="neutral",
+    show_default=True,
+    help="The tool that will read the training examples.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another benchmark that must stay unseen in training; may be repeated.",
+)
+def command(
+    source: Path,
+    out: Path,
+    format_: Literal["jsonl", "parquet"] | None,
+    embed_images: bool,
+    target: str | None,
+    **options: Any,
+) -> None:
+    """Write the benchmark IN as the folder OUT: in another form and without loss, or for another tool.
+
+    Training examples come from the train split only; cases that nearly repeat a case of another split are refused.
+    Exit code 0: all written, 1: written, but images are missing or cannot be read.
 
     \b
     Example: medthink data export bench/ bench-parquet/ --format parquet --embed-images
+    Example: medthink data export bench/ sft/ --for sft --task twi --trainer trl
     """
+    if (format_ is None) == (target is None):
+        raise UsageError("say what to write, in one way", remedy="give either --format or --for")
     if embed_images and format_ != "parquet":
         raise UsageError("only parquet can embed images", remedy="add --format parquet")
+    chosen = TargetOptions(**options)
+    if format_ is not None:
+        if chosen != TargetOptions():
+            raise UsageError("training flags go with --for", remedy="add --for sft or --for rl, or leave them out")
+        _export_whole(source, out, format_, embed_images)
+        return
+    assert target is not None
+    with show.staged_progress("Looking at") as progress:
+        written = write_target(target, Benchmark.open(source), out, chosen, progress)
+    for line in written.lines:
+        show.say(line)
+    for warning in written.warnings:
+        show.say(f"medthink: {warning}", stderr=True)
+
+
+def _export_whole(source: Path, out: Path, format_: Literal["jsonl", "parquet"], embed_images: bool) -> None:
     benchmark = Benchmark.open(source)
-    with progress() as bar:
+    with show.progress() as bar:
         task = bar.add_task("Exporting", total=len(benchmark))
         done = export_benchmark(
             benchmark, out, format=format_, embed_images=embed_images, progress=lambda: bar.advance(task)
         )
-    click.echo(f"{done.cases:,} cases, {done.images:,} images → {out}")
-    if done.missing:
-        warning = f"{done.missing:,} images are missing in {source} and so in {out}; medthink data check names them"
-        click.echo(f"medthink: {warning}", err=True)
+    show.say(f"{done.cases:,} cases, {done.images:,} images → {out}")
+    if isinstance(benchmark.images, NoImages):
+        show.say(f"medthink: there are no images in {source}", stderr=True)
+    elif done.unreadable:
+        raise _incomplete(done, source)
+
+
+def _incomplete(done: Exported, source: Path) -> Declined:
+    count = len(done.unreadable)
+    named = [f"  {path}: {problem}" for path, problem in list(done.unreadable.items())[:_NAMED]]
+    more = [f"  and {count - _NAMED:,} more"] if count > _NAMED else []
+    head = f"images of {source} that could not be copied: {count:,}"
+    remedy = "the rest is written; medthink data check names every such image"
+    return Declined("\n".join([head, *map(show.plain, named), *more]), remedy=remedy)

@@ -2,12 +2,13 @@
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -104,6 +105,20 @@ def progress() -> Progress:
         transient=True,
         disable=not watched.is_terminal,
     )
+
+
+@contextmanager
+def staged_progress(verb: str) -> Iterator[Callable[[str, int], None]]:
+    """Progress over several kinds of things; what it gives is called for each, with their name and number in all."""
+    with progress() as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(things: str, total: int) -> None:
+            if things not in tasks:
+                tasks[things] = bar.add_task(f"{verb} {things}", total=total)
+            bar.advance(tasks[things])
+
+        yield advance
 
 
 def print_json(value: Any) -> None:

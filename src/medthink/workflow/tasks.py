@@ -159,7 +159,8 @@ def count_calls(name: str, condition: Condition, images: int) -> int:
 async def _think_at_once(question: Question, ask: Ask, condition: Condition) -> Thought:
     prompts = load_prompts(condition.prompt_set)
     try:
-        steps = _readable(parse_steps(await ask(prompts.think_with_images(question)), question))
+        reply = await ask(prompts.think_with_images(question))
+        steps = _readable(parse_steps(reply, question.options, len(question.images)))
     except Unanswered as stop:
         return end(Thought(), stop)
     return Thought(findings=steps.findings, summary=steps.summary, choice=steps.choice, detail=steps.detail)

@@ -59,7 +59,8 @@ def test_every_reader_keeps_to_the_form_of_every_step(name: str, toy: Benchmark)
     found = parse_text(baseline.answer(PROMPTS.findings(question, question.images[0]), sample=0), "findings")
     summed = parse_text(baseline.answer(PROMPTS.summary(question, ("One.", "Two.")), sample=0), "summary")
     assert isinstance(found, Text) and isinstance(summed, Text) and found.mode == summed.mode == "strict"
-    steps = parse_steps(baseline.answer(PROMPTS.think_with_images(question), sample=0), question)
+    reply = baseline.answer(PROMPTS.think_with_images(question), sample=0)
+    steps = parse_steps(reply, question.options, len(question.images))
     assert isinstance(steps, Steps) and steps.choice.mode == "strict"
     assert steps.findings is not None and len(steps.findings) == len(question.images)
 

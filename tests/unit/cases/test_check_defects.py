@@ -626,6 +626,7 @@ def test_images_are_looked_at_on_all_cores_within_a_limit_of_memory(
 
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     monkeypatch.setattr(pixels, "_CHUNK", 1)
+    monkeypatch.setattr(pixels, "_FEW", 0)
     monkeypatch.setattr(pixels, "ProcessPoolExecutor", OneProcess)
     assert check_benchmark(draft.write(), images=True).problems == ()
     assert asked == [3]

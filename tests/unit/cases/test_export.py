@@ -3,6 +3,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -35,7 +36,7 @@ def test_there_and_back_loses_nothing(
 ) -> None:
     original = Benchmark.open(tiny_folder)
     done = export_benchmark(original, tmp_path / "there", format=form, embed_images=embed)
-    assert done == Exported(cases=5, images=59, missing=0)
+    assert done == Exported(cases=5, images=59, unreadable={})
     there = Benchmark.open(tmp_path / "there")
     export_benchmark(there, tmp_path / "back", format=back, embed_images=embed_back)
     for path in (tmp_path / "there", tmp_path / "back"):
@@ -109,7 +110,7 @@ def test_images_missing_before_are_missing_after_and_counted(
     (tiny_folder / "images/case00301/301_2.jpg").unlink()
     original = Benchmark.open(tiny_folder)
     done = export_benchmark(original, tmp_path / "out", format=form, embed_images=embed)
-    assert (done.images, done.missing) == (57, 2)
+    assert (done.images, len(done.unreadable)) == (57, 2)
     copy = Benchmark.open(tmp_path / "out")
     assert copy.fingerprint() == original.fingerprint()
     assert not copy.images.has("images/case00300/300_1.jpg")
@@ -190,7 +191,7 @@ def test_an_embedded_image_cannot_be_written_outside_the_folder(tmp_path: Path, 
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table(columns), tmp_path / "in/test.parquet")
     done = export_benchmark(Benchmark.open(tmp_path / "in"), tmp_path / "out", format="jsonl")
-    assert done == Exported(cases=1, images=0, missing=1)
+    assert (done.cases, done.images, list(done.unreadable)) == (1, 0, ["../escape.jpg"])
     assert not list(tmp_path.rglob("escape*"))
 
 
@@ -295,8 +296,33 @@ class TestCommand:
         assert enter(words) == 0
         assert "5 cases, 59 images" in capsys.readouterr().out
         (tiny_folder / "images/case00300/300_1.jpg").unlink()
-        assert enter([*words[:3], str(tmp_path / "out2"), "--format", "jsonl"]) == 0
-        assert "1 images are missing" in capsys.readouterr().err
+        assert enter([*words[:3], str(tmp_path / "out2"), "--format", "jsonl"]) == 1
+        said = capsys.readouterr().err
+        assert "could not be copied: 1" in said and "images/case00300/300_1.jpg: no such image" in said
+        assert Benchmark.open(tmp_path / "out2").case(301).question.images[0].read()
+
+    @pytest.mark.parametrize(("form", "embed"), FORMS)
+    def test_an_image_that_cannot_be_read_is_exit_1_and_the_rest_is_written(
+        self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, embed: bool
+    ) -> None:
+        with zipfile.ZipFile(tiny_folder / "images.zip", "w") as archive:
+            for file in sorted((tiny_folder / "images").rglob("*.jpg")):
+                archive.write(file, str(file.relative_to(tiny_folder)))
+        shutil.rmtree(tiny_folder / "images")
+        raw = bytearray((tiny_folder / "images.zip").read_bytes())
+        raw[60] ^= 0xFF  # inside the first picture
+        (tiny_folder / "images.zip").write_bytes(raw)
+        words = ["data", "export", str(tiny_folder), str(tmp_path / "out"), "--format", form]
+        assert enter([*words, "--embed-images"] if embed else words) == 1
+        assert "could not be copied: 1" in capsys.readouterr().err
+        assert sum(len(paths) for paths in Benchmark.open(tmp_path / "out").images.listing().values()) == 58
+
+    def test_a_benchmark_without_any_images_says_so(
+        self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        shutil.rmtree(tiny_folder / "images")
+        assert enter(["data", "export", str(tiny_folder), str(tmp_path / "out"), "--format", "jsonl"]) == 0
+        assert "there are no images" in capsys.readouterr().err
 
     def test_wrong_use_is_exit_2(self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         base = ["data", "export", str(tiny_folder), str(tmp_path / "out")]

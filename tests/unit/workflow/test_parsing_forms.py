@@ -52,8 +52,8 @@ def test_steps_in_their_form() -> None:
         "step3_differential_reasoning": "why",
         "answer": "D",
     }
-    strict = parse_steps(Reply(text=json.dumps(form)), QUESTION)
-    loose = parse_steps(Reply(text=f"Here: {json.dumps(form)}"), QUESTION)
+    strict = parse_steps(Reply(text=json.dumps(form)), QUESTION.options, len(QUESTION.images))
+    loose = parse_steps(Reply(text=f"Here: {json.dumps(form)}"), QUESTION.options, len(QUESTION.images))
     for steps, mode in ((strict, "strict"), (loose, "lenient")):
         assert steps == Steps(
             (Text("one", mode), Text("two", mode)), Text("both", mode), Choice("D", "Silicosis", "why", mode)
@@ -61,14 +61,16 @@ def test_steps_in_their_form() -> None:
 
 
 def test_steps_that_are_missing_are_named() -> None:
-    steps = parse_steps(Reply(text='{"step1_per_image_findings": ["one", ""], "answer": "D"}'), QUESTION)
+    steps = parse_steps(
+        Reply(text='{"step1_per_image_findings": ["one", ""], "answer": "D"}'), QUESTION.options, len(QUESTION.images)
+    )
     assert steps == Steps(
         None,
         None,
         Choice("D", "Silicosis", '{"step1_per_image_findings": ["one", ""], "answer": "D"}', "lenient"),
         "step 1: an image without a finding; step 2: no text",
     )
-    assert parse_steps(Reply(text="No idea."), QUESTION) == Unparsed("no answer stated")
+    assert parse_steps(Reply(text="No idea."), QUESTION.options, len(QUESTION.images)) == Unparsed("no answer stated")
 
 
 def test_sections_in_their_form() -> None:

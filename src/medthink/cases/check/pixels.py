@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
 _CHUNK = 16
+_FEW = 32  # done before another process has started
 _SMALLEST_SIDE = 8
 _START_OF_SCAN = b"\xff\xda"
 # Compressed pictures have no such stretch; a copy that lost a block of its file has.
@@ -59,7 +60,7 @@ def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], 
     """Look at every file: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
     seen: dict[str, list[Slot]] = {}
     shown: list[tuple[Slot, Looked]] = []
-    for slot, looked in _look_at_all(slots, store):
+    for slot, looked in look_at_all(slots, store):
         advance()
         for finding in looked.findings:
             yield place(finding, split=slot.split, case=slot.case)
@@ -149,11 +150,13 @@ def _duplicate(slot: Slot, earlier: list[Slot]) -> Finding:
     raise AssertionError("the last kind takes every slot")
 
 
-def _look_at_all(slots: list[Slot], store: ImageStore) -> Iterator[tuple[Slot, Looked]]:
+def look_at_all(slots: list[Slot], store: ImageStore) -> Iterator[tuple[Slot, Looked]]:
+    """Look at every file in the order of the slots, on all cores where there are more than a few."""
+    if len(slots) <= _FEW:
+        yield from ((slot, _look_at(store, slot)) for slot in slots)
+        return
     chunks = [slots[start : start + _CHUNK] for start in range(0, len(slots), _CHUNK)]
     workers = min(os.cpu_count() or 1, len(chunks))
-    if not workers:
-        return
     look_at_chunk = partial(_look_at_chunk, pickle.dumps(store))
     # Not fork: the progress display runs a thread, and a forked child would inherit its locks.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _limit_memory) as pool:

@@ -5,7 +5,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from medthink.cases.case import Question
 from medthink.cases.sections import SECTIONS
 from medthink.models.request import Reply
 from medthink.workflow.outcome import Choice, Mode, Sections, Steps, Text, Unparsed
@@ -51,15 +50,15 @@ def parse_text(reply: Reply, field: str) -> Text | Unparsed:
     return _said(unfence(text), "lenient")
 
 
-def parse_steps(reply: Reply, question: Question) -> Steps | Unparsed:
-    """The three steps of a single reply; where no answer can be read, the whole is Unparsed."""
+def parse_steps(reply: Reply, options: dict[str, str], images: int) -> Steps | Unparsed:
+    """The three steps of a single reply on so many images; where no answer can be read, the whole is Unparsed."""
     form = _strict_form(reply, ("step1_per_image_findings", "step2_integrated_summary", _REASONING, "answer"))
     mode: Mode = "lenient" if form is None else "strict"
-    choice = _choose_step(reply, form, question.options)
+    choice = _choose_step(reply, form, options)
     if isinstance(choice, Unparsed):
         return choice
     loose = form if form is not None else _loose_form(reply)
-    findings = _per_image(loose.get("step1_per_image_findings"), len(question.images), mode)
+    findings = _per_image(loose.get("step1_per_image_findings"), images, mode)
     summary = _said(loose.get("step2_integrated_summary"), mode)
     problems = [
         f"step {number}: {said.reason}" for number, said in ((1, findings), (2, summary)) if isinstance(said, Unparsed)

@@ -1,0 +1,1 @@
+"""The forms that other people's tools read and write."""

@@ -1,0 +1,190 @@
+"""Training examples from the train split: the prompts of a task, and the expert's reply or the key of a reward.
+
+Cases of other splits, and train cases that nearly repeat one of them, are refused. A case that lacks a text which the
+reply is made of, or an image, is left out. What was refused and left out, and why, is written beside the examples.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from medthink.bridges.held_out import find_held_out
+from medthink.bridges.targets import TargetOptions, TargetProgress, TrainingTask, Written
+from medthink.bridges.trainers import TRAINERS, Example
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.cases.sections import SECTIONS, split_discussion
+from medthink.core.errors import DataError, Declined, UsageError
+from medthink.core.files import new_folder
+from medthink.core.jsonio import encode_json
+from medthink.scoring.reward import reward_key
+from medthink.workflow.ask import Prompt
+from medthink.workflow.condition import Condition
+from medthink.workflow.cues import Cues
+from medthink.workflow.prompts import load_prompts
+
+TRAIN = "train"
+Purpose = Literal["sft", "rl"]
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A train case that became no example, and why."""
+
+    case: int
+    reason: str
+    is_refused: bool = False
+
+
+def write_sft(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+    """Write prompts with the expert's replies."""
+    return _write("sft", benchmark, out, options, progress)
+
+
+def write_rl(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+    """Write prompts with the keys by which `medthink.reward` rewards replies."""
+    return _write("rl", benchmark, out, options, progress)
+
+
+def _write(
+    purpose: Purpose, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
+) -> Written:
+    trainer = TRAINERS[options.trainer]
+    if purpose not in trainer.purposes:
+        able = ", ".join(name for name, one in TRAINERS.items() if purpose in one.purposes)
+        raise UsageError(f"{options.trainer} has no trainer for {purpose}", remedy=f"--trainer can be: {able}")
+    if purpose == "rl" and options.task == "discussion":
+        raise UsageError("no reward can verify a discussion", remedy="use --task answer or twi")
+    train = benchmark.split(TRAIN)
+    others = [benchmark.split(name) for name in benchmark.splits if name != TRAIN]
+    against = [Benchmark.open(path) for path in options.against]
+    refused = find_held_out(train, others, against, progress)
+    maker = _Maker(purpose, options.task, refused)
+    with new_folder(out) as folder:
+        trainer.write(maker.examples(train, progress), folder, purpose)
+        if not maker.written:
+            raise Declined("no case became an example", remedy="; ".join(maker.reasons()) or "the train split is empty")
+        (folder / "README.md").write_text(_readme(purpose, options, maker), encoding="utf-8")
+    lines = [f"{maker.written:,} examples → {out}", *maker.reasons()]
+    return Written(lines=tuple(lines), warnings=_warnings(bool(others or against)))
+
+
+class _Maker:
+    """Makes the examples one by one, and keeps account of the cases that are none."""
+
+    def __init__(self, purpose: Purpose, task: TrainingTask, refused: dict[int, str]) -> None:
+        self._purpose = purpose
+        self._task = task
+        self._refused = refused
+        self.left_out: list[LeftOut] = []
+        self.written = 0
+
+    def examples(self, train: Benchmark, progress: TargetProgress) -> Iterator[Example]:
+        """Every case that may and can be an example."""
+        total = len(train)
+        for case in train:
+            progress("cases", total)
+            made = self._make(case)
+            if isinstance(made, LeftOut):
+                self.left_out.append(made)
+            else:
+                self.written += 1
+                yield made
+
+    def reasons(self) -> list[str]:
+        """How many cases were refused and left out, and why."""
+        counts = Counter(one.reason for one in self.left_out if not one.is_refused)
+        lines = [f"{count:,} left out: {reason}" for reason, count in counts.most_common()]
+        refused = [one for one in self.left_out if one.is_refused]
+        if refused:
+            lines.append(f"{len(refused):,} refused, as they repeat a held-out case: README.md names them")
+        return lines
+
+    def _make(self, case: Case) -> Example | LeftOut:
+        if case.id in self._refused:
+            return LeftOut(case.id, self._refused[case.id], is_refused=True)
+        problem = _case_problem(case)
+        if problem:
+            return LeftOut(case.id, problem)
+        prompt = _prompt(case, self._task)
+        if self._purpose == "rl":
+            assert self._task != "discussion"
+            return Example(case=case.id, task=self._task, prompt=prompt, key=reward_key(case, self._task))
+        reply = expert_reply(case, self._task)
+        if isinstance(reply, LeftOut):
+            return reply
+        return Example(case=case.id, task=self._task, prompt=prompt, reply=encode_json(reply).decode())
+
+
+def expert_reply(case: Case, task: TrainingTask) -> dict[str, object] | LeftOut:
+    """The reply that the expert's texts make, in the form that the prompt asks for."""
+    reference = case.reference
+    captions = [image.caption for image in reference.images]
+    if task == "discussion":
+        sections = split_discussion(reference.discussion).sections
+        missing = [name for name in SECTIONS if name not in sections]
+        return LeftOut(case.id, "the discussion lacks a section") if missing else {n: sections[n] for n in SECTIONS}
+    if not reference.discussion.strip():
+        return LeftOut(case.id, "no discussion, which is the expert's reasoning")
+    if task == "answer":
+        return {"explanation": reference.discussion, "answer": reference.answer}
+    if not reference.findings.strip() or not all(caption.strip() for caption in captions):
+        return LeftOut(case.id, "no findings, or an image without a caption")
+    return {
+        "step1_per_image_findings": captions,
+        "step2_integrated_summary": reference.findings,
+        "step3_differential_reasoning": reference.discussion,
+        "answer": reference.answer,
+    }
+
+
+def _prompt(case: Case, task: TrainingTask) -> Prompt:
+    prompts = load_prompts(Condition().prompt_set)
+    if task == "twi":
+        return prompts.think_with_images(case.question)
+    return (prompts.answer if task == "answer" else prompts.discussion)(case.question, Cues())
+
+
+def _case_problem(case: Case) -> str:
+    if case.reference.answer not in case.question.options:
+        return "the answer is none of the options"
+    try:
+        for image in case.question.images:
+            image.read()
+    except DataError:
+        return "an image is missing or cannot be read"
+    return ""
+
+
+def _warnings(has_held_out: bool) -> tuple[str, ...]:
+    if has_held_out:
+        return ()
+    return ("not checked for held-out cases: there is no other split; name the test benchmark with --against",)
+
+
+def _readme(purpose: Purpose, options: TargetOptions, maker: _Maker) -> str:
+    trainer = TRAINERS[options.trainer]
+    refused = [f"| {one.case} | {one.reason} |" for one in maker.left_out if one.is_refused]
+    table = ["", "Refused, as they repeat a held-out case:", "", "| case | why |", "|---|---|", *refused]
+    head = [
+        "---",
+        "configs:",
+        "- config_name: default",
+        "  data_files:",
+        "  - split: train",
+        f"    path: {trainer.file}",
+    ]
+    body = [
+        "---",
+        "",
+        f"# {maker.written:,} training examples ({purpose}, task `{options.task}`, for {options.trainer})",
+        "",
+        "For research and education only, under the licence of the cases. Never train on a test split.",
+        "",
+        trainer.how_to[purpose],
+        *([""] + [f"- {line}" for line in maker.reasons()] if maker.left_out else []),
+        *(table if refused else []),
+    ]
+    return "\n".join([*head, *body, ""])

@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent / "prompts"
 QUESTION = make_question(2)
 OPEN = Question(QUESTION.history, QUESTION.images, {})
 BARE = Question("", (), QUESTION.options)
+UNSEEN = Question(QUESTION.history, (), QUESTION.options)
 FINDINGS = ("A node.", "A second node.")
 CUES = Cues(FINDINGS, "Two nodes.")
 
@@ -45,6 +46,9 @@ def snapshots(name: str) -> dict[str, Prompt]:
         "twi_open": prompts.think_with_images(OPEN),
         "discussion": prompts.discussion(QUESTION, NO_CUES),
         "discussion_with_cues": prompts.discussion(QUESTION, CUES),
+        "hidden_option": prompts.hidden_option(UNSEEN, "C"),
+        "option_letters": prompts.option_letters(UNSEEN),
+        "case_number": prompts.case_number(UNSEEN),
     }
 
 

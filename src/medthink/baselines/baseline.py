@@ -45,6 +45,8 @@ class ChoosingBaseline:
         unread = f"Not described: baseline/{self.name} writes no findings."
         if prompt.kind in ("findings", "summary"):
             return reply(self.name, {prompt.kind: unread})
+        if (nothing := remember_nothing(prompt)) is not None:
+            return reply(self.name, nothing)
         self.refuse([prompt.kind], has_options=bool(prompt.question.options))
         pick = self._choose(prompt.question, sample)
         if prompt.kind == "twi":
@@ -59,6 +61,18 @@ class ChoosingBaseline:
             raise unsupported(self.name, "writes no discussion", remedy="ask baseline/retrieval for one")
         if not has_options:
             raise unsupported(self.name, "chooses among options and none are shown", remedy="show the options")
+
+
+def remember_nothing(prompt: Prompt) -> dict[str, Any] | None:
+    """What somebody says from memory who never saw the published case; None for any other kind of prompt."""
+    match prompt.kind:
+        case "hidden_option":
+            return {"option": "Not known."}
+        case "option_letters":
+            return {"letters": list(prompt.question.options)}
+        case "case_number":
+            return {"case_number": "unknown"}
+    return None
 
 
 def steps(findings: list[str], summary: str, reasoning: str, answer: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from medthink.baselines.album import Album
-from medthink.baselines.baseline import Pick, reply, steps
+from medthink.baselines.baseline import Pick, remember_nothing, reply, steps
 from medthink.baselines.casebook import Casebook, Weighing
 from medthink.baselines.guessing import best, say_probabilities
 from medthink.baselines.learning import Lessons
@@ -61,6 +61,8 @@ class RetrievalReader:
                 return steps(list(findings), sum_up(findings), pick.explanation, pick.letter)
             case "discussion":
                 return self._discuss(self._evidence(prompt), question, sample)
+        if (nothing := remember_nothing(prompt)) is not None:
+            return nothing
         pick = self._pick(self._evidence(prompt), question, sample)
         return {"explanation": pick.explanation, "answer": pick.letter}
 

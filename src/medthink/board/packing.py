@@ -20,7 +20,7 @@ from medthink.scoring.material import Material, load_run
 def pack_run(run: Path, out: Path, data: Path | None = None) -> int:
     """Write a run as a submission with traces; returns the number of lines."""
     material = load_run(run, data)
-    if material.manifest is None or material.task == "discussion" or not material.has_options:
+    if material.manifest is None or not material.has_letters:
         raise UsageError(f"{run} has no letters to submit", remedy="submit a run of the task answer or twi")
     lines = list(_lines(run, material, material.manifest))
     write_jsonl(out, lines)

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
+from medthink.cli.probe_memory import show_contamination
 from medthink.cli.show import console, print_json, progress, say, table
 from medthink.core.errors import UsageError
 from medthink.core.files import short_names
 from medthink.core.numbers import as_percent
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from medthink.cases.benchmark import Benchmark
     from medthink.scoring.scores import Scores
     from medthink.validity.audit import Audit
@@ -22,8 +25,33 @@ if TYPE_CHECKING:
 @click.argument("data", type=click.Path(path_type=Path))
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--split", default="test", show_default=True, help="Which split is audited.")
+@click.option(
+    "--contamination", is_flag=True, help="Ask instead whether the models of RUNS have seen the cases; needs no DATA."
+)
+@click.option(
+    "--control",
+    "controls",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="A recall run on cases, or of a model, where nothing can be remembered; may be given again.",
+)
+@click.option(
+    "--released",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="Show accuracy on cases dated before and after this day.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def probe(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None:
+def probe(
+    data: Path,
+    runs: tuple[Path, ...],
+    split: str,
+    contamination: bool,
+    controls: tuple[Path, ...],
+    released: "datetime | None",
+    as_json: bool,
+) -> None:  # fmt: skip
     """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for what they add to guessing.
 
     No model is asked: guessers are trained on the train split (or cross-validated) in seconds. Runs of one model under
@@ -33,7 +61,13 @@ def probe(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None
     \b
     Example: medthink probe bench/
     Example: medthink probe bench/ runs/all-images runs/no-images
+    Example: medthink probe --contamination runs/recall runs/answer runs/answer-seeded --control runs/recall-phantoms
     """
+    if contamination:
+        show_contamination((data, *runs), controls, released=released.date() if released else None, as_json=as_json)
+        return
+    if controls or released:
+        raise UsageError("--control and --released are for --contamination", remedy="add --contamination")
     from medthink.cases.benchmark import Benchmark
     from medthink.validity.probe import probe_benchmark
 

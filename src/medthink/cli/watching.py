@@ -24,8 +24,9 @@ def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown
     from medthink.runs.selection import select_cases
     from medthink.scoring.material import load_all
     from medthink.scoring.sequential import StopWhenKnown, case_rights
+    from medthink.workflow.tasks import has_letters
 
-    if spec.task == "discussion" or not spec.condition.show_options:
+    if not has_letters(spec.task, spec.condition):
         raise UsageError("without letters there is nothing to be known", remedy="leave out --until-known")
     benchmark = Benchmark.open(spec.benchmark)
     cases = {case.id: case for case in select_cases(benchmark, spec.selection)}

@@ -8,7 +8,7 @@ from pathlib import Path
 from medthink.core.markup import clean, one_line
 from medthink.runs.manifest import Manifest
 from medthink.workflow.fields import FIELDS
-from medthink.workflow.tasks import default_condition
+from medthink.workflow.tasks import default_condition, ends_in_answer
 
 _LONGEST = 60
 # Providers that say what kind of thing the model is.
@@ -82,5 +82,5 @@ def _distinctions(manifest: Manifest, same: list[Manifest]) -> list[str]:
 
 
 def _is_task_said(manifest: Manifest, same: list[Manifest]) -> bool:
-    """A discussion is always said to be one; the tasks that end in a letter, where there are several."""
-    return manifest.task == "discussion" or len({other.task for other in same} - {"discussion"}) > 1
+    """A discussion is always said to be one; the tasks that end in an answer, where there are several."""
+    return not ends_in_answer(manifest.task) or len({other.task for other in same if ends_in_answer(other.task)}) > 1

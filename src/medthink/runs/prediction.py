@@ -7,7 +7,19 @@ import msgspec
 
 from medthink.cases.case import Case
 from medthink.models.request import Usage
-from medthink.workflow.outcome import Answered, Choice, Discussed, Mode, Outcome, Sections, State, Text, Thought
+from medthink.workflow.outcome import (
+    Answered,
+    Choice,
+    Discussed,
+    Mode,
+    Outcome,
+    Recalled,
+    Recollection,
+    Sections,
+    State,
+    Text,
+    Thought,
+)
 from medthink.workflow.view import Shown
 
 
@@ -47,6 +59,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     prediction_twi: TwiSteps | None = None
     prediction_text: str | None = None
     discussion: dict[str, str] | None = None
+    recall: Recollection | msgspec.UnsetType = msgspec.UNSET
     letter_shown: str | None = None
     parse_mode: Mode | None = None
     lenient_steps: tuple[str, ...] = ()
@@ -75,6 +88,7 @@ def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spe
         prediction_twi=_steps(outcome, choice),
         prediction_text=choice.text if choice else None,
         discussion=_sections(outcome),
+        recall=(isinstance(outcome, Recalled) and outcome.recollection) or msgspec.UNSET,
         letter_shown=choice.letter if choice else None,
         parse_mode=choice.mode if choice else None,
         lenient_steps=_lenient_steps(outcome),

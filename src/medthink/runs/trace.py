@@ -20,6 +20,7 @@ from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.records import Records, find_uri
 from medthink.runs.showing import Showing
+from medthink.workflow.tasks import ends_in_answer, has_letters
 
 # A case that has calls on record and no prediction yet.
 UNFINISHED = "unfinished"
@@ -168,7 +169,7 @@ class Trace(Records):
 
     def _row(self, one: Prediction) -> CaseRow:
         correct = self._correct().get(one.case)
-        is_known = correct is not None and self.manifest.condition.show_options and one.discussion is None
+        is_known = correct is not None and has_letters(self.manifest.task, self.manifest.condition)
         return CaseRow(
             case=one.case,
             sample=one.sample,
@@ -185,7 +186,7 @@ class Trace(Records):
     def _correct(self) -> dict[int, str]:
         """The right letter of each case; empty for a task without letters, or without the benchmark."""
         if self._answers is None:
-            cases = () if self.benchmark is None or self.manifest.task == "discussion" else self.benchmark
+            cases = () if self.benchmark is None or not ends_in_answer(self.manifest.task) else self.benchmark
             self._answers = {case.id: case.reference.answer for case in cases}
         return self._answers
 

@@ -12,6 +12,7 @@ from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
 from medthink.runs.selection import ReadSelected, SelectedCases, Selection, read_selected
 from medthink.scoring.submission import read_submission, refuse_problems
+from medthink.workflow.tasks import has_letters
 
 
 class Material(NamedTuple):
@@ -27,6 +28,11 @@ class Material(NamedTuple):
     def has_options(self) -> bool:
         """Whether the options were shown, so that letters were asked for."""
         return self.manifest is None or self.manifest.condition.show_options
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether letters were asked for: answers can be right or wrong."""
+        return self.manifest is None or has_letters(self.manifest.task, self.manifest.condition)
 
     @property
     def task(self) -> str:

@@ -68,12 +68,11 @@ def _read_scores(path: Path, material: Material) -> Scores | None:
 
 def score(material: Material, *, usage: UsageSummary | None = None, radcliq: RadCliQOptions | None = None) -> Scores:
     """Everything that can be said of these predictions without asking anybody."""
-    has_letters = material.task != "discussion" and material.has_options
-    cases = score_cases(material) if has_letters else ()
+    cases = score_cases(material) if material.has_letters else ()
     return Scores(
         package=__version__,
         origin=_origin(material),
-        answers=score_answers(material) if has_letters else None,
+        answers=score_answers(material) if material.has_letters else None,
         steps=_score_steps(material, radcliq),
         slices=score_slices(material.cases, cases),
         usage=usage,
@@ -141,6 +140,8 @@ def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...
         notes.append("Expert cues were shown: not to be ranked with unaided runs.")
     if material.task == "discussion":
         notes += _discussion_notes(material)
+    elif material.task == "recall":
+        notes.append("Recall has no score: medthink probe --contamination says what the run shows.")
     elif radcliq is not None:
         notes.append("RadCliQ was fitted on chest radiographs: elsewhere it is out of domain; read it by modality.")
     return tuple(notes)

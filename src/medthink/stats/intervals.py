@@ -36,10 +36,32 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Measured:
     check_level(level)
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes in {n} trials")
+    return rate_of(successes, n, level=level)
+
+
+def rate_of(total: float, n: int, *, level: float = 0.95) -> Measured:
+    """Wilson's interval for a sum of shares in [0, 1] over `n` cases; for other shares than 0 and 1 it is too wide."""
+    check_level(level)
     if n == 0:
         return Undefined(reason="no rows", n=0)
-    low, high = wilson_ends(successes / n, n, normal_quantile(level))
-    return Estimate(value=successes / n, low=low, high=high, level=level, n=n, clusters=n, method="Wilson score")
+    low, high = wilson_ends(total / n, n, normal_quantile(level))
+    return Estimate(value=total / n, low=low, high=high, level=level, n=n, clusters=n, method="Wilson score")
+
+
+def newcombe(a: Measured, b: Measured) -> Measured:
+    """Rate a minus rate b of different cases, from the Wilson intervals of both (Newcombe 1998, method 10)."""
+    if isinstance(a, Undefined) or isinstance(b, Undefined):
+        return Undefined(reason="one of the rates has no interval", n=a.n + b.n)
+    value = a.value - b.value
+    return Estimate(
+        value=value,
+        low=value - ((a.value - a.low) ** 2 + (b.high - b.value) ** 2) ** 0.5,
+        high=value + ((a.high - a.value) ** 2 + (b.value - b.low) ** 2) ** 0.5,
+        level=a.level,
+        n=a.n + b.n,
+        clusters=a.n + b.n,
+        method="Newcombe, from two Wilson intervals",
+    )
 
 
 def exact_upper_bound(errors: int, n: int, *, level: float = 0.95) -> float:

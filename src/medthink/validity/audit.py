@@ -83,7 +83,7 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
     assert scores.answers is not None
     rng = np.random.default_rng(seed_from("audit", scores.origin.text_fingerprint))
     right = _rights(scores)
-    own = [other for other in others if _is_variant(scores, other)]
+    own = [other for other in others if is_variant(scores, other)]
     blind = {name: _rights(other) for other in own if (name := _own_blind(scores, other)) is not None}
     named = {guess.name: _guessed_rights(scores, guess) for guess in guesses} | blind
     over_all = gain_over_rivals(right, list(named.values()), rng=rng)
@@ -137,7 +137,7 @@ def _rate(rights: Floats) -> Measured:
     return bootstrap_mean(rights, rng=np.random.default_rng(seed_from("rate", len(rights))))
 
 
-def _is_variant(scores: Scores, other: Scores) -> bool:
+def is_variant(scores: Scores, other: Scores) -> bool:
     """Whether it is another run of the same model and task on the same cases."""
     mine, theirs = scores.origin, other.origin
     return (

@@ -19,6 +19,7 @@ from medthink.runs.index import IndexRow, read_rows, stamp
 from medthink.runs.lock import is_held
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.web.library import Library, OpenBenchmark
+from medthink.workflow.tasks import has_letters
 
 Activity = Literal["running", "finished", "unfinished"]
 _DEEPEST = 4
@@ -67,7 +68,7 @@ class ShelfRun:
     @property
     def has_letters(self) -> bool:
         """Whether letters were asked for, so that answers can be right or wrong."""
-        return self.manifest.task != "discussion" and self.manifest.condition.show_options
+        return has_letters(self.manifest.task, self.manifest.condition)
 
     @property
     def selected(self) -> dict[int, Case]:

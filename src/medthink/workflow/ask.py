@@ -12,7 +12,17 @@ import msgspec
 from medthink.cases.case import Image, Question
 from medthink.models.request import Reply, Schema
 
-PromptKind = Literal["answer", "findings", "summary", "differential", "twi", "discussion"]
+PromptKind = Literal[
+    "answer",
+    "findings",
+    "summary",
+    "differential",
+    "twi",
+    "discussion",
+    "hidden_option",
+    "option_letters",
+    "case_number",
+]
 Unfinished = Literal["unparsed", "refused", "truncated", "failed"]
 
 

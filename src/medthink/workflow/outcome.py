@@ -82,6 +82,27 @@ class Discussed(Outcome, frozen=True, kw_only=True):
     sections: Sections | None = None
 
 
+class Recollection(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model said where only memory of the published case can tell; None where nothing could be read.
+
+    `hidden` is the letter of the option that was hidden. `option` is what the model wrote in its place with the others
+    in the published order, `option_reordered` with the others in another order. `letters` gives the published letter
+    of each option as the model named it, `number` the case's number (None too where the model does not know it).
+    """
+
+    hidden: str
+    option: str | None = None
+    option_reordered: str | None = None
+    letters: dict[str, str] | None = None
+    number: int | None = None
+
+
+class Recalled(Outcome, frozen=True, kw_only=True):
+    """The outcome of `recall`."""
+
+    recollection: Recollection | None = None
+
+
 AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 
 

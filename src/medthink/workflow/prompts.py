@@ -25,8 +25,14 @@ Part = str | Image
 _SETS = Path(__file__).parent / "prompt_sets"
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _BLOCKS = frozenset({"history", "images", "findings", "summary", "options"})
+_RECALL_BLOCKS: dict[PromptKind, tuple[str, ...]] = {
+    "hidden_option": ("option_hidden",),
+    "option_letters": ("options_reordered", "option_numbered"),
+    "case_number": (),
+}
+"""The kinds of prompt of the task `recall`, with the blocks that no other kind has."""
 _OPEN_KINDS = frozenset({"answer", "differential", "twi"})
-_KINDS: tuple[PromptKind, ...] = ("answer", "findings", "summary", "differential", "twi", "discussion")
+_KINDS: tuple[PromptKind, ...] = ("answer", "findings", "summary", "differential", "twi", "discussion", *_RECALL_BLOCKS)
 _BLOCK_FILES = (
     "history",
     "history_hidden",
@@ -74,6 +80,25 @@ class PromptSet(msgspec.Struct, frozen=True):
         schema = schemas.discussion_schema()
         return self._write("discussion", question, schema, findings=cues.findings, summary=cues.summary)
 
+    def hidden_option(self, question: Question, hidden: str) -> Prompt:
+        """Ask for the text of one option, which is hidden; what is sent and asked has nothing of it."""
+        shown = Question(question.history, question.images, question.options | {hidden: ""})
+        lines = [self._option(letter, text, is_hidden=letter == hidden) for letter, text in shown.options.items()]
+        options = self._fill("options", lines="\n".join(lines))
+        return self._write("hidden_option", shown, schemas.hidden_option_schema(), options=options)
+
+    def option_letters(self, question: Question) -> Prompt:
+        """Ask which letters the options have in the published case, whose order is not the one shown."""
+        texts = enumerate(question.options.values(), start=1)
+        lines = [self._fill("option_numbered", number=number, text=text) for number, text in texts]
+        options = self._fill("options_reordered", lines="\n".join(lines))
+        schema = schemas.option_letters_schema(question.options)
+        return self._write("option_letters", question, schema, options=options)
+
+    def case_number(self, question: Question) -> Prompt:
+        """Ask for the number under which the case was published."""
+        return self._write("case_number", question, schemas.case_number_schema())
+
     def version(self, kind: PromptKind) -> str:
         """The digest of the files that prompts of this kind are made from."""
         return digest_value({name: self.files[name] for name in _files_of(kind)})
@@ -87,13 +112,14 @@ class PromptSet(msgspec.Struct, frozen=True):
         image: Image | None = None,
         findings: tuple[str, ...] | None = None,
         summary: str | None = None,
+        options: str | None = None,
     ) -> Prompt:
         blocks: dict[str, list[Part]] = {
             "history": [self._history(question.history)],
             "images": self._images(question.images if image is None else (image,)),
             "findings": self._findings(findings),
             "summary": [] if summary is None else [self._fill("summary", text=summary)],
-            "options": self._options(question.options),
+            "options": self._options(question.options) if options is None else [options],
         }
         is_open = kind in _OPEN_KINDS and not question.options
         return Prompt(
@@ -123,8 +149,13 @@ class PromptSet(msgspec.Struct, frozen=True):
         return [self._fill("findings", lines="\n".join(lines))] if lines else []
 
     def _options(self, options: dict[str, str]) -> list[Part]:
-        lines = [self._fill("option", letter=letter, text=text) for letter, text in options.items()]
+        lines = [self._option(letter, text) for letter, text in options.items()]
         return [self._fill("options", lines="\n".join(lines))] if lines else []
+
+    def _option(self, letter: str, text: str, *, is_hidden: bool = False) -> str:
+        if is_hidden:
+            return self._fill("option_hidden", letter=letter)
+        return self._fill("option", letter=letter, text=text)
 
     def _fill(self, block: str, **values: object) -> str:
         """A block's words with its values put in, once: a value that looks like a placeholder stays as it is."""
@@ -141,7 +172,7 @@ def load_prompts(name: str) -> PromptSet:
         known = ", ".join(sorted(path.name for path in _SETS.iterdir() if path.is_dir()))
         raise UsageError(f"no such prompt set: {name}", remedy=f"known: {known}; or give the path of a folder")
     names = sorted({file for kind in _KINDS for file in _files_of(kind)})
-    prompts = PromptSet(name, {file: _read(folder / file) for file in names})
+    prompts = PromptSet(name, {file: _read(_place_of(folder, file)) for file in names})
     for kind in _KINDS:
         _refuse_unknown_blocks(prompts, kind)
     return prompts
@@ -155,7 +186,15 @@ def _pieces(text: str) -> list[str]:
 
 def _files_of(kind: PromptKind) -> list[str]:
     own = [f"{kind}.md", f"{kind}_open.md"] if kind in _OPEN_KINDS else [f"{kind}.md"]
-    return ["system.md", *own, *(f"blocks/{block}.md" for block in _BLOCK_FILES)]
+    return ["system.md", *own, *(f"blocks/{block}.md" for block in (*_BLOCK_FILES, *_RECALL_BLOCKS.get(kind, ())))]
+
+
+def _place_of(folder: Path, file: str) -> Path:
+    """A set of one's own need not have words for `recall`: the default ones stand in."""
+    blocks = [f"blocks/{block}.md" for own in _RECALL_BLOCKS.values() for block in own]
+    is_optional = file in blocks or file.removesuffix(".md") in _RECALL_BLOCKS
+    place = folder / file
+    return _SETS / "default" / file if is_optional and not place.is_file() else place
 
 
 def _read(path: Path) -> str:

@@ -44,6 +44,21 @@ def discussion_schema() -> Schema:
     return _form("discussion", **dict.fromkeys(SECTIONS, _TEXT))
 
 
+def hidden_option_schema() -> Schema:
+    """The text of an option that is hidden."""
+    return _form("hidden_option", option=_TEXT)
+
+
+def option_letters_schema(letters: Iterable[str]) -> Schema:
+    """A letter for each option."""
+    return _form("option_letters", letters={"type": "array", "items": {"type": "string", "enum": list(letters)}})
+
+
+def case_number_schema() -> Schema:
+    """A number, or that it is not known."""
+    return _form("case_number", case_number=_TEXT)
+
+
 def _answer(letters: Iterable[str]) -> dict[str, Any]:
     known = list(letters)
     return {"type": "string", "enum": known} if known else _TEXT

@@ -16,6 +16,7 @@ from medthink.workflow.cues import Cues
 from medthink.workflow.outcome import Answered, Discussed, Outcome, Text, Thought, Unparsed, end
 from medthink.workflow.parsing import parse_answer, parse_sections, parse_steps, parse_text
 from medthink.workflow.prompts import load_prompts
+from medthink.workflow.recall import RECALL_KINDS, recall, refuse_recall
 
 TaskFunction = Callable[[Question, Cues, Ask, Condition], Awaitable[Outcome]]
 Parsed = TypeVar("Parsed")
@@ -25,7 +26,8 @@ class Task(msgspec.Struct, frozen=True):
     """A task by name: how it runs, the condition it is run under when nothing else is said, and the prompts it sends.
 
     `kinds` gives the kinds of prompts under a condition; `writes_steps` says whether the task can write findings and
-    summary itself.
+    summary itself, `ends_in_answer` whether it ends in a diagnosis; `refuse` raises UsageError for a condition that
+    the task cannot be run under.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Task(msgspec.Struct, frozen=True):
     default: Condition
     kinds: Callable[[Condition], tuple[PromptKind, ...]]
     writes_steps: bool = False
+    ends_in_answer: bool = True
+    refuse: Callable[[Condition], None] = lambda _: None
 
 
 async def answer(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Answered:
@@ -90,7 +94,16 @@ TASKS = {
     for task in (
         Task("answer", answer, Condition(), lambda _: ("answer",)),
         Task("twi", think_with_images, Condition(), _twi_kinds, writes_steps=True),
-        Task("discussion", discussion, Condition(), lambda _: ("discussion",)),
+        Task("discussion", discussion, Condition(), lambda _: ("discussion",), ends_in_answer=False),
+        Task(
+            "recall",
+            recall,
+            # What is remembered is text, and images cost most.
+            Condition(image_share=0.0),
+            lambda _: RECALL_KINDS,
+            ends_in_answer=False,
+            refuse=refuse_recall,
+        ),
     )
 }
 
@@ -140,7 +153,19 @@ def find_task(name: str, condition: Condition) -> Task:
         raise UsageError(
             "a single call writes findings and summary itself", remedy='set findings and summary to "self"'
         )
+    task.refuse(condition)
     return task
+
+
+def ends_in_answer(name: str) -> bool:
+    """Whether the task ends in a diagnosis; one that another package adds is taken to."""
+    task = TASKS.get(name)
+    return task is None or task.ends_in_answer
+
+
+def has_letters(name: str, condition: Condition) -> bool:
+    """Whether a run of the task ends in letters, which can be right or wrong."""
+    return condition.show_options and ends_in_answer(name)
 
 
 def prompt_versions(name: str, condition: Condition) -> dict[PromptKind, str]:

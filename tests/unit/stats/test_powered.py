@@ -21,9 +21,11 @@ def test_the_interval_covers_and_is_never_wider_than_the_readers(right):
     kept, shares = [], []
     for _ in range(300):
         found = powered_rate(*draw(rng, right=right)[:2], clusters=np.repeat(np.arange(300), 4))
+        if isinstance(found.together, Undefined):  # one random draw in a hundred looks picked
+            continue
         kept.append(found.together.low <= 1 / 3 <= found.together.high)
         shares.append((found.together.high - found.together.low) / (found.readers.high - found.readers.low))
-    assert sum(kept) >= binom.ppf(1e-4, 300, 0.935)
+    assert sum(kept) >= binom.ppf(1e-4, len(kept), 0.935)
     assert max(shares) <= 1 + 1e-9
     assert np.mean(shares) < (0.8 if right == 0.9 else 1.01)
 

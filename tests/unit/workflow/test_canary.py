@@ -81,6 +81,8 @@ def conditions(name: str) -> list[Condition]:
     made = [msgspec.structs.replace(default, **fields) for fields in BLIND]
     made += [msgspec.structs.replace(default, option_order=order, image_choice="spread") for order in ORDERS]
     made += [msgspec.structs.replace(default, prompt_set="brief")]
+    if name == "recall":  # it orders the options itself, and has nothing to ask without them
+        return [one for one in made if one.show_options and one.option_order == "as_is"]
     if name == "twi":
         sources = product(("none", "self"), repeat=2)
         made += [msgspec.structs.replace(default, findings=findings, summary=summary) for findings, summary in sources]

@@ -2,5 +2,14 @@
 
 from medthink.workflow.parsing.choice import parse_choice
 from medthink.workflow.parsing.forms import parse_answer, parse_sections, parse_steps, parse_text
+from medthink.workflow.parsing.recalled import parse_letters, parse_number
 
-__all__ = ["parse_answer", "parse_choice", "parse_sections", "parse_steps", "parse_text"]
+__all__ = [
+    "parse_answer",
+    "parse_choice",
+    "parse_letters",
+    "parse_number",
+    "parse_sections",
+    "parse_steps",
+    "parse_text",
+]

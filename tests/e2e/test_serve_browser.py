@@ -12,8 +12,8 @@ from chromium import open_chromium
 from made_runs import make_run
 from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
+from medthink.board.records import About
 from medthink.board.store import BoardStore, store_url
-from medthink.board.submissions import About
 from medthink.core.jsonio import write_jsonl
 from medthink.web.house import House
 from medthink.web.renditions import Renditions

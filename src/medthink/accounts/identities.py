@@ -6,8 +6,8 @@ from medthink.accounts.account import Account
 from medthink.accounts.people import find_in
 from medthink.accounts.providers import Identity
 from medthink.board import tables
+from medthink.board.records import note
 from medthink.board.store import BoardStore
-from medthink.board.submissions import note
 from medthink.board.teams import insert_once
 from medthink.core.clock import now_utc
 

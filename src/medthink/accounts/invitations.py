@@ -16,8 +16,8 @@ from medthink.accounts.people import NewAccount, find_in, insert_account
 from medthink.accounts.roles import GivenRole
 from medthink.accounts.secret_texts import digest_secret, make_secret
 from medthink.board import tables
+from medthink.board.records import note
 from medthink.board.store import BoardStore
-from medthink.board.submissions import note
 from medthink.board.teams import enter_team
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import Declined

@@ -12,8 +12,8 @@ from medthink.accounts.account import Account
 from medthink.accounts.passwords import hash_password, is_password
 from medthink.accounts.roles import GivenRole
 from medthink.board import tables
+from medthink.board.records import note
 from medthink.board.store import BoardStore
-from medthink.board.submissions import note
 from medthink.board.teams import enter_team, find_team, insert_once
 from medthink.core.clock import now_utc
 from medthink.core.errors import Declined, UsageError

@@ -10,8 +10,8 @@ from medthink.accounts.people import find_in
 from medthink.accounts.roles import TokenScope
 from medthink.accounts.secret_texts import digest_secret, make_secret
 from medthink.board import tables
+from medthink.board.records import note
 from medthink.board.store import BoardStore
-from medthink.board.submissions import note
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import UsageError
 

@@ -1,11 +1,13 @@
 """Check a submission: one code for `medthink submit check`, `medthink board add` and the server."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from medthink.board.overlap import flag_overlap
 from medthink.board.provenance import Provenance
+from medthink.board.records import QueueProgress
 from medthink.board.traces import Trails, check_trails, read_trails
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
@@ -42,11 +44,19 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     trails: Trails | None = None
 
 
-def check_file(path: Path, held: HeldBenchmark, *, name: str = "") -> Checked:
-    """Read a submission and, if nothing is wrong with it, score it and check its traces."""
-    submission = read_submission(path, held.cases)
+def check_file(
+    path: Path, held: HeldBenchmark, *, name: str = "", tell: Callable[[QueueProgress], None] = lambda _: None
+) -> Checked:
+    """Read a submission and, if nothing is wrong with it, score it and check its traces; `tell` hears how far it is."""
+    of = _count_lines(path)
+
+    def tell_lines(lines: int, problems: int) -> None:
+        tell(QueueProgress(done=lines, of=of, problems=problems))
+
+    submission = read_submission(path, held.cases, tell=tell_lines)
     if submission.problems:
         return Checked(submission=submission)
+    tell(QueueProgress(stage="score", done=of, of=of))
     trails = read_trails(path)
     doubts = _doubt_trails(trails, held, submission)
     provenance: Provenance = "traced" if trails.manifest and not doubts else "scored"
@@ -59,6 +69,11 @@ def check_file(path: Path, held: HeldBenchmark, *, name: str = "") -> Checked:
         doubts=(*doubts, *flag_overlap(predictions, held.cases)),
         trails=trails if trails.manifest else None,
     )
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as stream:
+        return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
 
 
 def _doubt_trails(trails: Trails, held: HeldBenchmark, submission: Submission) -> list[str]:

@@ -5,7 +5,7 @@ of their own. A rank belongs to the whole board: filters and sorts never change 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -13,14 +13,48 @@ import sqlalchemy as sa
 
 from medthink.board import tables
 from medthink.board.benchmarks import BoardBenchmark
+from medthink.board.records import EVER_SCORED, SubmissionRecord, list_submissions
 from medthink.board.store import BoardStore
-from medthink.board.submissions import SubmissionRecord, list_submissions, read_scores
+from medthink.board.teams import insert_once
 from medthink.core.clock import now_utc
 from medthink.core.digest import digest_value, seed_from
-from medthink.scoring.scores import Scores
+from medthink.scoring.scores import Scores, from_plain
 from medthink.stats.ranks import Ranking, rank_runs
 
 RANKING_VERSION = 1
+
+
+class ScoreShelf:
+    """Scores that were read before, so that a board of hundreds of rows is not read anew for each page."""
+
+    def __init__(self, store: BoardStore) -> None:
+        self._store = store
+        self._kept: dict[tuple[int, str, str], Scores] = {}
+
+    def read(self, submissions: Iterable[int]) -> dict[int, Scores]:
+        """The newest scores of these submissions, by number; those without any are left out."""
+        wanted = self._newest(set(submissions))
+        # A copy that is put in place whole: several threads may read at once.
+        kept = {key: self._kept[key] for key in wanted if key in self._kept}
+        kept |= self._load([key for key in wanted if key not in kept])
+        self._kept = self._kept | kept
+        return {key[0]: scores for key, scores in kept.items()}
+
+    def _newest(self, numbers: set[int]) -> list[tuple[int, str, str]]:
+        table = tables.scores
+        query = sa.select(table.c.submission_id, table.c.scorer, table.c.made_at).order_by(table.c.made_at)
+        with self._store.read() as connection:
+            found = {row.submission_id: row for row in connection.execute(query) if row.submission_id in numbers}
+        return [(row.submission_id, row.scorer, row.made_at) for row in found.values()]
+
+    def _load(self, keys: Sequence[tuple[int, str, str]]) -> dict[tuple[int, str, str], Scores]:
+        table = tables.scores
+        found = {}
+        with self._store.read() as connection:
+            for key in keys:
+                same = (table.c.submission_id == key[0], table.c.scorer == key[1])
+                found[key] = from_plain(connection.execute(sa.select(table.c.scores).where(*same)).scalar_one())
+        return found
 
 
 class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,34 +94,52 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     withdrawn: tuple[BoardRow, ...]
 
 
-def make_leaderboard(store: BoardStore, benchmark: BoardBenchmark, as_of: str | None = None) -> Leaderboard:
-    """The leaderboard as it stands, or as it stood at a time (`2026-01-31`, or to the second)."""
+def make_leaderboard(
+    store: BoardStore,
+    benchmark: BoardBenchmark,
+    as_of: str | None = None,
+    *,
+    shelf: ScoreShelf | None = None,
+    most: int | None = None,
+) -> Leaderboard:
+    """The leaderboard as it stands, or as it stood at a time (`2026-01-31`, or to the second).
+
+    `shelf` keeps scores that were read before. A ranking of more than `most` rows is not made here but by a worker;
+    until then its rows have no ranks.
+    """
     until = _end_of(as_of or now_utc())
-    rows = [_row(store, one) for one in _ever_scored(store, benchmark) if _is_out(one, until)]
-    known = _with_counts([row for row in rows if row is not None], _ever_scored(store, benchmark))
-    standing = [row for row in known if not (row.submission.withdrawn_at or "9") <= until]
+    ever = list_submissions(store, benchmark_id=benchmark.id, statuses=EVER_SCORED)
+    known = _with_counts(_rows(shelf or ScoreShelf(store), [one for one in ever if _is_out(one, until)]), ever)
+    standing = [row for row in known if not _is_withdrawn(row, until)]
+    plain = [row for row in standing if not row.submission.about.is_expert_cued]
+    cued = [row for row in standing if row.submission.about.is_expert_cued]
     return Leaderboard(
         benchmark=benchmark,
         as_of=until,
-        rows=_rank(store, benchmark, [row for row in standing if not row.submission.about.is_expert_cued]),
-        cued=_rank(store, benchmark, [row for row in standing if row.submission.about.is_expert_cued]),
-        withdrawn=tuple(row for row in known if row not in standing),
+        rows=rank_rows(store, benchmark, plain, most=most),
+        cued=rank_rows(store, benchmark, cued, most=most),
+        withdrawn=tuple(row for row in known if _is_withdrawn(row, until)),
     )
 
 
-def _ever_scored(store: BoardStore, benchmark: BoardBenchmark) -> list[SubmissionRecord]:
-    return list_submissions(
-        store, benchmark_id=benchmark.id, statuses=("scored", "lapsed", "published", "withdrawn")
-    )  # fmt: skip
+def list_standing(store: BoardStore, benchmark: BoardBenchmark) -> list[BoardRow]:
+    """The rows that are published now, without their ranks."""
+    published = list_submissions(store, benchmark_id=benchmark.id, statuses=("published",))
+    return _rows(ScoreShelf(store), published)
 
 
 def _is_out(one: SubmissionRecord, until: str) -> bool:
     return one.published_at is not None and one.published_at <= until
 
 
-def _row(store: BoardStore, submission: SubmissionRecord) -> BoardRow | None:
-    scores = read_scores(store, submission.id)
-    return None if scores is None or not scores.cases else BoardRow(submission=submission, scores=scores)
+def _is_withdrawn(row: BoardRow, until: str) -> bool:
+    return (row.submission.withdrawn_at or "9") <= until
+
+
+def _rows(shelf: ScoreShelf, submissions: Sequence[SubmissionRecord]) -> list[BoardRow]:
+    scores = shelf.read(one.id for one in submissions)
+    rows = [BoardRow(submission=one, scores=scores[one.id]) for one in submissions if one.id in scores]
+    return [row for row in rows if row.scores.cases]
 
 
 def _with_counts(rows: Sequence[BoardRow], ever: Sequence[SubmissionRecord]) -> list[BoardRow]:
@@ -106,11 +158,15 @@ def family_of(submission: SubmissionRecord) -> str:
     return submission.about.family or submission.model
 
 
-def _rank(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]) -> tuple[BoardRow, ...]:
-    """The rows with their places, best first; a single row has none."""
+def rank_rows(
+    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], *, most: int | None = None
+) -> tuple[BoardRow, ...]:
+    """The rows with their places, best first; a single row has none, nor have more than `most` that are new."""
     if len(rows) < 2:
         return tuple(rows)
-    ranking = _kept_ranking(store, benchmark, rows)
+    ranking = _kept_ranking(store, benchmark, rows, most)
+    if ranking is None:
+        return tuple(sorted(rows, key=_accuracy, reverse=True))
     return tuple(
         msgspec.structs.replace(
             rows[place.run], rank=place.rank, worst=place.worst, tier=place.tier, letters=place.letters
@@ -119,8 +175,15 @@ def _rank(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]
     )  # fmt: skip
 
 
-def _kept_ranking(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]) -> Ranking:
-    """The ranking of these scores, made now if it was never made."""
+def _accuracy(row: BoardRow) -> float:
+    answers = row.scores.answers
+    return (answers.accuracy.value or 0.0) if answers else 0.0
+
+
+def _kept_ranking(
+    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None
+) -> Ranking | None:
+    """The ranking of these scores, made now if it was never made and the rows are not too many for that."""
     rights = [[case.right for case in row.scores.cases] for row in rows]
     digest = digest_value([RANKING_VERSION, benchmark.text_fingerprint, rights])
     table = tables.rankings
@@ -128,15 +191,16 @@ def _kept_ranking(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[B
         found = connection.execute(sa.select(table.c.ranking).where(table.c.digest == digest)).scalar()
     if found is not None:
         return msgspec.convert(found, Ranking)
+    if most is not None and len(rows) > most:
+        return None
     ids = [case.case for case in rows[0].scores.cases]
     rng = np.random.default_rng(seed_from("board", benchmark.text_fingerprint))
     made = rank_runs(np.array(rights), cases=ids, rng=rng)
     # The pages need the places; pairs are compared anew where two models are looked at.
     kept = msgspec.structs.replace(made, pairs=())
+    row = {"digest": digest, "made_at": now_utc(), "ranking": msgspec.to_builtins(kept)}
     with store.write() as connection:
-        connection.execute(table.delete().where(table.c.digest == digest))
-        row = {"digest": digest, "made_at": now_utc(), "ranking": msgspec.to_builtins(kept)}
-        connection.execute(table.insert().values(row))
+        connection.execute(insert_once(connection, table, row))
     return kept
 
 

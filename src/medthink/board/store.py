@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
@@ -78,7 +79,7 @@ def _make_engine(url: str) -> Engine:
         if address.drivername == "postgresql":
             address = address.set(drivername="postgresql+psycopg")
         # A message of the database must not bring values along that nobody may read in a log.
-        engine = sa.create_engine(address, hide_parameters=True)
+        engine = sa.create_engine(address, hide_parameters=True, json_deserializer=orjson.loads)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
             f"not the address of a store: {error}",

@@ -78,6 +78,13 @@ submissions = Table(
     Column("published_at", String(20)),
     Column("withdrawn_at", String(20)),
     Column("allows_download", Boolean, nullable=False, default=False),
+    Column("sent_by", String(100), nullable=False, default=""),
+    Column("lease_at", String(20)),
+    Column("tries", Integer, nullable=False, default=0),
+    Column("progress", JSON),
+    Column("preview", JSON),
+    Column("annotation", String, nullable=False, default=""),
+    Column("flag", String, nullable=False, default=""),
     UniqueConstraint("benchmark_id", "team_id", "file_sha256"),
 )
 

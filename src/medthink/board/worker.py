@@ -1,44 +1,140 @@
-"""Check and score what was handed in, one submission after another; any number of workers may run."""
+"""Check and score what was handed in, one submission after another; any number of workers may run.
+
+A worker that dies leaves a lease that runs out: another one takes the submission up. So nothing that was received is
+lost, and nothing waits for ever.
+"""
 
 import tempfile
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from medthink.board.benchmarks import BoardBenchmark, list_benchmarks
 from medthink.board.checking import HeldBenchmark, check_file
+from medthink.board.previewing import make_preview
+from medthink.board.ranking import make_leaderboard
+from medthink.board.records import QueueProgress, SubmissionRecord, read_file
 from medthink.board.store import BoardStore
-from medthink.board.submissions import SubmissionRecord, claim, fail, keep_scores, read_file, refuse
+from medthink.board.submissions import claim, enforce_deadlines, fail, keep_scores, refuse, renew_lease
 from medthink.core.errors import MedThinkError
 
+_IDLE_S = 0.5
+_RENEW_S = 1.0
+_DEADLINES_S = 15.0
+# A check that takes longer than its state may last is stopped, with the process it hangs in.
+CHECK_S = 600
 
-def work_once(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> SubmissionRecord | None:
+
+def work(
+    store: BoardStore,
+    held: Mapping[int, HeldBenchmark],
+    stop: threading.Event,
+    *,
+    overdue: Callable[[], None] = lambda: None,
+) -> None:
+    """Work until told to stop: check, score, rank, end what waited too long; `overdue` ends a check that hangs."""
+    looked = 0.0
+    while not stop.is_set():
+        if time.monotonic() - looked > _DEADLINES_S:
+            enforce_deadlines(store)
+            rank_boards(store, held)
+            looked = time.monotonic()
+        if work_once(store, held, overdue=overdue) is None:
+            stop.wait(_IDLE_S)
+
+
+def work_once(
+    store: BoardStore, held: Mapping[int, HeldBenchmark], *, overdue: Callable[[], None] = lambda: None
+) -> SubmissionRecord | None:
     """Check and score the next submission that waits; returns it, or None when none waits.
 
     `held` are the benchmarks whose files are at hand, by their number on the board.
     """
     found = claim(store)
     if found is not None:
-        work_on(store, found, held.get(found.benchmark_id))
+        work_on(store, found, held.get(found.benchmark_id), overdue=overdue)
     return found
 
 
-def work_on(store: BoardStore, found: SubmissionRecord, held: HeldBenchmark | None) -> None:
-    """Check and score this submission; what is not the submitter's fault ends as `failed`."""
+def work_on(
+    store: BoardStore,
+    found: SubmissionRecord,
+    held: HeldBenchmark | None,
+    *,
+    overdue: Callable[[], None] = lambda: None,
+) -> None:
+    """Check and score a submission that was claimed; what is not the submitter's fault ends as `failed`."""
     if held is None:
         fail(store, found, "the files of its benchmark are not at hand")
         return
     try:
-        _settle(store, found, held)
+        with _lease(store, found, overdue) as tell:
+            _settle(store, found, held, tell)
     except MedThinkError as error:
         fail(store, found, error.problem)
 
 
-def _settle(store: BoardStore, found: SubmissionRecord, held: HeldBenchmark) -> None:
+def rank_boards(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> None:
+    """Make the rankings that pages show, so that no page waits for them."""
+    for benchmark in list_benchmarks(store):
+        if benchmark.id in held:
+            make_leaderboard(store, benchmark)
+
+
+def _settle(
+    store: BoardStore, found: SubmissionRecord, held: HeldBenchmark, tell: Callable[[QueueProgress], None]
+) -> None:
     assert found.file_sha256 is not None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "submission.jsonl"
         path.write_bytes(read_file(store, found.file_sha256))
-        checked = check_file(path, held, name=found.model)
+        checked = check_file(path, held, name=found.model, tell=tell)
     if checked.scores is None:
         refuse(store, found, checked.submission.problems)
         return
-    keep_scores(store, found, checked.scores, provenance=checked.provenance, detail="; ".join(checked.doubts))
+    lines = checked.submission.n_lines
+    tell(QueueProgress(stage="rank", done=lines, of=lines))
+    preview = make_preview(store, _benchmark(store, found), found, checked.scores)
+    keep_scores(
+        store,
+        found,
+        checked.scores,
+        provenance=checked.provenance,
+        detail="; ".join(checked.doubts),
+        preview=preview,
+    )
+
+
+def _benchmark(store: BoardStore, found: SubmissionRecord) -> BoardBenchmark:
+    return next(one for one in list_benchmarks(store) if one.id == found.benchmark_id)
+
+
+@contextmanager
+def _lease(
+    store: BoardStore, found: SubmissionRecord, overdue: Callable[[], None]
+) -> Iterator[Callable[[QueueProgress], None]]:
+    """Hold a submission while it is checked; yields how to tell the progress, which is written once a second."""
+    latest = QueueProgress()
+    done = threading.Event()
+    ends = time.monotonic() + CHECK_S
+
+    def renew() -> None:
+        while not done.wait(_RENEW_S):
+            if time.monotonic() > ends:
+                overdue()
+                return
+            renew_lease(store, found, latest)
+
+    def tell(progress: QueueProgress) -> None:
+        nonlocal latest
+        latest = progress
+
+    thread = threading.Thread(target=renew, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield tell
+    finally:
+        done.set()
+        thread.join()

@@ -31,7 +31,7 @@ def command(source: Path, data: Path, split: str, store: str, as_json: bool, **f
         from medthink.board.adding import Addition, add_to_board
         from medthink.board.checking import HeldBenchmark
         from medthink.board.provenance import PROVENANCE
-        from medthink.board.submissions import About
+        from medthink.board.records import About
 
         about = About(**{name: flags.pop(name) for name in ("organisation", "family", "link")})
         addition = Addition(source=source, about=about, **flags)

@@ -18,7 +18,7 @@ def command(token: str, why: str, store: str, as_json: bool) -> None:
     Example: medthink board withdraw Xy3… --why "trained on the test split"
     """
     with open_store(store) as opened:
-        from medthink.board.submissions import withdraw
+        from medthink.board.moderation import withdraw
 
         gone = withdraw(opened, token, actor="maintainer", why=why)
     if as_json:

@@ -7,7 +7,7 @@ another version of the benchmark.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,9 @@ from medthink.runs.prediction import Prediction, TwiSteps
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_SAMPLES = 100
+# Whoever has so many problems has one of another kind, and a hostile file has millions.
+MAX_PROBLEMS = 10_000
+_TELL_EVERY = 50
 
 ProblemCode = Literal[
     "file", "line", "case", "twice", "version", "letter", "text", "steps", "images", "sample", "missing"
@@ -53,8 +56,17 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     n_lines: int
 
 
-def read_submission(path: Path, cases: Mapping[int, Case], *, max_bytes: int = MAX_BYTES) -> Submission:
-    """Read a file of predictions about these cases; what is wrong with it is told, not raised."""
+def read_submission(
+    path: Path,
+    cases: Mapping[int, Case],
+    *,
+    max_bytes: int = MAX_BYTES,
+    tell: Callable[[int, int], None] = lambda *_: None,
+) -> Submission:
+    """Read a file of predictions about these cases; what is wrong with it is told, not raised.
+
+    `tell` hears now and then how many lines were read, and how many problems were found in them.
+    """
     reader = _Reader(path, cases)
     size = path.stat().st_size
     if size > max_bytes:
@@ -64,6 +76,12 @@ def read_submission(path: Path, cases: Mapping[int, Case], *, max_bytes: int = M
     try:
         for line in read_lines(path):
             n_lines = line.number
+            if n_lines % _TELL_EVERY == 0:
+                tell(n_lines, reader.problems)
+            if reader.problems >= MAX_PROBLEMS:
+                said = f"there are more than {MAX_PROBLEMS:,} problems; the lines from here on were not read"
+                reader.tell("file", n_lines, "", said, "mend the first ones and check again")
+                return reader.result(0)
             try:
                 reader.take(line.number, parse_line(line, file=path))
             except DataError as error:
@@ -82,6 +100,11 @@ class _Reader:
         self._found: dict[tuple[int, int], Prediction] = {}
         self._lines: dict[tuple[int, int], int] = {}
         self._problems: list[SubmissionProblem] = []
+
+    @property
+    def problems(self) -> int:
+        """How many problems were found so far."""
+        return len(self._problems)
 
     def tell(self, code: ProblemCode, line: int | None, field: str, message: str, remedy: str) -> None:
         """Note a problem."""

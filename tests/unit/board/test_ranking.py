@@ -8,9 +8,10 @@ from calling import call_command
 from medthink.board import tables
 from medthink.board.adding import Addition, add_to_board
 from medthink.board.benchmarks import enter_benchmark, find_benchmark
+from medthink.board.moderation import withdraw
 from medthink.board.published import load_published
 from medthink.board.ranking import make_leaderboard
-from medthink.board.submissions import About, withdraw
+from medthink.board.records import About
 from medthink.core.errors import Declined, UsageError
 from medthink.runs.session import run as run_model
 

@@ -1,5 +1,6 @@
 """Submissions go from received to published or to a clear end; quotas hold, files count once, nothing is lost."""
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,22 +9,29 @@ import sqlalchemy as sa
 
 from medthink.board import tables
 from medthink.board.backup import restore_backup, write_backup
-from medthink.board.store import BoardStore, store_url
-from medthink.board.submissions import (
+from medthink.board.moderation import (
+    annotate,
+    approve,
+    decline,
+    discard,
+    flag,
+    offer,
+    publish,
+    try_again,
+    withdraw,
+)
+from medthink.board.records import (
     About,
-    Upload,
-    claim,
-    enforce_deadlines,
+    QueueProgress,
     find_submission,
     history,
     list_submissions,
-    publish,
     queue_position,
     read_file,
     read_scores,
-    receive,
-    withdraw,
 )
+from medthink.board.store import BoardStore, store_url
+from medthink.board.submissions import Upload, claim, enforce_deadlines, fail, receive, renew_lease
 from medthink.board.worker import work_once
 from medthink.core.errors import DataError, Declined, OutsideError, UsageError
 
@@ -92,11 +100,39 @@ def test_workers_never_take_the_same_submission(store, held, entered, lines):
 
 def test_what_a_dead_worker_held_is_taken_again_after_its_deadline(store, held, entered, lines):
     token = receive(store, upload(entered, lines("A"))).token
-    assert claim(store).token == token
+    first = claim(store)
+    assert first.token == token
     assert claim(store) is None
-    expire(store)
+    expire(store, lease_at=LONG_AGO)
     assert work_once(store, {entered.id: held}).token == token
     assert find_submission(store, token).status == "scored"
+    # The first worker was slow, not dead: what it says now is not heard.
+    publish(store, token, actor="ann")
+    assert fail(store, first, "too late") is False
+    assert find_submission(store, token).status == "published"
+
+
+def test_what_kills_every_worker_fails_after_three_tries(store, held, entered, lines):
+    token = receive(store, upload(entered, lines("A")), per_day=1).token
+    for _ in range(3):
+        assert claim(store).token == token
+        expire(store, lease_at=LONG_AGO)
+    assert claim(store) is None
+    assert (found := find_submission(store, token)).status == "failed" and "cut short 3 times" in found.detail
+    assert receive(store, upload(entered, lines("B")), per_day=1).is_new
+    with pytest.raises(Declined):
+        receive(store, upload(entered, lines("A")), per_day=1)
+    again = receive(store, upload(entered, lines("A")), per_day=2)
+    assert (again.token, again.is_new, find_submission(store, token).status) == (token, False, "received")
+
+
+def test_a_worker_that_is_at_it_keeps_its_lease_and_tells_how_far_it_is(store, held, entered, lines):
+    receive(store, upload(entered, lines("A")))
+    found = claim(store)
+    expire(store, lease_at=LONG_AGO)
+    renew_lease(store, found, QueueProgress(done=5, of=12, problems=1))
+    assert claim(store) is None
+    assert find_submission(store, found.token).progress == QueueProgress(done=5, of=12, problems=1)
 
 
 def test_every_waiting_state_has_an_end(store, held, entered, lines):
@@ -109,11 +145,103 @@ def test_every_waiting_state_has_an_end(store, held, entered, lines):
     expire(store)
     assert enforce_deadlines(store) == 1
     assert find_submission(store, preview).status == "lapsed"
+    offered = receive(store, upload(entered, lines("C"))).token
+    work_once(store, {entered.id: held})
+    offer(store, offered, actor="ann")
+    hanging = receive(store, upload(entered, lines("D"))).token
+    claim(store)
+    expire(store)
+    assert enforce_deadlines(store) == 2
+    assert [find_submission(store, token).status for token in (offered, hanging)] == ["lapsed", "failed"]
 
 
-def expire(store):
+LONG_AGO = "2000-01-01T00:00:00Z"
+
+
+def expire(store, **values):
     with store.write() as connection:
-        connection.execute(tables.submissions.update().values(deadline_at="2000-01-01T00:00:00Z"))
+        connection.execute(tables.submissions.update().values(values or {"deadline_at": LONG_AGO}))
+
+
+def scored(store, held, entered, data, **fields):
+    token = receive(store, upload(entered, data, **fields)).token
+    work_once(store, {entered.id: held})
+    return find_submission(store, token)
+
+
+def test_a_preview_says_where_it_would_stand_and_what_changed(store, held, entered, lines):
+    first = scored(store, held, entered, lines("A"))
+    assert (first.preview.rank, first.preview.among, first.preview.difference) == (None, 1, None)
+    publish(store, first.token, actor="ann")
+    perfect = [{"title": case.title, "prediction": case.reference.answer} for case in held.cases.values()]
+    data = "".join(json.dumps(row) + "\n" for row in perfect).encode()
+    second = scored(store, held, entered, data)
+    assert (second.preview.rank, second.preview.worst, second.preview.among) == (1, 1, 2)
+    assert second.preview.last_token == first.token and second.preview.is_different
+    right = sum(case.reference.answer == "A" for case in held.cases.values()) / 12
+    assert second.preview.difference.value == pytest.approx(1 - right)
+    other = scored(store, held, entered, lines("B"), team="south")
+    assert other.preview.last_token == "" and other.preview.among == 2
+    cued = scored(store, held, entered, lines("C"), about=About(is_expert_cued=True))
+    assert (cued.preview.among, cued.preview.last_token) == (1, "")
+
+
+def test_a_quota_of_publications_holds_for_those_at_once_too(store, held, entered, lines):
+    tokens = [scored(store, held, entered, lines(letter)).token for letter in "ABCDE"]
+    start = threading.Barrier(5)
+
+    def try_publishing(token: str) -> bool:
+        start.wait(timeout=60)
+        try:
+            publish(store, token, actor="ann", per_week=2)
+        except Declined:
+            return False
+        return True
+
+    with ThreadPoolExecutor(5) as pool:
+        assert sum(pool.map(try_publishing, tokens)) == 2
+    rest = [token for token in tokens if find_submission(store, token).status == "scored"]
+    with pytest.raises(Declined, match="of 2 allowed"):
+        offer(store, rest[0], actor="ann", per_week=2)
+
+
+def test_of_two_who_publish_and_discard_at_once_one_does(store, held, entered, lines):
+    token = scored(store, held, entered, lines("A")).token
+    start = threading.Barrier(2)
+
+    def attempt(does) -> bool:
+        start.wait(timeout=60)
+        try:
+            does(store, token, actor="ann")
+        except UsageError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sum(pool.map(attempt, (publish, discard))) == 1
+
+
+def test_maintainers_approve_decline_annotate_and_flag(store, held, entered, lines):
+    token = scored(store, held, entered, lines("A")).token
+    with pytest.raises(UsageError, match="only one that is offered"):
+        approve(store, token, actor="boss")
+    offer(store, token, actor="ann")
+    with pytest.raises(UsageError, match="reason"):
+        decline(store, token, actor="boss", why=" ")
+    assert decline(store, token, actor="boss", why="which checkpoint?").status == "scored"
+    offer(store, token, actor="ann")
+    assert approve(store, token, actor="boss").status == "published"
+    assert annotate(store, token, actor="boss", words="re-run in May").annotation == "re-run in May"
+    assert flag(store, token, actor="boss", why="trained on the test split?").flag.startswith("trained")
+    assert flag(store, token, actor="boss", why="").flag == ""
+    number = find_submission(store, token).id
+    told = [(one["actor"], one["what"]) for one in history(store, number)]
+    assert told[3:] == [
+        ("ann", "offered"), ("boss", "scored"), ("ann", "offered"), ("boss", "published"),
+        ("boss", "annotated"), ("boss", "flagged"), ("boss", "flagged"),
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="only one that is failed"):
+        try_again(store, token, actor="boss")
 
 
 def test_the_place_in_the_queue_is_known(store, held, entered, lines):

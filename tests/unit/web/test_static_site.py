@@ -11,8 +11,8 @@ import pytest
 from made_runs import make_run
 from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
+from medthink.board.records import list_submissions
 from medthink.board.store import BoardStore, store_url
-from medthink.board.submissions import list_submissions
 from medthink.cli.door import enter
 from small_benchmark import write_benchmark
 

@@ -1,0 +1,132 @@
+"""What becomes of a scored submission: published, offered to maintainers, discarded, withdrawn, annotated, flagged."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from medthink.board import tables
+from medthink.board.provenance import Provenance
+from medthink.board.records import Status, SubmissionRecord, change, known_submission, move, note, refuse_other_states
+from medthink.board.store import BoardStore
+from medthink.board.teams import find_team, lock_team
+from medthink.core.clock import now_utc, utc_in
+from medthink.core.errors import Declined, UsageError
+
+_WEEK_S = 7 * 86400
+_LONGEST = 2000
+
+
+def publish(store: BoardStore, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
+    """Show a scored submission to everybody; a full quota is refused."""
+    with store.write() as connection:
+        _refuse_over_quota(connection, known_submission(connection, token), per_week)
+        return _publish(connection, token, ("scored",), actor)
+
+
+def offer(store: BoardStore, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
+    """Ask the maintainers to publish a scored submission."""
+    with store.write() as connection:
+        found = known_submission(connection, token)
+        refuse_other_states(found, ("scored",), "offered")
+        _refuse_over_quota(connection, found, per_week)
+        move(connection, found.id, "offered", actor=actor)
+        return known_submission(connection, token)
+
+
+def approve(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
+    """Publish a submission that was offered."""
+    with store.write() as connection:
+        return _publish(connection, token, ("offered",), actor)
+
+
+def decline(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
+    """Give a submission that was offered back to its team, with the reason."""
+    with store.write() as connection:
+        found = known_submission(connection, token)
+        refuse_other_states(found, ("offered",), "declined")
+        move(connection, found.id, "scored", actor=actor, detail={"declined": _reason(why)})
+        return known_submission(connection, token)
+
+
+def discard(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
+    """Give up a submission that is not public; it still counts among those of its team."""
+    return change(store, token, ("scored", "offered"), "lapsed", actor, {"detail": "discarded by its team"})
+
+
+def withdraw(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
+    """Take a published submission off the ranking; its row stays and says so."""
+    return change(
+        store, token, ("published",), "withdrawn", actor, {"withdrawn_at": now_utc(), "detail": _reason(why)}
+    )  # fmt: skip
+
+
+def try_again(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
+    """Have a submission checked again that failed through no fault of its own."""
+    return change(store, token, ("failed",), "received", actor, {"detail": "", "tries": 0})
+
+
+def annotate(store: BoardStore, token: str, *, actor: str, words: str) -> SubmissionRecord:
+    """Say something about a submission that everybody reads beside it; nothing takes it away again."""
+    return _write(store, token, {"annotation": words.strip()[:_LONGEST]}, actor=actor, what="annotated")
+
+
+def flag(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
+    """Mark a submission as doubtful, for everybody to see; without a reason the mark is taken away."""
+    return _write(store, token, {"flag": why.strip()[:_LONGEST]}, actor=actor, what="flagged")
+
+
+def raise_provenance(store: BoardStore, token: str, level: Provenance, *, actor: str, why: str) -> SubmissionRecord:
+    """Note that a submission was verified further; `why` says how."""
+    with store.write() as connection:
+        found = known_submission(connection, token)
+        where = tables.submissions.c.id == found.id
+        connection.execute(tables.submissions.update().where(where).values(provenance=level))
+        note(connection, found.id, actor, "provenance", {"level": level, "why": why})
+        return known_submission(connection, token)
+
+
+def published_this_week(connection: Connection, team_id: int) -> int:
+    """How many submissions of a team were published or offered within seven days, those withdrawn since included."""
+    table = tables.submissions
+    recent = sa.or_(
+        table.c.published_at > utc_in(-_WEEK_S),
+        sa.and_(table.c.status == "offered", table.c.status_at > utc_in(-_WEEK_S)),
+    )
+    return connection.execute(sa.select(sa.func.count()).where(table.c.team_id == team_id, recent)).scalar_one()
+
+
+def _publish(connection: Connection, token: str, states: tuple[Status, ...], actor: str) -> SubmissionRecord:
+    found = known_submission(connection, token)
+    refuse_other_states(found, states, "published")
+    move(connection, found.id, "published", actor=actor, values={"published_at": now_utc()})
+    return known_submission(connection, token)
+
+
+def _refuse_over_quota(connection: Connection, found: SubmissionRecord, per_week: int | None) -> None:
+    team_id = find_team(connection, found.team)
+    if per_week is None or team_id is None:
+        return
+    lock_team(connection, team_id)
+    used = published_this_week(connection, team_id)
+    if used >= per_week:
+        raise Declined(
+            f"this team has published {used} submissions within a week, of {per_week} allowed",
+            remedy="it stays as it is; publish it later",
+        )
+
+
+def _write(store: BoardStore, token: str, values: dict[str, Any], *, actor: str, what: str) -> SubmissionRecord:
+    with store.write() as connection:
+        found = known_submission(connection, token)
+        where = tables.submissions.c.id == found.id
+        connection.execute(tables.submissions.update().where(where).values(values))
+        note(connection, found.id, actor, what, values)
+        return known_submission(connection, token)
+
+
+def _reason(why: str) -> str:
+    words = why.strip()[:_LONGEST]
+    if not words:
+        raise UsageError("a reason is needed", remedy="say why; it is kept with the submission")
+    return words

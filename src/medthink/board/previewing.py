@@ -1,0 +1,52 @@
+"""What a team sees before it publishes: where its submission would stand, and what changed since its own last one."""
+
+import msgspec
+import numpy as np
+
+from medthink.board.benchmarks import BoardBenchmark
+from medthink.board.ranking import BoardRow, list_standing, rank_rows
+from medthink.board.records import EVER_SCORED, Preview, SubmissionRecord, list_submissions, read_scores
+from medthink.board.store import BoardStore
+from medthink.core.digest import seed_from
+from medthink.scoring.scores import Scores
+from medthink.stats.ranks import rank_runs
+
+
+def make_preview(store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores) -> Preview:
+    """Rank a submission among what is published, as it would stand, and set it beside the team's last one."""
+    cued = submission.about.is_expert_cued
+    rivals = [row for row in list_standing(store, benchmark) if row.submission.about.is_expert_cued == cued]
+    rows = rank_rows(store, benchmark, [*rivals, BoardRow(submission=submission, scores=scores)])
+    mine = next(row for row in rows if row.submission.id == submission.id)
+    placed = Preview(rank=mine.rank, worst=mine.worst, among=len(rows), letters=mine.letters)
+    return _beside_last(store, benchmark, submission, scores, placed)
+
+
+def _beside_last(
+    store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores, placed: Preview
+) -> Preview:
+    last = _last_of_team(store, benchmark, submission)
+    before = read_scores(store, last.id) if last else None
+    ids = [case.case for case in scores.cases]
+    if last is None or before is None or [case.case for case in before.cases] != ids:
+        return placed
+    rights = np.array([[case.right for case in one.cases] for one in (scores, before)])
+    rng = np.random.default_rng(seed_from("board", benchmark.text_fingerprint))
+    pair = rank_runs(rights, cases=ids, rng=rng).pairs[0]
+    return msgspec.structs.replace(
+        placed,
+        last_token=last.token,
+        last_model=last.model,
+        difference=pair.difference,
+        is_different=pair.is_different,
+    )
+
+
+def _last_of_team(
+    store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord
+) -> SubmissionRecord | None:
+    """The submission that the team handed in before this one, with cues or without them as this one."""
+    own = list_submissions(store, benchmark_id=benchmark.id, team=submission.team, statuses=EVER_SCORED)
+    cued = submission.about.is_expert_cued
+    before = [one for one in own if one.id < submission.id and one.about.is_expert_cued == cued]
+    return before[-1] if before else None

@@ -1,0 +1,219 @@
+"""Submissions as the store has them: their states, what is known of each, and how one is moved to another state."""
+
+import zlib
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import Connection, RowMapping
+
+from medthink.board import tables
+from medthink.board.provenance import Provenance
+from medthink.board.store import BoardStore
+from medthink.core.clock import now_utc, utc_in
+from medthink.core.errors import UsageError
+from medthink.scoring.scores import Scores, from_plain
+from medthink.scoring.submission import SubmissionProblem
+from medthink.stats.estimate import Measured
+
+Status = Literal["received", "checking", "invalid", "failed", "scored", "offered", "lapsed", "published", "withdrawn"]
+_SECONDS: dict[Status, int] = {"received": 3600, "checking": 600, "scored": 30 * 86400, "offered": 30 * 86400}
+EVER_SCORED: tuple[Status, ...] = ("scored", "offered", "lapsed", "published", "withdrawn")
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a submitter says of a model."""
+
+    organisation: str = ""
+    link: str = ""
+    family: str = ""
+    effort: str = ""
+    mode: str = ""
+    is_open_weights: bool | None = None
+    is_expert_cued: bool = False
+    attempts: int = 1
+    notes: str = ""
+
+
+class QueueProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a worker is: lines read of all, and the problems found in them."""
+
+    stage: Literal["check", "score", "rank"] = "check"
+    done: int = 0
+    of: int = 0
+    problems: int = 0
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What the team sees before it publishes: the place it would take, and the difference to its own last file."""
+
+    rank: int | None = None
+    worst: int | None = None
+    among: int = 1
+    letters: tuple[str, ...] = ()
+    last_token: str = ""
+    last_model: str = ""
+    difference: Measured | None = None
+    is_different: bool = False
+
+
+class SubmissionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission as the store has it."""
+
+    id: int
+    token: str
+    benchmark_id: int
+    team: str
+    status: Status
+    status_at: str
+    deadline_at: str | None
+    detail: str
+    provenance: Provenance
+    model: str
+    about: About
+    problems: tuple[SubmissionProblem, ...]
+    received_at: str
+    published_at: str | None
+    withdrawn_at: str | None
+    allows_download: bool
+    file_sha256: str | None
+    sent_by: str = ""
+    progress: QueueProgress | None = None
+    preview: Preview | None = None
+    annotation: str = ""
+    flag: str = ""
+
+
+def find_submission(store: BoardStore, token: str) -> SubmissionRecord | None:
+    """The submission with this token."""
+    with store.read() as connection:
+        return read_record(connection, tables.submissions.c.token == token)
+
+
+def list_submissions(
+    store: BoardStore, *, benchmark_id: int | None = None, team: str | None = None, statuses: Sequence[Status] = ()
+) -> list[SubmissionRecord]:
+    """The submissions that fit, oldest first."""
+    where = []
+    if benchmark_id is not None:
+        where.append(tables.submissions.c.benchmark_id == benchmark_id)
+    if team is not None:
+        where.append(tables.teams.c.name == team)
+    if statuses:
+        where.append(tables.submissions.c.status.in_(statuses))
+    with store.read() as connection:
+        return [_record(row) for row in connection.execute(_SELECT.where(*where)).mappings()]
+
+
+def read_scores(store: BoardStore, submission_id: int) -> Scores | None:
+    """The newest scores of a submission."""
+    table = tables.scores
+    query = sa.select(table.c.scores).where(table.c.submission_id == submission_id).order_by(table.c.made_at.desc())
+    with store.read() as connection:
+        found = connection.execute(query).scalars().first()
+    return None if found is None else from_plain(found)
+
+
+def read_file(store: BoardStore, sha256: str) -> bytes:
+    """The bytes of an upload."""
+    with store.read() as connection:
+        query = sa.select(tables.files.c.data).where(tables.files.c.sha256 == sha256)
+        return zlib.decompress(connection.execute(query).scalar_one())
+
+
+def queue_position(store: BoardStore, submission: SubmissionRecord) -> int | None:
+    """How many submissions wait before this one, itself counted; None when it does not wait."""
+    if submission.status != "received":
+        return None
+    table = tables.submissions
+    before = sa.and_(table.c.status == "received", table.c.id <= submission.id)
+    with store.read() as connection:
+        return connection.execute(sa.select(sa.func.count()).where(before)).scalar_one()
+
+
+def history(store: BoardStore, submission_id: int | None = None) -> list[dict[str, Any]]:
+    """Every change, oldest first; of one submission, or of all."""
+    query = sa.select(tables.events).order_by(tables.events.c.id)
+    if submission_id is not None:
+        query = query.where(tables.events.c.submission_id == submission_id)
+    with store.read() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def note(connection: Connection, submission_id: int | None, actor: str, what: str, detail: dict[str, Any]) -> None:
+    """Write one line of history."""
+    connection.execute(
+        tables.events.insert().values(
+            submission_id=submission_id, at=now_utc(), actor=actor, what=what, detail=detail
+        )
+    )  # fmt: skip
+
+
+_SELECT = (
+    sa.select(tables.submissions, tables.teams.c.name.label("team"))
+    .join(tables.teams, tables.teams.c.id == tables.submissions.c.team_id)
+    .order_by(tables.submissions.c.id)
+)
+
+
+def change(
+    store: BoardStore, token: str, states: Sequence[Status], to: Status, actor: str, values: dict[str, Any]
+) -> SubmissionRecord:
+    """Move a submission that is in one of these states to another, or UsageError."""
+    with store.write() as connection:
+        found = known_submission(connection, token)
+        refuse_other_states(found, states, to)
+        move(connection, found.id, to, actor=actor, values=values)
+        return known_submission(connection, token)
+
+
+def refuse_other_states(found: SubmissionRecord, states: Sequence[Status], to: str) -> None:
+    """UsageError for a submission that cannot be moved to this state."""
+    if found.status not in states:
+        raise UsageError(
+            f"the submission {found.token} is {found.status}; only one that is {' or '.join(states)} can be {to}",
+            remedy="look at its state first",
+        )
+
+
+def move(
+    connection: Connection,
+    number: int,
+    status: Status,
+    *,
+    actor: str,
+    values: dict[str, Any] | None = None,
+    detail: dict[str, Any] | None = None,
+) -> None:
+    """Move a submission to another state within a transaction, and note who did."""
+    changes = {"status": status, "status_at": now_utc(), "deadline_at": deadline_of(status)} | (values or {})
+    connection.execute(tables.submissions.update().where(tables.submissions.c.id == number).values(changes))
+    note(connection, number, actor, status, detail or {})
+
+
+def known_submission(connection: Connection, token: str) -> SubmissionRecord:
+    """The submission with this token, locked, or UsageError."""
+    table = tables.submissions
+    # Held until the transaction ends, so that of two who move it at once the second sees what the first did.
+    connection.execute(sa.select(table.c.id).where(table.c.token == token).with_for_update())
+    found = read_record(connection, table.c.token == token)
+    if found is None:
+        raise UsageError(f"no submission {token}", remedy="check its token")
+    return found
+
+
+def deadline_of(status: Status) -> str | None:
+    """When a state that is entered now must be left, None for the last ones."""
+    return utc_in(_SECONDS[status]) if status in _SECONDS else None
+
+
+def read_record(connection: Connection, where: sa.ColumnElement[bool]) -> SubmissionRecord | None:
+    """The submission that fits, within a transaction."""
+    row = connection.execute(_SELECT.where(where)).mappings().first()
+    return None if row is None else _record(row)
+
+
+def _record(row: RowMapping) -> SubmissionRecord:
+    fields = {name: row[name] for name in SubmissionRecord.__struct_fields__}
+    return msgspec.convert(fields, SubmissionRecord)

@@ -8,26 +8,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from medthink.core.errors import UsageError
-from medthink.judge.asking import Hearing, example_request, read_verdicts
+from medthink.judge.asking import Hearing
+from medthink.judge.bench import Bench, ask_verdicts, blank_judgement, open_bench
 from medthink.judge.cutting import Cutter
 from medthink.judge.decisive import DecisiveList, read_decisive, write_decisive
-from medthink.judge.evidence import DEFAULT_SIGHT, Sight, gather_evidence
-from medthink.judge.judgement import RULES, Judgement, Setting
+from medthink.judge.evidence import gather_evidence
+from medthink.judge.judgement import RULES, Judgement
 from medthink.judge.judgements import read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.listing import Lister
-from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
+from medthink.judge.terms import JudgeTerms
 from medthink.judge.units import SENTENCES, Source, UnitKey, UnitSet, read_units, write_units
-from medthink.judge.verdicts import UnitVerdict, Unjudged
+from medthink.judge.verdicts import Unjudged
 from medthink.judge.voices import voice_of
-from medthink.models.request import Effort
-from medthink.runs.answerers import Answerer, ReplayAnswerer, open_model_answerer, refuse_unfit
-from medthink.runs.asking import Desk
-from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.budget import BudgetReached
 from medthink.runs.doubts import ImageDoubts, count_image_doubts
 from medthink.runs.engine import work_through
 from medthink.runs.ledger import Ledger
-from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest
 from medthink.runs.progress import RunListener, Tracker
@@ -37,12 +34,8 @@ from medthink.runs.showing import Showing
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
-JUDGE_LEDGER = "judge.sqlite"
 
-Answerers = dict[str, Answerer[JudgePrompt]]
-
-
-class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeOrder(JudgeTerms, frozen=True, kw_only=True):
     """Everything a session is told: the command line's flags map one to one onto these fields.
 
     `what` is by default what the run's task gives; `splitter` the model that cuts rationales into steps, by default the
@@ -51,35 +44,13 @@ class JudgeOrder(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     run: Path
-    judges: tuple[str, ...]
     what: tuple[str, ...] | None = None
-    sees: tuple[Sight, ...] = DEFAULT_SIGHT
     repeats: int = 1
     splitter: str | None = None
     allow_self: bool = False
     retry_unjudged: bool = False
-    effort: Effort | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
-    use_schema: bool = True
     against: tuple[Path, ...] = ()
     benchmark: Path | None = None
-    base_urls: tuple[str, ...] = ()
-    prices: Path | None = None
-    max_usd: float | None = None
-    max_calls: int | None = None
-    preflight: bool = True
-
-    @property
-    def setting(self) -> Setting:
-        """How every judge of the session is asked."""
-        return Setting(
-            sees=self.sees,
-            effort=self.effort,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            use_schema=self.use_schema,
-        )
 
 
 class JudgeSession(msgspec.Struct, frozen=True):
@@ -125,26 +96,24 @@ class _Worker:
 
     async def work(self) -> JudgeSession:
         """Do it all under the run's lock."""
-        answerers = self._open_answerers()
-        try:
-            for one in answerers.values():
-                one.on_wait(lambda detail: self._tracker.enter("waiting", detail))
-                refuse_unfit(one, example_request(self._order.setting), max_usd=self._order.max_usd)
-            with hold(self._order.run):
-                return await self._work_with(answerers)
-        finally:
-            for one in answerers.values():
-                await one.close()
+        order, manifest = self._order, self._run.manifest
+        reported = manifest.progress.reported_models if manifest.progress else ()
+        barred = frozenset() if order.allow_self else frozenset(map(voice_of, reported))
+        splitters = [order.splitter] if order.splitter not in (None, SENTENCES, RULES) else []
+        bench = open_bench(
+            order.run,
+            order,
+            specs=[*order.judges, *splitters],
+            tracker=self._tracker,
+            transport=self._transport,
+            condition=manifest.condition,
+            barred=barred - {""},
+        )
+        async with bench as opened:
+            return await self._judge_all(opened)
 
-    async def _work_with(self, answerers: Answerers) -> JudgeSession:
-        places = max(one.concurrency for one in answerers.values())
-        ledger = Ledger(self._order.run / JUDGE_LEDGER, places=places)
-        try:
-            return await self._judge_all(self._open_hearings(answerers, ledger, places), ledger)
-        finally:
-            ledger.close()
-
-    async def _judge_all(self, hearings: dict[str, Hearing], ledger: Ledger) -> JudgeSession:
+    async def _judge_all(self, bench: Bench) -> JudgeSession:
+        hearings = bench.hearings
         lists, no_list, short = await self._list_decisive(hearings)
         sources = self._read_sources(lists)
         sets, stop = await self._cut(hearings, sources)
@@ -153,18 +122,17 @@ class _Worker:
         # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
         seated = [hearing for spec, hearing in hearings.items() if spec in self._judges]
         ends = await asyncio.gather(
-            *(self._judge_by(hearing, sets, sources, ledger) for hearing in seated), return_exceptions=True
+            *(self._judge_by(hearing, sets, sources, bench.ledger) for hearing in seated), return_exceptions=True
         )
         judgements = merge_judgements(read_judgements(self._order.run), self._made)
         write_judgements(self._order.run, judgements)
         for end in ends:
             if isinstance(end, BaseException) and not isinstance(end, BudgetReached):
                 raise end
-        made = sum(hearing.desk.made for hearing in hearings.values())
         stopped_by = next((one for one in (short, stop, *ends) if isinstance(one, BudgetReached)), None)
-        doubts = count_image_doubts(ledger)
+        doubts = count_image_doubts(bench.ledger)
         warnings = tuple(self._tracker.counts.warnings)
-        return JudgeSession(self._run, tuple(judgements), made, doubts, stopped_by, warnings)
+        return JudgeSession(self._run, tuple(judgements), bench.calls_made, doubts, stopped_by, warnings)
 
     def _tell_totals(self, sets: dict[UnitKey, UnitSet | Unjudged]) -> None:
         """How many judgements are due, and the calls they are expected to take."""
@@ -177,45 +145,6 @@ class _Worker:
     @property
     def _judges(self) -> tuple[str, ...]:
         return self._order.judges
-
-    def _open_answerers(self) -> Answerers:
-        """Every judge and the splitter, by spec."""
-        order = self._order
-        splitters = [order.splitter] if order.splitter not in (None, SENTENCES, RULES) else []
-        return {spec: self._open(spec) for spec in dict.fromkeys([*order.judges, *splitters])}
-
-    def _open_hearings(self, answerers: Answerers, ledger: Ledger, places: int) -> dict[str, Hearing]:
-        """A desk for every answerer, on one ledger, one budget and one share of calls in flight."""
-        order, manifest = self._order, self._run.manifest
-        totals = ledger.totals()
-        budget = Budget(
-            max_usd=order.max_usd,
-            max_calls=order.max_calls,
-            spent_usd=totals.cost_usd,
-            calls=totals.calls_made,
-        )
-        reported = manifest.progress.reported_models if manifest.progress else ()
-        barred = frozenset() if order.allow_self else frozenset(map(voice_of, reported))
-        shared = asyncio.Semaphore(places)
-        desks = {
-            spec: Desk(one, ledger, budget, shared, self._tracker, preflight=order.preflight)
-            for spec, one in answerers.items()
-        }
-        return {spec: Hearing(desk, order.setting, manifest.condition, barred - {""}) for spec, desk in desks.items()}
-
-    def _open(self, spec: str) -> Answerer[JudgePrompt]:
-        provider, _, name = spec.partition("/")
-        if spec == RULES:
-            from medthink.judge.rules import RulesJudge
-
-            return RulesJudge()
-        if provider == "baseline":
-            raise UsageError(f"{spec} is no judge", remedy=f"the embedded judge is {RULES}")
-        if provider == "replay":
-            return ReplayAnswerer(spec, Path(name), JUDGE_LEDGER)
-        return open_model_answerer(
-            spec, base_urls=self._order.base_urls, transport=self._transport, prices=self._order.prices
-        )
 
     async def _list_decisive(
         self, hearings: dict[str, Hearing]
@@ -281,45 +210,19 @@ class _Worker:
     async def _judge(
         self, hearing: Hearing, source: Source, units: UnitSet | Unjudged, *, repeat: int, ledger: Ledger
     ) -> Judgement:
-        case_id, sample, what = source.key
-        blank = Judgement(
-            case=case_id,
-            sample=sample,
-            what=what,
-            judge=hearing.desk.answerer.spec,
-            repeat=repeat,
-            state="unjudged",
-            setting=self._order.setting,
-            prompt=prompt_version(what),
-        )
+        blank = blank_judgement(source.key, hearing.desk.answerer.spec, self._order, repeat=repeat)
         if isinstance(units, Unjudged):
             return _replace(blank, why=units.kind, detail=units.detail)
         if units.state == "absent":
             return _replace(blank, state="absent", detail="nothing to judge")
         if units.state == "too_many":
             return _replace(blank, why="too_many", detail=units.detail)
-        if case_id in self._changed and "images" in self._order.sees:
+        if blank.case in self._changed and "images" in self._order.sees:
             return _replace(blank, why="failed", detail="its images are not those that the run was made with")
-        case = self._benchmark.case(case_id)
+        case = self._benchmark.case(blank.case)
         evidence = gather_evidence(case, self._showing.show(case)[0], self._order.sees)
-        prompt = verdict_prompt(units, evidence, source)
-        rounds = self._round_of(blank)
-        heard = await hearing.hear(
-            prompt, lambda text: read_verdicts(text, prompt), case_id=case_id, repeat=repeat, rounds=rounds
-        )
-        costs = [one.cost_usd for one in heard.spent]
-        calls = tuple(one.call_id for one in heard.spent)
-        known = _replace(
-            blank,
-            model=heard.model,
-            images=len(evidence.images),
-            round=rounds,
-            tries=len(heard.spent),
-            calls=calls,
-            cost_usd=None if None in costs else sum(cost for cost in costs if cost),
-            judged_at=ledger.ended_at(calls),
-        )
-        return _settle(known, heard.result)
+        blank = _replace(blank, round=self._round_of(blank))
+        return await ask_verdicts(hearing, blank, units, evidence=evidence, source=source, ledger=ledger)
 
     def _round_of(self, blank: Judgement) -> int:
         """The round that a judgement was made in; the next one, if it came to nothing and is to be tried again."""
@@ -345,12 +248,6 @@ def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:
                 f"{spec} would judge itself: the run is by {manifest.model}",
                 remedy="take another judge, or say --allow-self",
             )
-
-
-def _settle(known: Judgement, result: tuple[UnitVerdict, ...] | Unjudged) -> Judgement:
-    if isinstance(result, Unjudged):
-        return _replace(known, why=result.kind, detail=result.detail)
-    return _replace(known, state="ok", verdicts=result)
 
 
 def _why(made: DecisiveList | Unjudged) -> Unjudged:

@@ -104,7 +104,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             return dict(self.parts)
         pieces: dict[str, list[str]] = {name: [] for name in self.parts}
         places = dict.fromkeys(self.parts, 0)
-        for number, unit in enumerate(units, start=1):
+        # Units may be listed in another order than they stand in.
+        for number, unit in sorted(enumerate(units, start=1), key=lambda one: one[1].start):
             text = self.parts[unit.part]
             before = _unmarked(text[places[unit.part] : unit.start])
             pieces[unit.part].append(f"{before}«{number}» {_unmarked(text[unit.start : unit.end])} «/{number}»")

@@ -8,6 +8,7 @@ import click
 
 from medthink.cli import COMMANDS, overview
 from medthink.cli.door import HELP_FLAGS
+from medthink.cli.lazy import ParentCommand
 
 PAGE = Path(__file__).parent / "commands.md"
 
@@ -18,7 +19,7 @@ def all_commands() -> dict[str, click.Command]:
     for name, entry in COMMANDS.items():
         command = getattr(import_module(entry.module), name)
         found[f"medthink {name}"] = command
-        if isinstance(command, click.Group):
+        if isinstance(command, click.Group | ParentCommand):
             context = click.Context(command)
             for sub in command.list_commands(context):
                 found[f"medthink {name} {sub}"] = command.get_command(context, sub)

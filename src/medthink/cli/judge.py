@@ -1,30 +1,22 @@
 """`medthink judge`: the reasoning, the discussions and the findings of a run, judged by models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from medthink.cli.params import Real
+from medthink.cli.judge_flags import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
+from medthink.cli.lazy import ParentCommand
 from medthink.cli.show import print_json, say
-from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
-from medthink.models.request import Effort
+from medthink.core.errors import Declined, OutsideError, PartlyFailed
 
 if TYPE_CHECKING:
     from medthink.judge.session import JudgeOrder, JudgeSession
-    from medthink.models.transport import Transport
 
 
-@click.command()
+@click.command(cls=ParentCommand, modules={"exam": "medthink.cli.judge_exam"})
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--judge",
-    "judges",
-    multiple=True,
-    required=True,
-    metavar="SPEC",
-    help="Who judges: a model, as in medthink run, or baseline/rules; may be repeated.",
-)
+@judges_flag
 @click.option("--what", metavar="LIST", help="Kinds of judging, with commas; by default what the task gives.")
 @click.option(
     "--against",
@@ -33,12 +25,7 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="Judge which discussion is better, this run's or that of RUN; may be repeated.",
 )
-@click.option("--images", is_flag=True, help="Show the judge the images too.")
-@click.option(
-    "--show",
-    metavar="LIST",
-    help="What it sees, with commas: history, options, captions, findings, discussion, diagnosis; by default all.",
-)
+@sight_flags
 @click.option(
     "--repeat", "repeats", type=click.IntRange(1), default=1, show_default=True, help="Ask every judge so many times."
 )
@@ -51,22 +38,8 @@ if TYPE_CHECKING:
     "--retry-unjudged", is_flag=True, help="Ask again for what is unjudged, such as replies in the wrong form."
 )
 @click.option("--allow-self", is_flag=True, help="Let a model judge itself.")
-@click.option("--effort", type=click.Choice(get_args(Effort)), help="How hard the judge thinks.")
-@click.option("--temperature", type=Real(0), metavar="T", help="Sampling temperature.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="The most tokens a reply may have.")
-@click.option("--no-schema", is_flag=True, help="Ask for JSON in words only, for servers without it.")
 @click.option("--data", "benchmark", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
-@click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Where the judge's server is.")
-@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight.")
-@click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds for one reply.")
-@click.option(
-    "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
-    help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
-)  # fmt: skip
-@click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
-@click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before judging costs more.")
-@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before judging makes more calls.")
-@click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML).")
+@asking_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def judge(as_json: bool, **flags: Any) -> None:
     """Judge the steps, discussions or findings of RUN.
@@ -81,7 +54,7 @@ def judge(as_json: bool, **flags: Any) -> None:
     from medthink.cli.live import LiveProgress
     from medthink.judge.session import judge_run
 
-    transport = _read_transport(flags)
+    transport = read_transport(flags)
     order = _read_order(flags)
     try:
         with LiveProgress() as progress:
@@ -137,39 +110,6 @@ def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> Non
 
 
 def _read_order(flags: dict[str, Any]) -> "JudgeOrder":
-    from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS, parse_sight
     from medthink.judge.session import JudgeOrder
 
-    show, with_images = flags.pop("show"), flags.pop("images")
-    seen = {*(DEFAULT_SIGHT if show is None else parse_sight(show)), *(["images"] if with_images else [])}
-    return JudgeOrder(
-        what=_read_kinds(flags.pop("what")),
-        sees=tuple(name for name in SIGHTS if name in seen),
-        use_schema=not flags.pop("no_schema"),
-        preflight=not flags.pop("no_preflight"),
-        **flags,
-    )
-
-
-def _read_kinds(text: str | None) -> tuple[str, ...] | None:
-    from medthink.judge.kinds import KINDS
-
-    if text is None:
-        return None
-    words = text.replace(",", " ").split()
-    unknown = [word for word in words if word not in KINDS]
-    if unknown or not words:
-        raise UsageError(f"cannot judge {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(KINDS)}")
-    return tuple(dict.fromkeys(words))
-
-
-def _read_transport(flags: dict[str, Any]) -> "Transport":
-    from medthink.models.limits import Pace
-    from medthink.models.retries import Backoff
-    from medthink.models.transport import Transport
-
-    return Transport(
-        pace=Pace(concurrency=flags.pop("concurrency")),
-        backoff=Backoff(patience_s=flags.pop("patience")),
-        timeout_s=flags.pop("timeout"),
-    )
+    return JudgeOrder(what=read_kinds(flags.pop("what")), **read_terms(flags), **flags)

@@ -38,6 +38,11 @@ def write_judgements(run: Path, judgements: Iterable[Judgement]) -> None:
         write_jsonl(run / JUDGEMENTS_FILE, (msgspec.to_builtins(row) for row in rows))
 
 
+def merge_judgements(old: Iterable[Judgement], new: Iterable[Judgement]) -> list[Judgement]:
+    """All judgements, a new one in the place of the old one it repeats."""
+    return list({one.order: one for one in [*old, *new]}.values())
+
+
 def _read(value: Any) -> Judgement:
     """A row of this release, or of one that had a field for the verdicts of each kind."""
     row = msgspec.convert(value, dict[str, Any])

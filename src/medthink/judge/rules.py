@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from medthink.judge.edits.twins import reword_text
 from medthink.judge.judgement import RULES
 from medthink.judge.kinds import KINDS
-from medthink.judge.prompts import JudgePrompt
+from medthink.judge.prompts import REWORD, JudgePrompt
 from medthink.models.errors import ModelError
 from medthink.models.request import AttemptLog, Reply, Request, Usage
 from medthink.runs.answerers import Free
@@ -23,12 +24,17 @@ class RulesJudge(Free):
 
     async def answer(self, prompt: JudgePrompt, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Judge by rule."""
-        if prompt.units is None or prompt.source is None:
-            raise ModelError("unsupported", f"{RULES} cuts nothing into steps", remedy="use the sentence splitter")
-        verdicts = KINDS[prompt.units.what].judge_by_rule(prompt.units, prompt.evidence, prompt.source)
-        form: dict[str, Any] = {"call": prompt.call} | verdicts
+        form: dict[str, Any] = {"call": prompt.call} | _fill_in(prompt)
         content = msgspec.to_builtins(form)
         return Reply(text=msgspec.json.encode(content).decode(), json=content, usage=Usage(), model=RULES)
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+def _fill_in(prompt: JudgePrompt) -> dict[str, Any]:
+    if prompt.kind == REWORD and prompt.source is not None:
+        return {"text": reword_text(prompt.source.parts["text"])}
+    if prompt.units is None or prompt.source is None:
+        raise ModelError("unsupported", f"{RULES} cuts nothing into steps", remedy="use the sentence splitter")
+    return KINDS[prompt.units.what].judge_by_rule(prompt.units, prompt.evidence, prompt.source)

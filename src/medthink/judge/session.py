@@ -1,7 +1,7 @@
 """One session of judging: cut what is to be judged, ask the judges for what is missing, write what came out."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from medthink.judge.cutting import Cutter
 from medthink.judge.decisive import DecisiveList, read_decisive, write_decisive
 from medthink.judge.evidence import gather_evidence
 from medthink.judge.judgement import RULES, Judgement
-from medthink.judge.judgements import read_judgements, write_judgements
+from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.listing import Lister
 from medthink.judge.terms import JudgeTerms
@@ -231,11 +231,6 @@ class _Worker:
             return 0
         is_due = self._order.retry_unjudged and known.state == "unjudged" and known.tries > 0
         return known.round + 1 if is_due else known.round
-
-
-def merge_judgements(old: Iterable[Judgement], new: Iterable[Judgement]) -> list[Judgement]:
-    """All judgements, a new one in the place of the old one it repeats."""
-    return list({one.order: one for one in [*old, *new]}.values())
 
 
 def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:

@@ -6,7 +6,7 @@ from medthink.core.jsonio import write_jsonl
 from medthink.judge.ballots import disagreement, majority
 from medthink.judge.coverage import measure_coverage
 from medthink.judge.judgement import Judgement, Setting, name_seats
-from medthink.judge.judgements import read_judgements, write_judgements
+from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict, education_id
 from medthink.judge.kinds.findings import StatementVerdict
@@ -14,7 +14,6 @@ from medthink.judge.kinds.step_scores import StepVerdict
 from medthink.judge.panel import divide, seat_panel
 from medthink.judge.rubric import DIMENSIONS
 from medthink.judge.scores import by_seat, mean_of
-from medthink.judge.session import merge_judgements
 from medthink.judge.units import UnitSet
 from medthink.stats import mean_interval, rate_interval
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 from medthink.judge.content import content_tokens
 
@@ -42,8 +43,13 @@ def calls_normal(sentence: str) -> bool:
 
 def stands_in(sentence: str, texts: Iterable[str]) -> bool:
     """Whether one of the texts says all that the sentence says."""
-    words = Counter(token.word for token in content_tokens(sentence))
-    return any(words <= Counter(token.word for token in content_tokens(text)) for text in texts)
+    words = _words(sentence)
+    return any(words <= _words(text) for text in texts)
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> Counter[str]:
+    return Counter(token.word for token in content_tokens(text))
 
 
 def like(model: str, word: str) -> str:

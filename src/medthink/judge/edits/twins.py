@@ -3,6 +3,7 @@
 import re
 
 from medthink.judge.edits.measures import write_unit_otherwise
+from medthink.workflow.sentences import split_sentences
 
 _SYNONYMS = (
     ("revealed", "showed"), ("demonstrated", "showed"), ("disclosed", "showed"), ("showed", "revealed"),
@@ -30,3 +31,11 @@ def lengthen(sentence: str) -> str:
     """The sentence with a clause that says nothing."""
     words = sentence.rstrip(" .!;")
     return f"{words}{_CLAUSE}{sentence[len(words) :].strip() or '.'}"
+
+
+def reword_text(text: str) -> str:
+    """A text with every sentence reworded that can be."""
+    found = list(text)
+    for start, end in reversed(split_sentences(text)):
+        found[start:end] = reword(text[start:end]) or text[start:end]
+    return "".join(found)

@@ -111,6 +111,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
     tasks = ("discussion",)
     leading = "sentence"
     true_label = "correct"
+    exam_part = "imaging_perspective"
     aspects = (
         Aspect(name="sentence", categories=SENTENCE_LABELS, is_main=True, wrong="incorrect"),
         Aspect(name="education", categories=SCORES, is_main=True, is_ordered=True),

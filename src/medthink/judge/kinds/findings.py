@@ -63,6 +63,7 @@ class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
     name = "findings"
     plural = "findings"
     leading = "statement"
+    exam_part = SUMMARY
     aspects = (Aspect(name="statement", categories=SUPPORTS, is_main=True, wrong="contradicted"),)
     columns = (Column("factual", (*SUPPORTS, cells.UNSURE)),)
 

@@ -69,8 +69,8 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     `tasks` are those whose runs are judged so by default. With `uses_decisive`, the case's decisive findings are the
     units; with `is_pairwise`, two runs are compared. `aspects` are what judges and readers are compared on, `leading`
-    the one whose labels tell how far a panel is divided, and `true_label` what it says of a true unit.
-    `columns` are what readers fill in.
+    the one whose labels tell how far a panel is divided, and `true_label` what it says of a true unit. `exam_part` is
+    the part as which a judge of this kind is given a text in its exam. `columns` are what readers fill in.
     """
 
     name: ClassVar[str]
@@ -83,6 +83,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     is_pairwise: ClassVar[bool] = False
     leading: ClassVar[str]
     true_label: ClassVar[str] = "supported"
+    exam_part: ClassVar[str] = ""
     aspects: ClassVar[tuple[Aspect, ...]]
     columns: ClassVar[tuple[Column, ...]]
 
@@ -133,6 +134,11 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     @abstractmethod
     def tables(self, scores: Scored) -> tuple[ScoreTable, ...]:
         """The scores as tables; the first has one row."""
+
+    @property
+    def wrong_label(self) -> Label | None:
+        """What the leading aspect says of a false unit."""
+        return next(aspect.wrong for aspect in self.aspects if aspect.name == self.leading)
 
     def given(self, row: Judgement) -> tuple[Given, ...]:
         """The verdicts of a judgement of this kind."""

@@ -71,6 +71,7 @@ class OmissionsKind(JudgeKind[OmissionVerdict, OmissionScores]):
     uses_decisive = True
     leading = "omission"
     true_label = "mentioned"
+    exam_part = "summary"
     aspects = (Aspect(name="omission", categories=OMISSIONS, is_main=True, wrong="missed"),)
     columns = (Column("finding", (*OMISSIONS, cells.UNSURE)),)
 

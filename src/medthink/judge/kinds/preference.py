@@ -24,7 +24,7 @@ from medthink.workflow.reply_forms import TEXT, Fault, ReplyForm, form_schema, l
 
 Preferred = Literal["first", "second", "tie"]
 PREFERENCES: tuple[Preferred, ...] = get_args(Preferred)
-_QUESTION = "Which discussion is better, the first or the second?"
+QUESTION = "Which discussion is better, the first or the second?"
 _NOTE = "Each pair is judged in both orders. A win counts only if it holds in both; a preference that flips is a tie."
 
 
@@ -91,7 +91,7 @@ class PreferenceKind(JudgeKind[PreferenceVerdict, PreferenceScores]):
                 sample=other_number(other_run) * 2 + order,
                 what=self.name,
                 parts={"first": texts[0], "second": texts[1]},
-                question=_QUESTION,
+                question=QUESTION,
                 against=against,
             )
             for order, texts in enumerate(((mine, theirs), (theirs, mine)))

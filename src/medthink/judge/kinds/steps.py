@@ -91,6 +91,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
     is_cut_by_model = True
     shows_answer = True
     leading = "support"
+    exam_part = RATIONALE
     aspects = (
         Aspect(name="support", categories=SUPPORTS, is_main=True, wrong="contradicted"),
         Aspect(name="factual", categories=(True, False), wrong=False),

@@ -1,0 +1,139 @@
+"""`medthink judge exam`: whether a judge finds known errors and leaves true sentences alone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from medthink.cli.judge_flags import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
+from medthink.cli.show import print_json, say
+from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
+
+if TYPE_CHECKING:
+    from medthink.judge.exam.sitting import ExamOrder, ExamSession
+    from medthink.runs.run import Run
+
+
+@click.command(name="exam")
+@click.argument("sources", nargs=-1, type=click.Path(path_type=Path), metavar="[DATA|RUN]...")
+@judges_flag
+@click.option(
+    "--what", metavar="LIST", help="Kinds to be examined in, with commas; by default steps, omissions, preference."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default="exam",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where the exam is kept: its sheets, every call, the results.",
+)
+@click.option(
+    "--items",
+    type=click.IntRange(1),
+    default=40,
+    show_default=True,
+    metavar="N",
+    help="Sheets for each kind of edit, as far as the texts allow.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another choice of sentences.")
+@click.option("--split", default="test", show_default=True, help="The split whose expert texts are used.")
+@sight_flags
+@asking_flags
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> None:
+    """Examine judges on expert sentences with known errors.
+
+    The sentences are those of DATA, a benchmark, or of the benchmark of a RUN: some made false by one edit each (side,
+    negation, size, unit, position, signal, direction, level, modality, option named, invented or deleted finding), some
+    reworded, some untouched. Shown are the errors found and the true sentences accepted, with intervals, and whether
+    order, length or a judge's own wording sways it. The result is kept in FOLDER/results.json and, for every RUN named,
+    beside its judgements: reports then show it with each judged number.
+
+    Run the same command again to continue; an exam that is in FOLDER already needs no DATA. A judge below the floor
+    (docs/judging.md) ends with code 1.
+
+    \b
+    Example: medthink judge exam bench/ --judge baseline/rules
+    Example: medthink judge exam runs/qwen --judge openai/gpt-5.2 --images --max-usd 10
+    Example: medthink judge exam --judge google/gemini-3-pro
+    """
+    from medthink.cli.live import LiveProgress
+    from medthink.judge.exam.results import EXAMS_FILE, keep_results
+    from medthink.judge.exam.sitting import sit_exam
+
+    transport = read_transport(flags)
+    order, runs = _read_order(sources, out, flags)
+    try:
+        with LiveProgress() as progress:
+            session = sit_exam(order, transport=transport, listener=progress)
+    except KeyboardInterrupt:
+        say(f"Stopped. {out} keeps every finished call; run the same command again to continue.", stderr=True)
+        raise
+    for warning in session.warnings:
+        say(f"Caution: {warning}", stderr=True)
+    _refuse_others(runs, session)
+    for run in runs:
+        keep_results(run.path / EXAMS_FILE, session.results)
+    _show(session, out, as_json=as_json)
+    _end(session)
+
+
+def _read_order(sources: Sequence[Path], out: Path, flags: dict[str, Any]) -> "tuple[ExamOrder, list[Run]]":
+    from medthink.judge.exam.making import ExamPlan
+    from medthink.judge.exam.sitting import DEFAULT_KINDS, ExamOrder
+    from medthink.runs.run import Run
+
+    runs = [Run.open(path) for path in sources if (path / "run.json").is_file()]
+    data = [path for path in sources if not (path / "run.json").is_file()]
+    if len(data) > 1:
+        raise UsageError(f"an exam is made from one benchmark, not from {len(data)}", remedy="name one DATA")
+    benchmark = data[0] if data else Path(runs[0].manifest.benchmark) if runs else None
+    split = runs[0].manifest.selection.split if runs else flags["split"]
+    flags.pop("split")
+    plan = ExamPlan(items=flags.pop("items"), seed=flags.pop("seed"))
+    what = read_kinds(flags.pop("what")) or DEFAULT_KINDS
+    order = ExamOrder(out=out, benchmark=benchmark, split=split, plan=plan, what=what, **read_terms(flags))
+    return order, runs
+
+
+def _refuse_others(runs: "Sequence[Run]", session: "ExamSession") -> None:
+    for run in runs:
+        if run.manifest.text_fingerprint != session.manifest.fingerprint:
+            raise UsageError(f"{run.path} is of another benchmark than the exam", remedy="name another --out for it")
+
+
+def _show(session: "ExamSession", out: Path, *, as_json: bool) -> None:
+    from msgspec import to_builtins
+
+    from medthink.cli.exam_views import show_result
+
+    if as_json:
+        results = [to_builtins(one) | {"shortfalls": to_builtins(one.shortfalls)} for one in session.results]
+        print_json({"exam": str(out), "calls_made_now": session.calls_made, "results": results})
+        return
+    for one in session.results:
+        show_result(one)
+    say(f"{session.calls_made} calls made now; exam: {out}")
+
+
+def _end(session: "ExamSession") -> None:
+    """Leave with the code that says how it went."""
+    if session.stopped_by is not None:
+        raise session.stopped_by
+    if session.failed and not any(marks.judged for one in session.results for marks in one.kinds.values()):
+        raise OutsideError(
+            f"no judge answered: {session.failed[0].detail}", remedy="mend that, then run the same command again"
+        )
+    if session.failed:
+        raise PartlyFailed(
+            f"{len(session.failed)} sheets failed, such as case {session.failed[0].case}: {session.failed[0].detail}",
+            remedy="mend that, then run the same command again: it asks only for what is missing",
+        )
+    below = [one.judge for one in session.results if one.shortfalls and not one.is_wiring_check]
+    if below:
+        raise Declined(
+            f"below the floor: {', '.join(below)}",
+            remedy="its numbers are marked; take another judge, or mend its setting",
+        )

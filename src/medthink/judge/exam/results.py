@@ -1,0 +1,135 @@
+"""What a judge's exam came to, and the floor under which its word does not count."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from medthink.core.errors import DataError
+from medthink.core.jsonio import read_json, write_json
+from medthink.core.numbers import as_percent
+from medthink.judge.edits import EDITS
+from medthink.judge.exam.sheets import REWORDED, UNTOUCHED
+from medthink.judge.judgement import Seat, Setting
+from medthink.stats.estimate import Estimate, Measured
+
+RESULTS_FILE = "results.json"
+EXAMS_FILE = "exams.json"
+
+# With 320 edited and 320 true units these are a point or two below what a careful reader reaches.
+LEAST_SENSITIVITY = 0.85
+LEAST_PER_EDIT = 0.75
+LEAST_SPECIFICITY = 0.90
+LEAST_JUDGED = 0.99
+_TRUE_UNITS = (UNTOUCHED, REWORDED)
+
+
+class KindMarks(msgspec.Struct, frozen=True, kw_only=True):
+    """How a judge did in one kind of judging.
+
+    `found` is, by edit, the share of false units that it calls false; `sensitivity` is that over all edits that count.
+    `accepted` is the share of true units that it calls true: untouched, reworded, longer. `same_again` is how often it
+    repeats its label when asked again (`kappa_again` takes chance out), `same_reversed` when the units come in the
+    opposite order.
+    """
+
+    asked: int
+    judged: int
+    sensitivity: Measured
+    found: dict[str, Measured]
+    accepted: dict[str, Measured]
+    same_again: Measured
+    kappa_again: Measured
+    same_reversed: Measured
+
+    def shortfalls(self) -> tuple[str, ...]:
+        """Why the judge is below the floor; none where it is not."""
+        counted = {name: one for name, one in self.found.items() if name not in EDITS or EDITS[name].is_counted}
+        is_small = not counted.keys() & EDITS.keys()
+        found = [
+            *_below("finds", self.sensitivity, LEAST_SENSITIVITY, by_limit=not is_small),
+            *(
+                text
+                for name, one in counted.items()
+                if name in EDITS and one.value is not None
+                for text in _below(f"finds {name}", one, LEAST_PER_EDIT, by_limit=False)
+            ),
+            *(
+                text
+                for name in _TRUE_UNITS
+                if name in self.accepted
+                for text in _below(f"accepts {name}", self.accepted[name], LEAST_SPECIFICITY, by_limit=not is_small)
+            ),
+        ]
+        if self.judged < LEAST_JUDGED * self.asked:
+            found.append(f"judged {self.judged:,} of {self.asked:,} sheets")
+        return tuple(found)
+
+
+class PairMarks(msgspec.Struct, frozen=True, kw_only=True):
+    """How a judge compares two texts that teach the same.
+
+    `same_swapped` is how often it keeps to its preference when the order is swapped, `first` the share of first places
+    among the preferences it gives. `longer` and `own` are 1 where the longer text, or the one in its own words, is
+    preferred in both orders, 0 where the other is, else a half; `own_by_others` is what other judges say of the latter.
+    """
+
+    pairs: int
+    same_swapped: Measured
+    first: Measured
+    longer: Measured
+    own: Measured
+    own_by_others: Measured
+
+
+class ExamResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The exam of one judge under one setting; `exam` is the digest of its sheets, `prompts` of the words by kind."""
+
+    judge: str
+    setting: Setting
+    exam: str
+    benchmark: str
+    prompts: dict[str, str]
+    models: tuple[str, ...]
+    is_wiring_check: bool
+    kinds: dict[str, KindMarks]
+    pairs: PairMarks | None
+
+    @property
+    def shortfalls(self) -> dict[str, tuple[str, ...]]:
+        """Why the judge is below the floor, by kind."""
+        found = {what: marks.shortfalls() for what, marks in self.kinds.items()}
+        return {what: reasons for what, reasons in found.items() if reasons}
+
+    def is_of(self, seat: Seat) -> bool:
+        """Whether it is the exam of whoever judged from this seat."""
+        return (self.judge, self.setting) == (seat.judge, seat.setting)
+
+
+def _below(name: str, measured: Measured, least: float, *, by_limit: bool) -> list[str]:
+    """Why a share is below the least that is asked for; by the lower end of its interval, or by its value."""
+    reached = measured.low if by_limit and isinstance(measured, Estimate) else measured.value
+    if reached is None:
+        return [f"{name}: not measured"]
+    if reached >= least:
+        return []
+    word = "lower limit " if by_limit else ""
+    return [f"{name} {word}{as_percent(reached, 0)}, under {as_percent(least, 0)}"]
+
+
+def read_results(path: Path) -> tuple[ExamResult, ...]:
+    """The results of an exam, or those kept with a run; none where there are none."""
+    if not path.exists():
+        return ()
+    try:
+        return msgspec.convert(read_json(path), tuple[ExamResult, ...])
+    except msgspec.ValidationError as error:
+        raise DataError(f"not results of an exam: {error}", file=path, remedy="run medthink judge exam again") from None
+
+
+def keep_results(path: Path, results: Iterable[ExamResult]) -> tuple[ExamResult, ...]:
+    """Add results to those in a file; a judge's new result takes the place of its old one under the same setting."""
+    merged = {(one.judge, msgspec.json.encode(one.setting)): one for one in (*read_results(path), *results)}
+    kept = tuple(merged[key] for key in sorted(merged))
+    write_json(path, msgspec.to_builtins(kept))
+    return kept

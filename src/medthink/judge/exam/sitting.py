@@ -1,0 +1,241 @@
+"""Sitting an exam: judges are asked for what is missing on every sheet, on a ledger, and marked."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.core.errors import DataError, UsageError
+from medthink.core.jsonio import read_json, write_json
+from medthink.judge.asking import Hearing
+from medthink.judge.bench import Bench, ask_verdicts, blank_judgement, open_bench
+from medthink.judge.evidence import gather_evidence
+from medthink.judge.exam.making import ExamPlan, discussed_cases, make_exam
+from medthink.judge.exam.marking import digest_sheets, mark_exam
+from medthink.judge.exam.results import RESULTS_FILE, ExamResult, keep_results
+from medthink.judge.exam.rewording import Rewording, own_sheets, read_rewordings, reword_case, write_rewordings
+from medthink.judge.exam.sheets import ExamSheet, form_of, read_sheets, write_sheets
+from medthink.judge.judgement import Judgement
+from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
+from medthink.judge.kinds import KINDS
+from medthink.judge.terms import JudgeTerms
+from medthink.runs.budget import BudgetReached
+from medthink.runs.engine import work_through
+from medthink.runs.loop import run_to_end
+from medthink.runs.progress import RunListener, Tracker
+from medthink.workflow.condition import Condition
+from medthink.workflow.view import apply as show_question
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
+EXAM_FILE = "exam.json"
+DEFAULT_KINDS = ("steps", "omissions", "preference")
+
+
+class ExamManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an exam was made from, and how."""
+
+    benchmark: str
+    split: str
+    fingerprint: str
+    items: int
+    seed: int
+
+
+class ExamOrder(JudgeTerms, frozen=True, kw_only=True):
+    """Everything a session is told; without a `benchmark`, the exam that is in `out` already is sat."""
+
+    out: Path
+    benchmark: Path | None = None
+    split: str = "test"
+    plan: ExamPlan = ExamPlan()
+    what: tuple[str, ...] = DEFAULT_KINDS
+
+
+class ExamSession(msgspec.Struct, frozen=True):
+    """How a session ended: the results of its judges, the calls made now, and what stopped it early, if anything."""
+
+    results: tuple[ExamResult, ...]
+    manifest: ExamManifest
+    calls_made: int
+    stopped_by: BudgetReached | None
+    failed: tuple[Judgement, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def sit_exam(
+    order: ExamOrder, *, transport: "Transport | None" = None, listener: RunListener | None = None
+) -> ExamSession:
+    """Have the judges sit the exam, or go on where an earlier session stopped: what was asked is never asked again."""
+    return run_to_end(_Sitting(order, transport, listener).work())
+
+
+def open_exam(
+    out: Path, benchmark: Path | None = None, *, split: str = "test", plan: ExamPlan | None = None
+) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
+    """The exam in a folder with its cases; it is made from the benchmark where there is none yet."""
+    if (out / EXAM_FILE).exists():
+        manifest = _read_manifest(out)
+        place = benchmark or Path(manifest.benchmark)
+        opened = _open_split(place, manifest.split)
+        if opened.text_fingerprint() != manifest.fingerprint:
+            raise UsageError(
+                f"{out} holds an exam made from another benchmark", remedy="name another folder with --out"
+            )
+        sheets = read_sheets(out)
+        wanted = {sheet.case for sheet in sheets}
+        return manifest, sheets, {case.id: case for case in opened if case.id in wanted}
+    if benchmark is None:
+        raise UsageError(
+            f"{out} holds no exam yet", remedy="say what to make it from: medthink judge exam DATA --judge SPEC"
+        )
+    return _make(out, benchmark, split, plan or ExamPlan())
+
+
+def _make(
+    out: Path, benchmark: Path, split: str, plan: ExamPlan
+) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
+    opened = _open_split(benchmark, split)
+    cases = {case.id: case for case in opened}
+    sheets = make_exam(cases.values(), plan)
+    manifest = ExamManifest(
+        benchmark=str(benchmark.resolve()),
+        split=split,
+        fingerprint=opened.text_fingerprint(),
+        items=plan.items,
+        seed=plan.seed,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    write_sheets(out, sheets)
+    # Written last: a folder with it is a whole exam.
+    write_json(out / EXAM_FILE, msgspec.to_builtins(manifest))
+    return manifest, sheets, {number: cases[number] for number in {sheet.case for sheet in sheets}}
+
+
+def _open_split(place: Path, split: str) -> Benchmark:
+    if not place.exists():
+        raise UsageError(f"the exam's benchmark is not at {place} any more", remedy="name the benchmark: DATA")
+    opened = Benchmark.open(place)
+    return opened[split] if len(opened.splits) > 1 or split in opened.splits else opened
+
+
+def _read_manifest(out: Path) -> ExamManifest:
+    path = out / EXAM_FILE
+    try:
+        return msgspec.convert(read_json(path), ExamManifest)
+    except msgspec.ValidationError as error:
+        raise DataError(f"not an exam: {error}", file=path, remedy=f"is {out} the right folder?") from None
+
+
+class _Sitting:
+    """The state of one session while it works."""
+
+    def __init__(self, order: ExamOrder, transport: "Transport | None", listener: RunListener | None) -> None:
+        self._order = order
+        self._transport = transport
+        self._tracker = Tracker(listener)
+        self._tracker.counts.unit = "judgements"
+        _refuse_unknown(order.what)
+        self._manifest, self._sheets, self._cases = open_exam(
+            order.out, order.benchmark, split=order.split, plan=order.plan
+        )
+        self._made: list[Judgement] = []
+
+    async def work(self) -> ExamSession:
+        """Do it all under the folder's lock."""
+        order = self._order
+        bench = open_bench(order.out, order, specs=order.judges, tracker=self._tracker, transport=self._transport)
+        async with bench as opened:
+            rewordings, short = await self._reword(opened)
+            sheets = (*self._sheets, *own_sheets(rewordings.values(), self._cases))
+            self._tell_totals(sheets)
+            ends = await asyncio.gather(
+                *(self._sit(hearing, sheets, opened) for hearing in opened.hearings.values()), return_exceptions=True
+            )
+            return self._finish(opened, sheets, [short, *ends])
+
+    def _finish(
+        self, bench: Bench, sheets: Sequence[ExamSheet], ends: Sequence[BudgetReached | BaseException | None]
+    ) -> ExamSession:
+        out = self._order.out
+        judgements = merge_judgements(read_judgements(out), self._made)
+        write_judgements(out, judgements)
+        results = mark_exam(sheets, judgements, exam=digest_sheets(self._sheets), benchmark=self._manifest.fingerprint)
+        keep_results(out / RESULTS_FILE, results)
+        for end in ends:
+            if isinstance(end, BaseException) and not isinstance(end, BudgetReached):
+                raise end
+        own = [one for one in results if one.judge in self._order.judges and one.setting == self._order.setting]
+        return ExamSession(
+            results=tuple(own),
+            manifest=self._manifest,
+            calls_made=bench.calls_made,
+            stopped_by=next((end for end in ends if isinstance(end, BudgetReached)), None),
+            failed=tuple(one for one in self._made if one.why == "failed"),
+            warnings=tuple(self._tracker.counts.warnings),
+        )
+
+    async def _reword(self, bench: Bench) -> tuple[dict[tuple[str, int], Rewording], BudgetReached | None]:
+        """Every judge's own words for some of the discussions; those of earlier judges stay."""
+        kept = read_rewordings(self._order.out)
+        if not any(KINDS[what].is_pairwise for what in self._order.what):
+            return kept, None
+        work = [
+            (hearing, case)
+            for spec, hearing in bench.hearings.items()
+            for case in discussed_cases(self._sheets)
+            if (spec, case) not in kept
+        ]
+
+        async def handle(one: tuple[Hearing, int]) -> None:
+            made = await reword_case(one[0], self._cases[one[1]])
+            if isinstance(made, Rewording):
+                kept[made.author, made.case] = made
+
+        places = max(hearing.desk.answerer.concurrency for hearing in bench.hearings.values())
+        stop = await work_through(work, handle, workers=places)
+        write_rewordings(self._order.out, kept)
+        return kept, stop
+
+    def _tell_totals(self, sheets: Sequence[ExamSheet]) -> None:
+        counts = self._tracker.counts
+        counts.predictions = len(list(self._work(sheets))) * len(self._order.judges)
+        counts.calls = counts.finished + counts.predictions
+
+    def _work(self, sheets: Iterable[ExamSheet]) -> Iterable[tuple[ExamSheet, str, int]]:
+        """Every sheet for every kind that it suits; those that come reversed too are also asked again as they are."""
+        turned = {sheet.reverses for sheet in sheets}
+        for what in self._order.what:
+            for sheet in sheets:
+                if sheet.suits(what):
+                    yield sheet, what, 0
+                    if sheet.number in turned:
+                        yield sheet, what, 1
+
+    async def _sit(self, hearing: Hearing, sheets: Sequence[ExamSheet], bench: Bench) -> BudgetReached | None:
+        async def judge(work: tuple[ExamSheet, str, int]) -> None:
+            judgement = await self._judge(hearing, *work, bench)
+            self._made.append(judgement)
+            self._tracker.counts.states[judgement.state] += 1
+
+        return await work_through(self._work(sheets), judge, workers=hearing.desk.answerer.concurrency)
+
+    async def _judge(self, hearing: Hearing, sheet: ExamSheet, what: str, repeat: int, bench: Bench) -> Judgement:
+        source = sheet.source(what)
+        case = self._cases[sheet.case]
+        evidence = gather_evidence(case, show_question(Condition(), case.question), self._order.sees)
+        blank = blank_judgement(source.key, hearing.desk.answerer.spec, self._order, repeat=repeat)
+        units = sheet.units(source)
+        return await ask_verdicts(hearing, blank, units, evidence=evidence, source=source, ledger=bench.ledger)
+
+
+def _refuse_unknown(whats: Sequence[str]) -> None:
+    unknown = [what for what in whats if what not in KINDS or form_of(what) is None]
+    if unknown or not whats:
+        known = [what for what in KINDS if form_of(what) is not None]
+        raise UsageError(f"there is no exam in {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(known)}")

@@ -97,7 +97,7 @@ def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> Non
     if as_json:
         print_json(scores.plain() | {"run": str(path), "calls_made_now": session.calls_made})
     else:
-        show_scores(scores)
+        show_scores(scores, judged)
         say(f"{session.calls_made} calls made now; judgements: {path / 'judgements.jsonl'}")
     show_outdated(judged)
     doubts = session.image_doubts

@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 @click.option(
     "--items",
     type=click.IntRange(1),
-    default=40,
-    show_default=True,
     metavar="N",
-    help="Sheets for each kind of edit, as far as the texts allow.",
+    help="Sheets for each kind of edit, as far as the texts allow; 40 in a new exam.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another choice of sentences.")
+@click.option("--seed", type=int, help="Another seed, another choice of sentences; 0 in a new exam.")
 @click.option("--split", default="test", show_default=True, help="The split whose expert texts are used.")
 @sight_flags
 @asking_flags
@@ -65,6 +63,7 @@ def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -
 
     transport = read_transport(flags)
     order, runs = _read_order(sources, out, flags)
+    _refuse_others(runs, order)
     try:
         with LiveProgress() as progress:
             session = sit_exam(order, transport=transport, listener=progress)
@@ -73,7 +72,6 @@ def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -
         raise
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
-    _refuse_others(runs, session)
     for run in runs:
         keep_results(run.path / EXAMS_FILE, session.results)
     _show(session, out, as_json=as_json)
@@ -92,15 +90,20 @@ def _read_order(sources: Sequence[Path], out: Path, flags: dict[str, Any]) -> "t
     benchmark = data[0] if data else Path(runs[0].manifest.benchmark) if runs else None
     split = runs[0].manifest.selection.split if runs else flags["split"]
     flags.pop("split")
-    plan = ExamPlan(items=flags.pop("items"), seed=flags.pop("seed"))
+    given = {name: value for name in ("items", "seed") if (value := flags.pop(name)) is not None}
+    plan = ExamPlan(**given) if given else None
     what = read_kinds(flags.pop("what")) or DEFAULT_KINDS
     order = ExamOrder(out=out, benchmark=benchmark, split=split, plan=plan, what=what, **read_terms(flags))
     return order, runs
 
 
-def _refuse_others(runs: "Sequence[Run]", session: "ExamSession") -> None:
+def _refuse_others(runs: "Sequence[Run]", order: "ExamOrder") -> None:
+    """Make or open the exam, and refuse runs of another benchmark before anything is asked."""
+    from medthink.judge.exam.sitting import open_exam
+
     for run in runs:
-        if run.manifest.text_fingerprint != session.manifest.fingerprint:
+        manifest, _, _ = open_exam(order.out, order.benchmark, split=order.split, plan=order.plan)
+        if run.manifest.text_fingerprint != manifest.fingerprint:
             raise UsageError(f"{run.path} is of another benchmark than the exam", remedy="name another --out for it")
 
 

@@ -4,16 +4,22 @@ from collections.abc import Iterable
 
 from medthink.cli.show import console, say, table
 from medthink.judge.coverage import Coverage
+from medthink.judge.exam.results import EXAMS_FILE, read_results
 from medthink.judge.judged import JudgedRun, JudgedScores
 from medthink.judge.kinds import KINDS
 from medthink.judge.scores import ScoreCell, ScoreTable, SeatScores
 from medthink.readers.agreement import read_agreement
+from medthink.report.seated import Seated, seat_scores
 from medthink.scoring.scores import number, percent
 
 
-def show_scores(scores: JudgedScores) -> None:
-    """Print the tables of every seat, kind by kind."""
-    for what, seats in scores.kinds.items():
+def show_scores(scores: JudgedScores, run: JudgedRun) -> None:
+    """Print the tables of every seat, kind by kind, with what is known of the judge."""
+    agreements = read_agreement(run.path)
+    is_outdated = agreements is not None and agreements.is_outdated(run.judgements)
+    exams = read_results(run.path / EXAMS_FILE)
+    for what, found in scores.kinds.items():
+        seats = seat_scores("", found, None if is_outdated else agreements, is_outdated=is_outdated, exams=exams)
         for seat in seats:
             _show_seat(what, seat)
     for what, share in scores.disagreement.items():
@@ -27,9 +33,12 @@ def show_outdated(run: JudgedRun) -> None:
         say("agreement.json was made from earlier judgements: run medthink agree again", stderr=True)
 
 
-def _show_seat(what: str, scores: SeatScores) -> None:
+def _show_seat(what: str, seat: Seated[SeatScores]) -> None:
+    scores = seat.scores
     first, *others = KINDS[what].tables(scores)
     rows = [
+        ("agreement with readers", seat.agreement(*first.aspects)),
+        ("judge's exam", seat.exam(what)),
         *_coverage(scores.coverage),
         *_ties(scores.ties),
         *((name, _text(cell)) for name, cell in first.rows[0].items()),

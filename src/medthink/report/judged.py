@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 from medthink.cases.slices import slice_cases
 from medthink.core.markup import Markup, fold, tag
+from medthink.judge.exam.results import EXAMS_FILE, ExamResult, read_results
 from medthink.judge.judged import JudgedScores, load_judged, score_judged
-from medthink.judge.judgement import name_seats
 from medthink.judge.judgements import JUDGEMENTS_FILE
 from medthink.judge.kinds import KINDS
-from medthink.judge.panel import PANEL
 from medthink.judge.scores import SeatScores
 from medthink.readers.agreement import RunAgreement, read_agreement
 from medthink.report.entries import Entry
@@ -17,7 +16,7 @@ from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged_tables import coverage_table, kind_tables, slices_table
 from medthink.report.preference_ranks import ranks_table
-from medthink.report.seated import Seated, share
+from medthink.report.seated import Seated, seat_scores, share
 from medthink.report.tables import Table, table_markup
 from medthink.scoring.scores import number, percent
 
@@ -25,7 +24,8 @@ _WIRING = "A seat marked “smoke test” is the embedded judge: it shows that j
 _AGREEMENT = (
     "A number is worth as much as its judge. Beside each is κ (of 0–2 scores, with quadratic weights) of the judge "
     "with what most readers say, or with each reader, its interval, and the number of units that both judged. "
-    "Where one label prevails κ misleads, and AC1 is given too."
+    "Where one label prevails κ misleads, and AC1 is given too. Its exam tells which share of known errors in expert "
+    "sentences it finds, and which share of true sentences it accepts; a judge below the floor is marked."
 )
 # Kinds that have a figure, what is drawn, and its heading.
 _DRAWINGS: dict[str, tuple[str, Callable[[Seated[Any], int], Drawing]]] = {
@@ -44,6 +44,7 @@ class Judged(NamedTuple):
     scores: JudgedScores
     agreements: RunAgreement | None
     is_outdated: bool
+    exams: tuple[ExamResult, ...] = ()
 
 
 def score_judgements(entries: Sequence[Entry]) -> list[Judged]:
@@ -71,17 +72,14 @@ def _open(entry: Entry) -> Judged:
     slices = slice_cases(entry.material.cases.values())
     run = load_judged(entry.path, entry.material.cases)
     agreements = read_agreement(entry.path)
-    if agreements is not None and agreements.is_outdated(run.judgements):
-        return Judged(entry, score_judged(run, slices), None, is_outdated=True)
-    return Judged(entry, score_judged(run, slices), agreements and agreements.without_names(), is_outdated=False)
+    is_outdated = agreements is not None and agreements.is_outdated(run.judgements)
+    shown = None if agreements is None or is_outdated else agreements.without_names()
+    exams = read_results(entry.path / EXAMS_FILE)
+    return Judged(entry, score_judged(run, slices), shown, is_outdated=is_outdated, exams=exams)
 
 
 def _seat(run: Judged, found: Sequence[SeatScores]) -> list[Seated[Any]]:
-    """The seats that gave verdicts, under the names that `medthink agree` uses."""
-    names = name_seats(one.seat for one in found if one.coverage.judged and one.seat.judge != PANEL)
-    return [
-        Seated(run.entry.label, names.get(one.seat, one.label), one, run.agreements, run.is_outdated) for one in found
-    ]
+    return seat_scores(run.entry.label, found, run.agreements, is_outdated=run.is_outdated, exams=run.exams)
 
 
 def _kind_markup(what: str, seats: Sequence[Seated[Any]]) -> Iterator[Markup]:

@@ -12,7 +12,8 @@ from medthink.report.seated import Seated, cell_text, share
 from medthink.report.tables import Table
 
 AGREEMENT = "Agreement with readers"
-_WHO = ("Run", "Judge", AGREEMENT)
+EXAM = "Exam of the judge"
+_WHO = ("Run", "Judge", AGREEMENT, EXAM)
 _SLICE = ("Slice", "Cases", "Judged")
 
 Seats = Sequence[Seated[Any]]
@@ -27,7 +28,7 @@ def kind_tables(what: str, seats: Seats) -> dict[str, tuple[str, Table]]:
                 found.setdefault(table.heading, []).append((one, table))
     tables = {}
     for place, (heading, parts) in enumerate(found.items()):
-        tables[heading] = (parts[0][1].note, _join(parts, with_coverage=place == 0))
+        tables[heading] = (parts[0][1].note, _join(what, parts, with_coverage=place == 0))
     return tables
 
 
@@ -66,8 +67,8 @@ def slices_table(what: str, one: Seated[Any]) -> Table:
     return Table(columns, tuple(rows), frozenset(range(1, first)), frozenset(range(first, len(columns))))
 
 
-def _join(parts: Sequence[tuple[Seated[Any], ScoreTable]], *, with_coverage: bool) -> Table:
-    """One table of all seats, whose rows name the seat and its agreement before its numbers."""
+def _join(what: str, parts: Sequence[tuple[Seated[Any], ScoreTable]], *, with_coverage: bool) -> Table:
+    """One table of all seats, whose rows name the seat, its agreement and its exam before its numbers."""
     names = parts[0][1].rows[0]
     columns = (*_WHO, *(("Judged",) if with_coverage else ()), *names)
     rows = tuple(
@@ -75,13 +76,14 @@ def _join(parts: Sequence[tuple[Seated[Any], ScoreTable]], *, with_coverage: boo
             one.run,
             one.judge,
             one.agreement(*table.aspects),
+            one.exam(what),
             *((_judged(one.scores.coverage),) if with_coverage else ()),
             *map(cell_text, row.values()),
         )
         for one, table in parts
         for row in table.rows
     )
-    return Table(columns, rows, frozenset(range(len(_WHO), len(columns))), frozenset({1, 2}))
+    return Table(columns, rows, frozenset(range(len(_WHO), len(columns))), frozenset({1, 2, 3}))
 
 
 def _slice(part: JudgedSlice) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""One judge's scores of one run, and how far readers bear that judge out."""
+"""One judge's scores of one run, how far readers bear that judge out, and how it did in its exam."""
 
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -7,6 +7,9 @@ import msgspec
 
 from medthink.core.markup import one_line
 from medthink.core.numbers import as_percent, as_rate
+from medthink.judge.exam.results import ExamResult
+from medthink.judge.judgement import name_seats
+from medthink.judge.kinds import KINDS
 from medthink.judge.panel import PANEL
 from medthink.judge.scores import ScoreCell, SeatScores
 from medthink.readers.agreement import RaterPair, RunAgreement
@@ -16,6 +19,10 @@ from medthink.stats.estimate import Estimate, Measured
 NO_READER = "not measured: no reader has judged this run"
 OUTDATED = "not measured: judged again since readers were compared; run medthink agree again"
 NO_PANEL = "not measured: readers are compared with single judges"
+NO_EXAM = "not examined; run medthink judge exam RUN"
+NO_PANEL_EXAM = "not examined: its judges are, one by one"
+NO_SETTING_EXAM = "not examined under this setting"
+BELOW_FLOOR = "BELOW THE FLOOR"
 NO_SHARED = "not measured: no reader has judged what this judge has"
 _LONGEST_NAME = 30
 
@@ -25,7 +32,7 @@ Scored = TypeVar("Scored", bound=SeatScores)
 class Seated(msgspec.Struct, Generic[Scored], frozen=True):
     """The scores that one judge gives one run; `judge` is its name among the judges of that run.
 
-    `is_outdated` says that readers were compared with other judgements than these.
+    `is_outdated` says that readers were compared with other judgements than these; `exams` are those of all judges.
     """
 
     run: str
@@ -33,6 +40,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
     scores: Scored
     agreements: RunAgreement | None
     is_outdated: bool = False
+    exams: tuple[ExamResult, ...] = ()
 
     @property
     def title(self) -> str:
@@ -61,6 +69,19 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
         whole = self.agreement(aspect)
         return f"all cases: {whole}" if self._pairs(aspect, "", "") else whole
 
+    def exam(self, what: str) -> str:
+        """How the judge did in its exam of this kind of judging, and whether that is below the floor."""
+        seat = self.scores.seat
+        if seat.judge == PANEL:
+            return NO_PANEL_EXAM
+        own = [one for one in self.exams if one.judge == seat.judge]
+        result = next((one for one in own if one.is_of(seat)), None)
+        if result is None:
+            return NO_SETTING_EXAM if own else NO_EXAM
+        told = _exam_text(result, what)
+        is_earlier = told and result.prompts.get(what) != seat.prompt
+        return f"{told}; by earlier words of the prompt" if is_earlier else told or f"not examined in {what}"
+
     def _is_read(self) -> bool:
         return self.agreements is not None and any(pair.kind == "reader–judge" for pair in self.agreements.pairs)
 
@@ -70,6 +91,33 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
         pairs = self.agreements.pairs if self.agreements else ()
         own = [one for one in pairs if (one.kind, one.b, one.aspect, one.slicing, one.value) == wanted]
         return [one for one in own if one.a == READERS] or own
+
+
+def seat_scores(
+    run: str,
+    found: Sequence[Scored],
+    agreements: RunAgreement | None,
+    *,
+    is_outdated: bool = False,
+    exams: tuple[ExamResult, ...] = (),
+) -> list[Seated[Scored]]:
+    """The seats that gave verdicts, under the names that `medthink agree` uses."""
+    names = name_seats(one.seat for one in found if one.coverage.judged and one.seat.judge != PANEL)
+    return [Seated(run, names.get(one.seat, one.label), one, agreements, is_outdated, exams) for one in found]
+
+
+def _exam_text(result: ExamResult, what: str) -> str:
+    """What the judge finds and accepts, or what it makes of a pair; nothing where it was not examined in this kind."""
+    if KINDS[what].is_pairwise:
+        if result.pairs is None:
+            return ""
+        return f"same in both orders {share(result.pairs.same_swapped)}; own wording {share(result.pairs.own)}"
+    if what not in result.kinds:
+        return ""
+    marks = result.kinds[what]
+    accepted = ", ".join(f"{share(one)} {name}" for name, one in marks.accepted.items())
+    mark = f"{BELOW_FLOOR}: " if marks.shortfalls() else "passed: "
+    return f"{mark}finds {share(marks.sensitivity)} of errors; accepts {accepted or 'nothing measured'}"
 
 
 def share(measured: Measured) -> str:

@@ -109,14 +109,14 @@ def test_right_and_wrong_answers_are_told_apart_by_their_reasons(steps_run):
     rows = rows_under(shown(steps_run), "Right for the right reasons, judged")
     one = score(steps_run)[1][0].scores["steps"][0]
     expected = [(one.sound_if_right.every_step, "right"), (one.sound_if_wrong.every_step, "wrong")]
-    assert [row[3] for row in rows] == [f"{measured.n} {word}" for measured, word in expected]
+    assert [row[4] for row in rows] == [f"{measured.n} {word}" for measured, word in expected]
     assert sum(measured.n for measured, _ in expected) == CASES - 1
     for row, (measured, _) in zip(rows, expected, strict=True):
-        assert row[4].startswith("–" if measured.value is None else f"{measured.value * 100:.1f} %")
+        assert row[5].startswith("–" if measured.value is None else f"{measured.value * 100:.1f} %")
 
 
 def test_the_first_wrong_step_is_counted(steps_run):
-    ((_, _, _, *cells),) = rows_under(shown(steps_run), "Where reasoning first goes wrong, judged")
+    ((_, _, _, _, *cells),) = rows_under(shown(steps_run), "Where reasoning first goes wrong, judged")
     assert cells[:6] == ["1", "0", "4", "0", "0", "0"] and cells[6].startswith("66.7 %")
 
 

@@ -18,7 +18,7 @@ from medthink.judge.edits.guards import is_claim, stands_in
 from medthink.judge.edits.inventing import invent_finding
 from medthink.judge.edits.names import name_other_options
 from medthink.judge.edits.twins import lengthen, reword
-from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, Change, ExamSheet, lay_out
+from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, ExamSheet, SheetChange, lay_out
 from medthink.workflow.sentences import split_sentences
 
 # About as many as a rationale has steps.
@@ -148,7 +148,7 @@ def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamSheet:
     window = list(draft.sentences[first : first + _MOST_SENTENCES])
     place = draft.place - first
     before = "" if draft.is_new else window[place]
-    changes = [Change(place=place, edit=edit, is_true=False, before=before)]
+    changes = [SheetChange(place=place, edit=edit, is_true=False, before=before)]
     window[place] = draft.text
     twin = _twin(window, place, longer=number % 2 == 1)
     if twin is not None:
@@ -167,14 +167,14 @@ def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamSheet:
     )
 
 
-def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[Change, str] | None:
+def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[SheetChange, str] | None:
     """A harmless edit of the sentence nearest to the edited one that allows it."""
     places = sorted((place for place in range(len(window)) if place != edited), key=lambda place: abs(place - edited))
     for place in places:
         text = lengthen(window[place]) if longer else reword(window[place])
         if text is not None:
             name = LONGER if longer else REWORDED
-            return Change(place=place, edit=name, is_true=True, before=window[place]), text
+            return SheetChange(place=place, edit=name, is_true=True, before=window[place]), text
     return None
 
 
@@ -187,16 +187,15 @@ def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[in
             kept = delete_finding(sentences, finding.text) if finding.text in sentences else None
             if kept is None or made == plan.items:
                 continue
-            for texts, is_true in ((kept, False), (sentences, True)):
+            for edit, texts in ((DELETED, kept), (UNTOUCHED, sentences)):
+                change = SheetChange(place=0, edit=edit, is_true=edit == UNTOUCHED, before=finding.text)
                 yield ExamSheet(
                     number=next(numbers),
                     case=case.id,
                     form="omission",
                     texts=(" ".join(texts),),
                     finding=finding.text,
-                    changes=(
-                        Change(place=0, edit=UNTOUCHED if is_true else DELETED, is_true=is_true, before=finding.text),
-                    ),
+                    changes=(change,),
                 )
             made += 1
             break

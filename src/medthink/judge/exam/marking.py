@@ -9,7 +9,7 @@ import numpy as np
 from medthink.core.digest import digest_value, seed_from
 from medthink.judge.edits import EDITS, INVENTED
 from medthink.judge.exam.results import ExamResult, KindMarks, PairMarks
-from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, Change, ExamSheet
+from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, ExamSheet, SheetChange
 from medthink.judge.judgement import Judgement, Seat, Setting
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
@@ -26,7 +26,7 @@ class Marked(NamedTuple):
     """A judge's label for one unit of a sheet, and what was done to that unit."""
 
     case: int
-    change: Change
+    change: SheetChange
     label: Label
     is_right: bool
 
@@ -71,7 +71,7 @@ def mark_units(sheet: ExamSheet, judgement: Judgement) -> Iterator[Marked]:
             yield Marked(sheet.case, change, label, is_right_label(judgement.what, change, label))
 
 
-def is_right_label(what: str, change: Change, label: Label) -> bool:
+def is_right_label(what: str, change: SheetChange, label: Label) -> bool:
     """Whether a label is right of a unit that was changed so: true units are called true, false ones false.
 
     Of what an expert's silence leaves open (an invention, another modality) it is enough not to call it true.

@@ -114,7 +114,7 @@ def _below(name: str, measured: Measured, least: float, *, by_limit: bool) -> li
     if reached >= least:
         return []
     word = "lower limit " if by_limit else ""
-    return [f"{name} {word}{as_percent(reached, 0)}, under {as_percent(least, 0)}"]
+    return [f"{name} {word}{as_percent(reached)}, under {as_percent(least, 0)}"]
 
 
 def read_results(path: Path) -> tuple[ExamResult, ...]:

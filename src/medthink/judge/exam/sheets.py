@@ -21,7 +21,7 @@ LONGER = "longer"
 OWN = "own"
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SheetChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was done to one unit: the edit, whether the unit is still true, and how it read before."""
 
     place: int
@@ -43,7 +43,7 @@ class ExamSheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     form: SheetForm
     texts: tuple[str, ...]
     spans: tuple[tuple[int, int], ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SheetChange, ...] = ()
     reverses: int | None = None
     finding: str = ""
     contender: str = ""
@@ -73,9 +73,9 @@ class ExamSheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         units: list[Unit] = [source.unit(part, Span(*span)) for span in self.spans]
         return unit_set(source, units[::-1] if self.reverses is not None else units, splitter=SENTENCES)
 
-    def change_of(self, place: int) -> Change:
+    def change_of(self, place: int) -> SheetChange:
         """What was done to the unit at a place."""
-        untouched = Change(place=place, edit=UNTOUCHED, is_true=True, before="")
+        untouched = SheetChange(place=place, edit=UNTOUCHED, is_true=True, before="")
         return next((one for one in self.changes if one.place == place), untouched)
 
     @property

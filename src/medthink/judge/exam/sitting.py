@@ -46,14 +46,22 @@ class ExamManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     items: int
     seed: int
 
+    @property
+    def plan(self) -> ExamPlan:
+        """How many sheets, and the seed of their choice."""
+        return ExamPlan(items=self.items, seed=self.seed)
+
 
 class ExamOrder(JudgeTerms, frozen=True, kw_only=True):
-    """Everything a session is told; without a `benchmark`, the exam that is in `out` already is sat."""
+    """Everything a session is told.
+
+    Without a `benchmark`, the exam that is in `out` already is sat; a `plan` that is not that exam's is refused.
+    """
 
     out: Path
     benchmark: Path | None = None
     split: str = "test"
-    plan: ExamPlan = ExamPlan()
+    plan: ExamPlan | None = None
     what: tuple[str, ...] = DEFAULT_KINDS
 
 
@@ -80,21 +88,32 @@ def open_exam(
 ) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
     """The exam in a folder with its cases; it is made from the benchmark where there is none yet."""
     if (out / EXAM_FILE).exists():
-        manifest = _read_manifest(out)
-        place = benchmark or Path(manifest.benchmark)
-        opened = _open_split(place, manifest.split)
-        if opened.text_fingerprint() != manifest.fingerprint:
-            raise UsageError(
-                f"{out} holds an exam made from another benchmark", remedy="name another folder with --out"
-            )
-        sheets = read_sheets(out)
-        wanted = {sheet.case for sheet in sheets}
-        return manifest, sheets, {case.id: case for case in opened if case.id in wanted}
+        return _open_made(out, benchmark, plan)
     if benchmark is None:
         raise UsageError(
             f"{out} holds no exam yet", remedy="say what to make it from: medthink judge exam DATA --judge SPEC"
         )
     return _make(out, benchmark, split, plan or ExamPlan())
+
+
+def _open_made(
+    out: Path, benchmark: Path | None, plan: ExamPlan | None
+) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
+    manifest = _read_manifest(out)
+    if plan is not None and plan != manifest.plan:
+        raise UsageError(
+            f"{out} holds an exam of {manifest.items} items an edit, made by seed {manifest.seed}",
+            remedy="leave --items and --seed out, or name another folder with --out",
+        )
+    place = benchmark or Path(manifest.benchmark)
+    if not place.exists() and benchmark is None:
+        raise UsageError(f"the exam's benchmark is not at {place} any more", remedy="name the benchmark: DATA")
+    opened = _open_split(place, manifest.split)
+    if opened.text_fingerprint() != manifest.fingerprint:
+        raise UsageError(f"{out} holds an exam made from another benchmark", remedy="name another folder with --out")
+    sheets = read_sheets(out)
+    wanted = {sheet.case for sheet in sheets}
+    return manifest, sheets, {case.id: case for case in opened if case.id in wanted}
 
 
 def _make(
@@ -118,8 +137,6 @@ def _make(
 
 
 def _open_split(place: Path, split: str) -> Benchmark:
-    if not place.exists():
-        raise UsageError(f"the exam's benchmark is not at {place} any more", remedy="name the benchmark: DATA")
     opened = Benchmark.open(place)
     return opened[split] if len(opened.splits) > 1 or split in opened.splits else opened
 

@@ -134,7 +134,7 @@ def _end(session: "ExamSession") -> None:
             f"{len(session.failed)} sheets failed, such as case {session.failed[0].case}: {session.failed[0].detail}",
             remedy="mend that, then run the same command again: it asks only for what is missing",
         )
-    below = [one.judge for one in session.results if one.shortfalls and not one.is_wiring_check]
+    below = [one.judge for one in session.results if one.shortfalls and not one.is_smoke_test]
     if below:
         raise Declined(
             f"below the floor: {', '.join(below)}",

@@ -377,7 +377,7 @@ def test_a_judged_number_shows_its_judges_exam_in_terminal_and_report(bench, tmp
 
 def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys):
     words = ["judge", "exam", str(bench), "--judge", "baseline/rules", "--items", "4", "--out", str(tmp_path / "e")]
-    assert enter(words) == 0, "a check of the wiring is no judge below the floor"
+    assert enter(words) == 0, "a smoke test is no judge below the floor"
     shown = capsys.readouterr().out
     for word in ("finds side", "accepts reworded", "same in reverse order", "κ with itself", "own wording preferred"):
         assert word in shown
@@ -385,7 +385,7 @@ def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys
     told = json.loads(capsys.readouterr().out)
     assert told["calls_made_now"] == 0
     (result,) = told["results"]
-    assert result["is_wiring_check"] and "steps" in result["shortfalls"]
+    assert result["is_smoke_test"] and "steps" in result["shortfalls"]
     assert msgspec.convert({k: v for k, v in result.items() if k != "shortfalls"}, ExamResult).judge == "baseline/rules"
 
 

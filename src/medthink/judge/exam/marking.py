@@ -96,7 +96,7 @@ def _result(own: Sequence[_Answer], everybody: Sequence[_Answer], *, exam: str, 
         benchmark=benchmark,
         prompts={one.judgement.what: one.judgement.prompt for one in own},
         models=tuple(sorted({one.judgement.model for one in own if one.judgement.model})),
-        is_wiring_check=Seat(judge=first.judge, setting=first.setting, prompt="").is_wiring_check,
+        is_smoke_test=Seat(judge=first.judge, setting=first.setting, prompt="").is_smoke_test,
         kinds=kinds,
         pairs=_mark_pairs(own, everybody) if is_paired else None,
     )

@@ -91,7 +91,7 @@ class ExamResult(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     prompts: dict[str, str]
     models: tuple[str, ...]
-    is_wiring_check: bool
+    is_smoke_test: bool
     kinds: dict[str, KindMarks]
     pairs: PairMarks | None
 

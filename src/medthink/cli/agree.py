@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from medthink.cli.agree_items import show_items
 from medthink.cli.show import console, print_json, say, table
 
 if TYPE_CHECKING:
@@ -23,9 +24,21 @@ _ROWS_NAMED = 5
 )
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
 @click.option("--slices", is_flag=True, help="Also show agreement within slices.")
+@click.option(
+    "--items",
+    "shows_items",
+    is_flag=True,
+    help="Show instead the cases that divide the raters, and labels in doubt.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def agree(
-    run: Path, tables: tuple[Path, ...], key: Path | None, data: Path | None, slices: bool, as_json: bool
+    run: Path,
+    tables: tuple[Path, ...],
+    key: Path | None,
+    data: Path | None,
+    slices: bool,
+    shows_items: bool,
+    as_json: bool,
 ) -> None:
     """Compare the readers in TABLES and the judges of RUN, each with each.
 
@@ -35,6 +48,7 @@ def agree(
     \b
     Example: medthink agree runs/retrieval reading/anna.csv reading/ben.csv --key reading-key.json
     Example: medthink agree runs/retrieval
+    Example: medthink agree runs/retrieval reading/*.csv --key reading-key.json --items
     """
     from msgspec import to_builtins
 
@@ -43,6 +57,9 @@ def agree(
     from medthink.runs.run import Run
 
     cases = Run.open(run).cases(data)
+    if shows_items:
+        show_items(run, tables, cases, key=key, as_json=as_json)
+        return
     sliced = slice_cases(cases.values())
     result, problems = measure_agreement(run, tables, cases, slices=sliced, key=key)
     write_agreement(run, result)

@@ -92,7 +92,7 @@ def _show_items(runs: tuple[Path, ...], data: Path | None, split: str, *, as_jso
     from medthink.scoring.items import view_items
     from medthink.scoring.material import load_all
     from medthink.scoring.score import kept_scores
-    from medthink.scoring.scores import percent
+    from medthink.scoring.scores import number, percent
 
     materials = load_all(runs, data, split=split)
     scored = [kept_scores(path, material) for path, material in zip(runs, materials, strict=True)]
@@ -106,7 +106,7 @@ def _show_items(runs: tuple[Path, ...], data: Path | None, split: str, *, as_jso
             one.case,
             percent(one.right),
             as_percent(one.difficulty, 0),
-            "–" if one.discrimination is None else f"{one.discrimination:.2f}",
+            number(one.discrimination),
             "yes" if one.is_separating else "",
         )
         for one in view.table.cases[:_SHOWN_CASES]

@@ -47,6 +47,7 @@ from medthink.stats.panel import PanelAgreement, krippendorff_alpha, panel_agree
 from medthink.stats.power import Resolution, detectable_rate, minimum_detectable_difference, needed_cases, paired_power
 from medthink.stats.powered import PoweredRate, powered_rate
 from medthink.stats.ranks import RankedPair, RankedRun, Ranking, rank_runs
+from medthink.stats.rated import LoneLabel, lone_labels
 from medthink.stats.repeats import Repeats, repeated_mean
 from medthink.stats.sequence import MeanSequence, RateSequence, SignSequence
 
@@ -59,6 +60,7 @@ __all__ = [
     "Game",
     "ItemTable",
     "KappaCaution",
+    "LoneLabel",
     "McNemar",
     "MeanSequence",
     "Measured",
@@ -100,6 +102,7 @@ __all__ = [
     "item_table",
     "kappa_caution",
     "krippendorff_alpha",
+    "lone_labels",
     "matthews_correlation",
     "mcnemar",
     "mcnemar_p",

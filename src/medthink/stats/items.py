@@ -9,25 +9,27 @@ import numpy.typing as npt
 
 from medthink.core.numbers import as_percent
 from medthink.stats.clusters import Floats, as_floats
-from medthink.stats.estimate import Measured
-from medthink.stats.intervals import mean_interval, wilson
+from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.intervals import mean_interval, normal_quantile, wilson
 
 FEWEST_FOR_DISCRIMINATION = 20
 """Discrimination is not told from fewer models: its reliability per case is too low."""
+
+_LEVEL = 0.95
 
 
 class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
     """One case over all models: the share right (with its interval over models), shrunk, and what it separates.
 
     `difficulty` is 1 − `shrunk`. `discrimination` is the correlation of being right here with the mean elsewhere,
-    shrunk by its reliability; None with fewer than 20 models or where all models did alike. `is_separating`: between a
-    quarter and three quarters of the leaders are right.
+    shrunk by its reliability, with its interval; None with fewer than 20 models or where all models did alike.
+    `is_separating`: between a quarter and three quarters of the leaders are right.
     """
 
     case: int
     right: Measured
     shrunk: float
-    discrimination: float | None
+    discrimination: Estimate | None
     is_separating: bool
 
     @property
@@ -113,8 +115,11 @@ def _prior_strength(shares: Floats, models: int) -> float:
     return 1 / min(1.0, max(rho, 1e-3)) - 1
 
 
-def _discrimination(table: Floats) -> list[float | None]:
-    """Item–rest correlations, shrunk towards their mean by their reliability."""
+def _discrimination(table: Floats) -> list[Estimate | None]:
+    """Item–rest correlations, shrunk towards their mean by their reliability.
+
+    The interval is Fisher's, of the correlation itself: what was shrunk seems surer than it is.
+    """
     models, cases = table.shape
     if models < FEWEST_FOR_DISCRIMINATION or cases < 3:
         return [None] * cases
@@ -127,8 +132,23 @@ def _discrimination(table: Floats) -> list[float | None]:
     raw = moments[defined] / spreads[defined]
     noise = 1 / (models - 3)
     reliability = max(0.0, 1 - noise / max(float(raw.var()), 1e-12))
-    shrunk = iter(raw.mean() + reliability * (raw - raw.mean()))
-    return [float(next(shrunk)) if known else None for known in defined]
+    shrunk = raw.mean() + reliability * (raw - raw.mean())
+    told = iter(zip(shrunk.tolist(), raw.tolist(), strict=True))
+    return [_correlation(*next(told), models) if known else None for known in defined]
+
+
+def _correlation(value: float, raw: float, models: int) -> Estimate:
+    centre = np.arctanh(np.clip(raw, -1 + 1e-9, 1 - 1e-9))
+    half = normal_quantile(_LEVEL) / (models - 3) ** 0.5
+    return Estimate(
+        value=value,
+        low=min(value, float(np.tanh(centre - half))),
+        high=max(value, float(np.tanh(centre + half))),
+        level=_LEVEL,
+        n=models,
+        clusters=models,
+        method="item–rest correlation, shrunk by its reliability",
+    )
 
 
 # Recall, and false alarms per untouched case, of "all of the best six" and "all of the best nine": wrong keys were

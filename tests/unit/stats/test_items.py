@@ -30,8 +30,8 @@ def test_discrimination_is_told_from_twenty_models_on_and_shrunk():
     table[:, 0] = np.repeat([0.0, 1.0], 20)
     table[:, 1] = 1.0
     found = {one.case: one for one in item_table(table, cases=range(60), leaders=[39]).cases}
-    assert found[0].discrimination == max(
-        one.discrimination for one in found.values() if one.discrimination is not None
+    assert found[0].discrimination.value == max(
+        one.discrimination.value for one in found.values() if one.discrimination is not None
     )
     assert found[1].discrimination is None
 
@@ -55,3 +55,22 @@ def test_a_key_is_suspect_when_all_the_best_name_the_same_other_option():
     assert found.false_share["5 %"] == pytest.approx(0.09, abs=0.01)
     assert found.false_share["2 %"] == pytest.approx(0.21, abs=0.01)
     assert suspect_keys({k: votes[k] for k in models[:5]}, keys, accuracies=dict.fromkeys(models, 0.8)) is None
+
+
+def test_the_interval_of_discrimination_covers_what_many_models_show():
+    rng = np.random.default_rng(5)
+    kept = []
+    for _ in range(6):
+        slopes, hard = np.exp(rng.normal(0, 0.5, 40)), rng.normal(0, 1.2, 40)
+
+        def draw(models, slopes=slopes, hard=hard):
+            skill = rng.normal(0.5, 1, size=(models, 1))
+            return (rng.random((models, 40)) < 1 / (1 + np.exp(-slopes * (skill - hard)))).astype(float)
+
+        many = draw(3000)
+        rest = (many.sum(axis=1, keepdims=True) - many) / 39
+        for one in item_table(draw(30), cases=range(40), leaders=[]).cases:
+            if one.discrimination is not None:
+                truth = np.corrcoef(many[:, one.case], rest[:, one.case])[0, 1]
+                kept.append(one.discrimination.low <= truth <= one.discrimination.high)
+    assert np.mean(kept) > 0.92

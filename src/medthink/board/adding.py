@@ -8,9 +8,11 @@ import msgspec
 
 from medthink.board.benchmarks import enter_benchmark
 from medthink.board.checking import HeldBenchmark
+from medthink.board.judged_profile import enter_profiles
 from medthink.board.moderation import publish, raise_provenance
 from medthink.board.packing import pack_run
 from medthink.board.records import About, SubmissionRecord, find_submission
+from medthink.board.rivals import ensure_rivals
 from medthink.board.store import BoardStore
 from medthink.board.submissions import Upload, claim, receive
 from medthink.board.worker import work_on
@@ -35,7 +37,10 @@ class Addition(msgspec.Struct, frozen=True, kw_only=True):
 def add_to_board(
     store: BoardStore, held: HeldBenchmark, addition: Addition, *, name: str = "", actor: str
 ) -> SubmissionRecord:
-    """Check, score and publish; a file with problems is refused with all of them named."""
+    """Check, score and publish; a file with problems is refused with all of them named.
+
+    What judges said of a run comes along; a run that was judged later is added again.
+    """
     benchmark = enter_benchmark(store, held, name)
     model, about, data = _read(addition)
     upload = Upload(
@@ -58,6 +63,9 @@ def add_to_board(
         publish(store, found.token, actor=actor)
         if addition.source.is_dir() and found.provenance == "traced":
             raise_provenance(store, found.token, "ledger", actor=actor, why="added from the run with its ledger")
+    if addition.source.is_dir():
+        enter_profiles(store, found.id, addition.source, held.cases, actor=actor)
+    ensure_rivals(store, benchmark, held)
     return _known(store, received.token)
 
 

@@ -61,10 +61,13 @@ def check_file(
     doubts = _doubt_trails(trails, held, submission)
     provenance: Provenance = "traced" if trails.manifest and not doubts else "scored"
     predictions = list(submission.predictions)
-    material = Material(name or path.name, None, held.text_fingerprint, held.cases, predictions)
+    # What the traces say of task, condition and usage is believed only when they lead to the letters submitted.
+    borne_out = trails if provenance == "traced" else None
+    manifest = borne_out.manifest if borne_out else None
+    material = Material(name or path.name, manifest, held.text_fingerprint, held.cases, predictions)
     return Checked(
         submission=submission,
-        scores=score(material),
+        scores=score(material, usage=borne_out.usage if borne_out else None),
         provenance=provenance,
         doubts=(*doubts, *flag_overlap(predictions, held.cases)),
         trails=trails if trails.manifest else None,

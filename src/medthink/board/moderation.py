@@ -79,11 +79,17 @@ def flag(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRe
 def raise_provenance(store: BoardStore, token: str, level: Provenance, *, actor: str, why: str) -> SubmissionRecord:
     """Note that a submission was verified further; `why` says how."""
     with store.write() as connection:
-        found = known_submission(connection, token)
-        where = tables.submissions.c.id == found.id
-        connection.execute(tables.submissions.update().where(where).values(provenance=level))
-        note(connection, found.id, actor, "provenance", {"level": level, "why": why})
+        change_provenance(connection, known_submission(connection, token), level, actor=actor, why=why)
         return known_submission(connection, token)
+
+
+def change_provenance(
+    connection: Connection, submission: SubmissionRecord, level: Provenance, *, actor: str, why: str
+) -> None:
+    """Give a submission another level, and write down which it had."""
+    where = tables.submissions.c.id == submission.id
+    connection.execute(tables.submissions.update().where(where).values(provenance=level))
+    note(connection, submission.id, actor, "provenance", {"level": level, "was": submission.provenance, "why": why})
 
 
 def published_this_week(connection: Connection, team_id: int) -> int:

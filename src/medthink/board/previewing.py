@@ -4,8 +4,9 @@ import msgspec
 import numpy as np
 
 from medthink.board.benchmarks import BoardBenchmark
-from medthink.board.ranking import BoardRow, list_standing, rank_rows
+from medthink.board.ranking import list_standing, make_row, rank_rows
 from medthink.board.records import EVER_SCORED, Preview, SubmissionRecord, list_submissions, read_scores
+from medthink.board.results import make_result
 from medthink.board.store import BoardStore
 from medthink.core.digest import seed_from
 from medthink.scoring.scores import Scores
@@ -14,9 +15,9 @@ from medthink.stats.ranks import rank_runs
 
 def make_preview(store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores) -> Preview:
     """Rank a submission among what is published, as it would stand, and set it beside the team's last one."""
-    cued = submission.about.is_expert_cued
-    rivals = [row for row in list_standing(store, benchmark) if row.submission.about.is_expert_cued == cued]
-    rows = rank_rows(store, benchmark, [*rivals, BoardRow(submission=submission, scores=scores)])
+    own = make_row(submission, make_result(scores))
+    rivals = [row for row in list_standing(store, benchmark) if row.kind == own.kind]
+    rows = rank_rows(store, benchmark, [*rivals, own])
     mine = next(row for row in rows if row.submission.id == submission.id)
     placed = Preview(rank=mine.rank, worst=mine.worst, among=len(rows), letters=mine.letters)
     return _beside_last(store, benchmark, submission, scores, placed)

@@ -7,7 +7,9 @@ PROVENANCE: dict[Provenance, str] = {
     "reported": "a total as reported, without predictions",
     "scored": "predictions scored here",
     "traced": "predictions with the replies they came from, which lead to the same letters",
-    "rerun": "a sample of cases run again by the maintainer, agreeing within the stated bound",
+    "rerun": "traced, and a random sample of cases run again by the maintainer, agreeing within the stated bound",
     "ledger": "run by this toolkit, with its ledger",
 }
 LEVELS: tuple[Provenance, ...] = tuple(PROVENANCE)
+SHOWN_FROM: Provenance = "traced"
+"""The least that a row must have to be in the board's first view; every row is ranked, shown or not."""

@@ -1,77 +1,73 @@
-"""The leaderboard: every published submission of a benchmark with its rank range and tie group.
+"""The leaderboard: every published submission of a benchmark with its rank range, tie group and gain.
 
-Only rows with predictions for every case are ranked, in one family of comparisons. Runs with expert cues have a ranking
-of their own. A rank belongs to the whole board: filters and sorts never change it.
+Only rows with predictions for every case are ranked, in one family of comparisons. Rows with expert cues have a ranking
+of their own, and so have rows that were shown only a part of each case. A rank belongs to the whole board: filters and
+sorts never change it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
 import sqlalchemy as sa
 
 from medthink.board import tables
+from medthink.board.as_of import provenance_at
 from medthink.board.benchmarks import BoardBenchmark
+from medthink.board.gains import Gain, ScoredSubmission, find_gains
+from medthink.board.judged_profile import JudgedProfiles
+from medthink.board.measures import read_measures
+from medthink.board.provenance import Provenance
 from medthink.board.records import EVER_SCORED, SubmissionRecord, list_submissions
+from medthink.board.rerun import Rerun
+from medthink.board.results import BoardResult, ScoreShelf
+from medthink.board.rivals import BoardRival, read_rivals
 from medthink.board.store import BoardStore
 from medthink.board.teams import insert_once
 from medthink.core.clock import now_utc
 from medthink.core.digest import digest_value, seed_from
-from medthink.scoring.scores import Scores, from_plain
-from medthink.stats.ranks import Ranking, rank_runs
+from medthink.scoring.scores import Scores
+from medthink.stats.estimate import Measured, Undefined
+from medthink.stats.flips import pair_squares
+from medthink.stats.intervals import wilson
+from medthink.stats.power import minimum_detectable_difference
+from medthink.stats.ranks import RankedRun, rank_runs
 
-RANKING_VERSION = 1
-
-
-class ScoreShelf:
-    """Scores that were read before, so that a board of hundreds of rows is not read anew for each page."""
-
-    def __init__(self, store: BoardStore) -> None:
-        self._store = store
-        self._kept: dict[tuple[int, str, str], Scores] = {}
-
-    def read(self, submissions: Iterable[int]) -> dict[int, Scores]:
-        """The newest scores of these submissions, by number; those without any are left out."""
-        wanted = self._newest(set(submissions))
-        # A copy that is put in place whole: several threads may read at once.
-        kept = {key: self._kept[key] for key in wanted if key in self._kept}
-        kept |= self._load([key for key in wanted if key not in kept])
-        self._kept = self._kept | kept
-        return {key[0]: scores for key, scores in kept.items()}
-
-    def _newest(self, numbers: set[int]) -> list[tuple[int, str, str]]:
-        table = tables.scores
-        query = sa.select(table.c.submission_id, table.c.scorer, table.c.made_at).order_by(table.c.made_at)
-        with self._store.read() as connection:
-            found = {row.submission_id: row for row in connection.execute(query) if row.submission_id in numbers}
-        return [(row.submission_id, row.scorer, row.made_at) for row in found.values()]
-
-    def _load(self, keys: Sequence[tuple[int, str, str]]) -> dict[tuple[int, str, str], Scores]:
-        table = tables.scores
-        found = {}
-        with self._store.read() as connection:
-            for key in keys:
-                same = (table.c.submission_id == key[0], table.c.scorer == key[1])
-                found[key] = from_plain(connection.execute(sa.select(table.c.scores).where(*same)).scalar_one())
-        return found
+RANKING_VERSION = 2
+RankingKind = Literal["unaided", "cued", "partial"]
+RANKINGS: tuple[RankingKind, ...] = get_args(RankingKind)
+# What two models differ on varies from pair to pair: the resolution is told for the middle four fifths of the pairs.
+_SPREAD = (0.1, 0.9)
 
 
 class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the leaderboard.
 
-    `rank`…`worst` is where the truth lies among the rows of the same kind; all four are None for a row that is not
-    ranked: withdrawn, or alone. `by_team` and `by_family` count all submissions that were ever scored for them.
+    `rank`…`worst` is where the truth lies among the rows of the same kind; rank, group and letters are None or empty
+    for a row that is not ranked: withdrawn, or alone. `by_team` and `by_family` count all submissions that were ever
+    scored for them.
     """
 
     submission: SubmissionRecord
-    scores: Scores
+    result: BoardResult
+    kind: RankingKind
     rank: int | None = None
     worst: int | None = None
     tier: int | None = None
+    group: int | None = None
     letters: tuple[str, ...] = ()
+    gain: Gain | None = None
+    judged: JudgedProfiles | None = None
+    rerun: Rerun | None = None
     by_team: int = 1
     by_family: int = 1
+
+    @property
+    def scores(self) -> Scores:
+        """The scores, without what they hold of each case."""
+        return self.result.scores
 
     @property
     def is_leader(self) -> bool:
@@ -84,14 +80,44 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.submission.status == "withdrawn"
 
 
+class RivalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be had without looking, as a row beside the ranking."""
+
+    name: str
+    source: str
+    accuracy: Measured
+
+
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranked rows of a benchmark, best first, those with expert cues apart, and what was withdrawn."""
+    """The ranked rows of a benchmark, best first, those of other kinds apart, and what was withdrawn.
+
+    `resolution` are the differences that pairs of models with little and much in common must have to be told apart
+    four times in five, among as many models as are ranked; None where that cannot be said.
+    """
 
     benchmark: BoardBenchmark
     as_of: str
     rows: tuple[BoardRow, ...]
     cued: tuple[BoardRow, ...]
     withdrawn: tuple[BoardRow, ...]
+    partial: tuple[BoardRow, ...] = ()
+    rivals: tuple[RivalRow, ...] = ()
+    resolution: tuple[float, float] | None = None
+
+    def ranking(self, kind: RankingKind) -> tuple[BoardRow, ...]:
+        """The rows of one ranking."""
+        return {"unaided": self.rows, "cued": self.cued, "partial": self.partial}[kind]
+
+    def every_row(self) -> tuple[BoardRow, ...]:
+        """All rows, whatever their ranking, and what was withdrawn."""
+        return (*self.rows, *self.cued, *self.partial, *self.withdrawn)
+
+
+class _KeptRanking(msgspec.Struct, frozen=True, kw_only=True):
+    """The places of a ranking as the store keeps them."""
+
+    runs: tuple[RankedRun, ...]
+    resolution: tuple[float, float] | None
 
 
 def make_leaderboard(
@@ -108,49 +134,49 @@ def make_leaderboard(
     until then its rows have no ranks.
     """
     until = _end_of(as_of or now_utc())
-    ever = list_submissions(store, benchmark_id=benchmark.id, statuses=EVER_SCORED)
-    known = _with_counts(_rows(shelf or ScoreShelf(store), [one for one in ever if _is_out(one, until)]), ever)
-    standing = [row for row in known if not _is_withdrawn(row, until)]
-    plain = [row for row in standing if not row.submission.about.is_expert_cued]
-    cued = [row for row in standing if row.submission.about.is_expert_cued]
+    rivals = read_rivals(store, benchmark.id)
+    known = _read_rows(store, benchmark, until, shelf or ScoreShelf(store), rivals)
+    gone = [row for row in known if (row.submission.withdrawn_at or "9") <= until]
+    numbers = {row.submission.id for row in gone}
+    standing = [row for row in known if row.submission.id not in numbers]
+    kinds = {kind: [row for row in standing if row.kind == kind] for kind in RANKINGS}
+    ranked = {kind: _rank(store, benchmark, rows, most) for kind, rows in kinds.items()}
     return Leaderboard(
         benchmark=benchmark,
         as_of=until,
-        rows=rank_rows(store, benchmark, plain, most=most),
-        cued=rank_rows(store, benchmark, cued, most=most),
-        withdrawn=tuple(row for row in known if _is_withdrawn(row, until)),
+        rows=ranked["unaided"][0],
+        cued=ranked["cued"][0],
+        partial=ranked["partial"][0],
+        withdrawn=tuple(gone),
+        rivals=_rival_rows(rivals, known),
+        resolution=ranked["unaided"][1],
     )
 
 
 def list_standing(store: BoardStore, benchmark: BoardBenchmark) -> list[BoardRow]:
     """The rows that are published now, without their ranks."""
     published = list_submissions(store, benchmark_id=benchmark.id, statuses=("published",))
-    return _rows(ScoreShelf(store), published)
+    read = ScoreShelf(store).read(one.id for one in published)
+    return [make_row(one, read[one.id]) for one in published if one.id in read and read[one.id].cases]
 
 
-def _is_out(one: SubmissionRecord, until: str) -> bool:
-    return one.published_at is not None and one.published_at <= until
+def make_row(submission: SubmissionRecord, result: BoardResult) -> BoardRow:
+    """A row before it is ranked."""
+    return BoardRow(submission=submission, result=result, kind=row_kind(submission, result.scores))
 
 
-def _is_withdrawn(row: BoardRow, until: str) -> bool:
-    return (row.submission.withdrawn_at or "9") <= until
+def rank_rows(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]) -> tuple[BoardRow, ...]:
+    """The rows with their places, best first; a single row has none."""
+    return _rank(store, benchmark, rows, None)[0]
 
 
-def _rows(shelf: ScoreShelf, submissions: Sequence[SubmissionRecord]) -> list[BoardRow]:
-    scores = shelf.read(one.id for one in submissions)
-    rows = [BoardRow(submission=one, scores=scores[one.id]) for one in submissions if one.id in scores]
-    return [row for row in rows if row.scores.cases]
-
-
-def _with_counts(rows: Sequence[BoardRow], ever: Sequence[SubmissionRecord]) -> list[BoardRow]:
-    teams = Counter(one.team for one in ever)
-    families = Counter(family_of(one) for one in ever)
-    return [
-        msgspec.structs.replace(
-            row, by_team=teams[row.submission.team], by_family=families[family_of(row.submission)]
-        )
-        for row in rows
-    ]  # fmt: skip
+def row_kind(submission: SubmissionRecord, scores: Scores) -> RankingKind:
+    """Which ranking a submission belongs to: by its condition where traces bear it out, else by what it says."""
+    condition = scores.origin.condition or {}
+    if submission.about.is_expert_cued or scores.origin.kind == "expert-cued":
+        return "cued"
+    is_whole = condition.get("image_share", 1) == 1 and condition.get("show_history", True)
+    return "unaided" if is_whole and not condition.get("swap_images", False) else "partial"
 
 
 def family_of(submission: SubmissionRecord) -> str:
@@ -158,50 +184,109 @@ def family_of(submission: SubmissionRecord) -> str:
     return submission.about.family or submission.model
 
 
-def rank_rows(
-    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], *, most: int | None = None
-) -> tuple[BoardRow, ...]:
-    """The rows with their places, best first; a single row has none, nor have more than `most` that are new."""
-    if len(rows) < 2:
-        return tuple(rows)
-    ranking = _kept_ranking(store, benchmark, rows, most)
-    if ranking is None:
-        return tuple(sorted(rows, key=_accuracy, reverse=True))
-    return tuple(
+def _read_rows(
+    store: BoardStore, benchmark: BoardBenchmark, until: str, shelf: ScoreShelf, rivals: list[BoardRival]
+) -> list[BoardRow]:
+    known = list_submissions(store, benchmark_id=benchmark.id, statuses=EVER_SCORED)
+    ever = [one for one in known if one.received_at <= until]
+    out = [one for one in known if one.published_at is not None and one.published_at <= until]
+    read = shelf.read((one.id for one in out), until)
+    scored = [ScoredSubmission(one, read[one.id]) for one in out if one.id in read and read[one.id].cases]
+    gains = find_gains(store, benchmark, scored, rivals)
+    judged, reruns = read_measures(store, "judged", JudgedProfiles), read_measures(store, "rerun", Rerun)
+    levels = provenance_at(store, until)
+    teams, families = Counter(one.team for one in ever), Counter(family_of(one) for one in ever)
+    return [
         msgspec.structs.replace(
-            rows[place.run], rank=place.rank, worst=place.worst, tier=place.tier, letters=place.letters
+            make_row(_as_it_was(one, levels.get(one.id)), result),
+            gain=gains.get(one.id),
+            judged=judged.get(one.id),
+            rerun=reruns.get(one.id),
+            by_team=max(1, teams[one.team]),
+            by_family=max(1, families[family_of(one)]),
         )
-        for place in ranking.runs
-    )  # fmt: skip
+        for one, result in scored
+    ]
 
 
-def _accuracy(row: BoardRow) -> float:
-    answers = row.scores.answers
-    return (answers.accuracy.value or 0.0) if answers else 0.0
+def _as_it_was(submission: SubmissionRecord, level: Provenance | None) -> SubmissionRecord:
+    return submission if level is None else msgspec.structs.replace(submission, provenance=level)
+
+
+def _rank(
+    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None
+) -> tuple[tuple[BoardRow, ...], tuple[float, float] | None]:
+    """The rows with their places, best first, and what differences can be seen; a single row has no place."""
+    if len(rows) < 2:
+        return tuple(rows), None
+    kept = _kept_ranking(store, benchmark, rows, most)
+    if kept is None:
+        return tuple(sorted(rows, key=lambda row: -sum(row.result.rights))), None
+    placed = tuple(
+        msgspec.structs.replace(
+            rows[place.run],
+            rank=place.rank,
+            worst=place.worst,
+            tier=place.tier,
+            group=place.group,
+            letters=place.letters,
+        )
+        for place in kept.runs
+    )
+    return placed, kept.resolution
 
 
 def _kept_ranking(
     store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None
-) -> Ranking | None:
+) -> _KeptRanking | None:
     """The ranking of these scores, made now if it was never made and the rows are not too many for that."""
-    rights = [[case.right for case in row.scores.cases] for row in rows]
+    rights = [row.result.rights for row in rows]
     digest = digest_value([RANKING_VERSION, benchmark.text_fingerprint, rights])
     table = tables.rankings
     with store.read() as connection:
         found = connection.execute(sa.select(table.c.ranking).where(table.c.digest == digest)).scalar()
     if found is not None:
-        return msgspec.convert(found, Ranking)
+        return msgspec.convert(found, _KeptRanking)
     if most is not None and len(rows) > most:
         return None
-    ids = [case.case for case in rows[0].scores.cases]
-    rng = np.random.default_rng(seed_from("board", benchmark.text_fingerprint))
-    made = rank_runs(np.array(rights), cases=ids, rng=rng)
-    # The pages need the places; pairs are compared anew where two models are looked at.
-    kept = msgspec.structs.replace(made, pairs=())
-    row = {"digest": digest, "made_at": now_utc(), "ranking": msgspec.to_builtins(kept)}
+    made = _make_ranking(np.array(rights), rows[0].result.cases, benchmark)
+    row = {"digest": digest, "made_at": now_utc(), "ranking": msgspec.to_builtins(made)}
     with store.write() as connection:
         connection.execute(insert_once(connection, table, row))
-    return kept
+    return made
+
+
+def _make_ranking(
+    matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], cases: Sequence[int], benchmark: BoardBenchmark
+) -> _KeptRanking:
+    rng = np.random.default_rng(seed_from("board", benchmark.text_fingerprint))
+    # Pairs are compared anew where two models are looked at.
+    made = rank_runs(matrix, cases=cases, rng=rng, with_pairs=False)
+    # Two models get an exact test, which has no threshold of a family.
+    threshold = made.threshold if len(matrix) > 2 else None
+    above = pair_squares(matrix)[np.triu_indices(len(matrix), k=1)] / len(cases)
+    ends = [_resolve(len(cases), float(np.quantile(above, share)), threshold) for share in _SPREAD]
+    low, high = ends
+    return _KeptRanking(runs=made.runs, resolution=None if low is None or high is None else (low, high))
+
+
+def _resolve(n: int, discordance: float, threshold: float | None) -> float | None:
+    if discordance <= 0:
+        return None
+    found = minimum_detectable_difference(n=n, discordance=min(1.0, round(discordance, 4)), threshold=threshold)
+    return None if isinstance(found, Undefined) else found.difference
+
+
+def _rival_rows(rivals: Sequence[BoardRival], rows: Sequence[BoardRow]) -> tuple[RivalRow, ...]:
+    """The guessers on the cases of the board, the strongest first."""
+    if not rows:
+        return ()
+    result = rows[0].result
+    made = []
+    for rival in rivals:
+        right = sum(rival.letters.get(case) == gold for case, gold in zip(result.cases, result.golds, strict=True))
+        made.append((right, RivalRow(name=rival.name, source=rival.source, accuracy=wilson(right, len(result.cases)))))
+    return tuple(row for _, row in sorted(made, key=lambda pair: (-pair[0], pair[1].name)))
 
 
 def _end_of(time: str) -> str:

@@ -1,7 +1,10 @@
 """Submissions as the store has them: their states, what is known of each, and how one is moved to another state."""
 
+import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -120,6 +123,16 @@ def read_file(store: BoardStore, sha256: str) -> bytes:
     with store.read() as connection:
         query = sa.select(tables.files.c.data).where(tables.files.c.sha256 == sha256)
         return zlib.decompress(connection.execute(query).scalar_one())
+
+
+@contextmanager
+def open_file(store: BoardStore, submission: SubmissionRecord) -> Iterator[Path]:
+    """The upload as a file, for as long as it is looked at."""
+    assert submission.file_sha256 is not None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "submission.jsonl"
+        path.write_bytes(read_file(store, submission.file_sha256))
+        yield path
 
 
 def queue_position(store: BoardStore, submission: SubmissionRecord) -> int | None:

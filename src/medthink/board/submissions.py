@@ -85,7 +85,8 @@ def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, ac
             return Received(known.token, is_new=False)
         _refuse_over_quota(connection, team_id, per_day)
         _keep_file(connection, sha256, len(upload.data), packed)
-        token = secrets.token_urlsafe(12)
+        # Without signs: a token that began with a dash would be a flag on the command line.
+        token = secrets.token_hex(12)
         values = _fresh(upload, team_id, sha256) | {"token": token}
         number = connection.execute(
             tables.submissions.insert().values(values).returning(tables.submissions.c.id)

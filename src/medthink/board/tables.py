@@ -225,6 +225,26 @@ answers = Table(
     Column("at", Float, nullable=False),
 )
 
+# What can be had without looking: the letters of guessers that see no image, for every benchmark.
+rivals = Table(
+    "rivals",
+    metadata,
+    Column("benchmark_id", ForeignKey("benchmarks.id"), primary_key=True),
+    Column("name", String(200), primary_key=True),
+    Column("source", String(40), nullable=False),
+    Column("letters", JSON, nullable=False),
+)
+
+# What is known of a submission beside its scores, one row a kind: a judged profile, a re-run, the gain over rivals.
+measures = Table(
+    "measures",
+    metadata,
+    Column("submission_id", ForeignKey("submissions.id"), primary_key=True),
+    Column("kind", String(20), primary_key=True),
+    Column("made_at", String(20), nullable=False),
+    Column("body", JSON, nullable=False),
+)
+
 PASSING = frozenset({sessions, attempts, flows})
 
 # The reading room keeps its tables in the same store, so that they are migrated and backed up with it.

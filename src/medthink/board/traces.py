@@ -14,6 +14,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.core.jsonio import read_jsonl
+from medthink.metrics.usage import CallUsage, UsageSummary, summarise_usage
 from medthink.models.request import Reply, Request
 from medthink.runs.asking import CaseAsk
 from medthink.runs.loop import run_to_end
@@ -49,16 +50,19 @@ class Trails(msgspec.Struct, frozen=True, kw_only=True):
     calls: dict[str, TrailCall]
 
     @property
-    def cost_usd(self) -> float | None:
-        """What all calls cost together, or None where one is not known."""
-        costs = [call.cost_usd for call in self.calls.values()]
-        return None if None in costs or not costs else sum(cost for cost in costs if cost)
-
-    @property
-    def output_tokens(self) -> int | None:
-        """The output tokens of all calls together, or None where one is not counted."""
-        usages = [call.reply.usage for call in self.calls.values()]
-        return None if None in usages or not usages else sum(usage.output for usage in usages if usage)
+    def usage(self) -> UsageSummary:
+        """Tokens, money and time of the traced calls, as the submitter's provider counted them."""
+        return summarise_usage(
+            CallUsage(
+                input_tokens=call.reply.usage.input if call.reply.usage else None,
+                output_tokens=call.reply.usage.output if call.reply.usage else None,
+                reasoning_tokens=call.reply.usage.reasoning if call.reply.usage else None,
+                cost_usd=call.cost_usd,
+                latency_s=call.reply.latency_s,
+                attempts=call.reply.attempts,
+            )
+            for call in self.calls.values()
+        )
 
 
 def read_trails(path: Path) -> Trails:

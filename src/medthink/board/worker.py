@@ -4,18 +4,16 @@ A worker that dies leaves a lease that runs out: another one takes the submissio
 lost, and nothing waits for ever.
 """
 
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from medthink.board.benchmarks import BoardBenchmark, list_benchmarks
 from medthink.board.checking import HeldBenchmark, check_file
 from medthink.board.previewing import make_preview
 from medthink.board.ranking import make_leaderboard
-from medthink.board.records import QueueProgress, SubmissionRecord, read_file
+from medthink.board.records import QueueProgress, SubmissionRecord, open_file
 from medthink.board.store import BoardStore
 from medthink.board.submissions import claim, enforce_deadlines, fail, keep_scores, refuse, renew_lease
 from medthink.core.errors import MedThinkError
@@ -86,10 +84,7 @@ def rank_boards(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> None:
 def _settle(
     store: BoardStore, found: SubmissionRecord, held: HeldBenchmark, tell: Callable[[QueueProgress], None]
 ) -> None:
-    assert found.file_sha256 is not None
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "submission.jsonl"
-        path.write_bytes(read_file(store, found.file_sha256))
+    with open_file(store, found) as path:
         checked = check_file(path, held, name=found.model, tell=tell)
     if checked.scores is None:
         refuse(store, found, checked.submission.problems)

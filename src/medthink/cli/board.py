@@ -11,6 +11,7 @@ from medthink.cli.lazy import LazyGroup
         "add": "medthink.cli.board_add",
         "list": "medthink.cli.board_list",
         "build": "medthink.cli.board_build",
+        "rerun": "medthink.cli.board_rerun",
         "withdraw": "medthink.cli.board_withdraw",
         "backup": "medthink.cli.board_backup",
         "restore": "medthink.cli.board_restore",

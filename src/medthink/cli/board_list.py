@@ -38,26 +38,31 @@ def command(store: str, benchmark: str | None, as_of: str | None, published: boo
 
 def _show(made: "Leaderboard") -> None:
     title = f"{made.benchmark.name}, {made.benchmark.split}: {made.benchmark.n_cases} cases, as of {made.as_of[:10]}"
-    columns = ("rank", "model", "team", "accuracy (95 %)", "tie group", "proof", "submissions")
-    for name, rows in (("", made.rows), (" (with expert cues)", made.cued)):
+    columns = ("rank", "model", "team", "accuracy (95 %)", "gain", "tie group", "proof", "submissions")
+    for name, rows in (("", made.rows), (" (with expert cues)", made.cued), (" (a part of each case)", made.partial)):
         if rows or not name:
             console().print(table(title + name, columns, [_cells(row) for row in rows]))
     for row in made.withdrawn:
         say(f"Withdrawn: {row.submission.model} by {row.submission.team} ({row.submission.detail})")
     if any(row.rank != row.worst for row in made.rows):
-        say("Models that share a tie group cannot be told apart on these cases.")
+        say("No model of a tie group can be told from the first of it; the rank is a range.")
+    if made.resolution:
+        low, high = (f"{100 * end:.1f}" for end in made.resolution)
+        say(f"Two models must differ by {low} to {high} points to be told apart four times in five.")
 
 
 def _cells(row: "BoardRow") -> tuple[str, ...]:
+    from medthink.core.numbers import as_points
     from medthink.scoring.scores import percent
 
-    answers = row.scores.answers
+    answers, gain = row.scores.answers, row.gain.gain.value if row.gain else None
     return (
         rank_range(row),
         row.submission.model,
         row.submission.team,
         percent(answers.accuracy) if answers else "–",
-        ", ".join(row.letters) or (f"tier {row.tier}" if row.tier else "–"),
+        "–" if gain is None else as_points(gain),
+        str(row.group or "–"),
         row.submission.provenance,
         str(row.by_team),
     )
@@ -84,19 +89,23 @@ def _show_published() -> None:
 
 
 def _plain(made: "Leaderboard") -> dict[str, object]:
-    """Without the per-case results, which are long; the site's JSON has them."""
+    """Without the results case by case, which are long."""
     from msgspec import to_builtins
 
-    def plain_row(row: "BoardRow") -> dict[str, object]:
-        found: dict[str, object] = to_builtins(row)
-        answers = row.scores.answers
-        found["scores"] = to_builtins(answers)
-        return found
+    from medthink.board.exports import plain_row
+
+    def plain(rows: "tuple[BoardRow, ...]") -> list[dict[str, object]]:
+        return [
+            plain_row(row)
+            | {"submission": to_builtins(row.submission), "scores": to_builtins(row.scores.answers)}
+            for row in rows
+        ]  # fmt: skip
 
     return {
         "benchmark": to_builtins(made.benchmark),
         "as_of": made.as_of,
-        "rows": [plain_row(row) for row in made.rows],
-        "cued": [plain_row(row) for row in made.cued],
-        "withdrawn": [plain_row(row) for row in made.withdrawn],
+        "rows": plain(made.rows),
+        "cued": plain(made.cued),
+        "partial": plain(made.partial),
+        "withdrawn": plain(made.withdrawn),
     }

@@ -1,4 +1,4 @@
-"""Which runs are not told apart, for a table: letters that they share, and tiers."""
+"""Which runs are not told apart, for a table: letters that they share, groups, and tiers."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -41,6 +41,20 @@ def tiers_of(apart: Bools, order: Sequence[int]) -> dict[int, int]:
                 tiers[run] = number
                 waiting += [other for other in order if other not in tiers and not apart[run, other]]
     return tiers
+
+
+def groups_of(apart: Bools, order: Sequence[int]) -> dict[int, int]:
+    """Groups for a table in the `order` of the runs: each begins with the next run that is `apart` from the last start.
+
+    A group is told by its first run: no run of it is apart from that one. Runs of two groups may still not be apart.
+    """
+    groups: dict[int, int] = {}
+    first = number = 0
+    for run in order:
+        if not groups or apart[first, run]:
+            first, number = run, number + 1
+        groups[run] = number
+    return groups
 
 
 def _cliques(together: dict[int, set[int]], inside: list[int], open_: set[int], done: set[int]) -> Iterator[list[int]]:

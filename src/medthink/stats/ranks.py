@@ -17,7 +17,7 @@ from medthink.stats.differences import difference_intervals
 from medthink.stats.estimate import Measured, check_level
 from medthink.stats.flips import FLIPS, TOLERANCE, adjusted_p, critical_value, flip_maxima, pair_statistics
 from medthink.stats.intervals import mean_interval, normal_quantile, rate_interval
-from medthink.stats.letters import letter_display, tiers_of
+from medthink.stats.letters import groups_of, letter_display, tiers_of
 from medthink.stats.paired import mcnemar_limit, mcnemar_p
 
 Bools = npt.NDArray[np.bool_]
@@ -29,7 +29,8 @@ class RankedRun(msgspec.Struct, frozen=True, kw_only=True):
     `rank`…`worst` holds the true rank: 1 + the runs shown to be better … all runs − those shown to be worse. A
     *leader* is a run that none is shown to be better than. Two runs share a letter exactly when they are not
     separated (no letters where they would be too many). Every run of a higher `tier` (1 is the highest) is separated
-    from every run of a lower one; within a tier nothing is claimed.
+    from every run of a lower one; within a tier nothing is claimed. A `group` is for tables that are cut into parts:
+    none of its runs is separated from the first of them.
     """
 
     run: int
@@ -39,6 +40,7 @@ class RankedRun(msgspec.Struct, frozen=True, kw_only=True):
     is_leader: bool
     letters: tuple[str, ...]
     tier: int
+    group: int
 
 
 class RankedPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +94,7 @@ def rank_runs(
     rng: np.random.Generator,
     level: float = 0.95,
     flips: int = FLIPS,
+    with_pairs: bool = True,
 ) -> Ranking:
     """Compare all runs (runs × cases, or runs × cases × samples, higher is better) in one family.
 
@@ -106,7 +109,8 @@ def rank_runs(
     exactly when the runs are separated. Rivals: bootstrap max-t, which fails at about 90 cases with many runs; Holm
     over exact tests, valid but without intervals or consistency; percentiles of resampled ranks, no confidence set.
 
-    Samples are averaged per case first. Neither the order of cases nor that of runs changes the result.
+    Samples are averaged per case first. Neither the order of cases nor that of runs changes the result. Hundreds of
+    runs have tens of thousands of pairs; `with_pairs` unset leaves them out, and nothing else changes.
     """
     check_level(level)
     means = _case_matrix(scores, cases)
@@ -116,7 +120,7 @@ def rank_runs(
     separated = test.statistics > test.threshold + TOLERANCE
     return Ranking(
         runs=_ranked_runs(means, separated, level=level, is_binary=is_binary),
-        pairs=_ranked_pairs(means, test, separated, level=level),
+        pairs=_ranked_pairs(means, test, separated, level=level) if with_pairs else (),
         cases=means.shape[1],
         level=level,
         threshold=test.threshold,
@@ -166,7 +170,7 @@ def _ranked_runs(means: Floats, separated: Bools, *, level: float, is_binary: bo
     """`separated[a, b]`: a is shown to be better than b."""
     order = [int(i) for i in np.lexsort([np.arange(len(means)), -means.mean(axis=1)])]
     apart = separated | separated.T
-    letters, tiers = letter_display(apart, order), tiers_of(apart, order)
+    letters, tiers, groups = letter_display(apart, order), tiers_of(apart, order), groups_of(apart, order)
     return tuple(
         RankedRun(
             run=i,
@@ -176,6 +180,7 @@ def _ranked_runs(means: Floats, separated: Bools, *, level: float, is_binary: bo
             is_leader=not separated[:, i].any(),
             letters=letters[i],
             tier=tiers[i],
+            group=groups[i],
         )
         for i in order
     )

@@ -56,14 +56,14 @@ class BoardSite:
 
     def _rows(self) -> list[BoardRow]:
         made = self._made(None)
-        return [*made.rows, *made.cued, *made.withdrawn]
+        return list(made.every_row())
 
     def _made(self, as_of: str | None) -> Leaderboard:
         return make_leaderboard(self._store, find_benchmark(self._store, self._benchmark), as_of)
 
 
 def _letters(row: BoardRow) -> dict[int, str | None]:
-    return {case.case: case.letters[0] for case in row.scores.cases if case.letters}
+    return dict(zip(row.result.cases, row.result.answers, strict=True))
 
 
 GivenBoard = NamedDependency[SkipValidation[BoardSite]]

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from medthink.stats import Undefined, mcnemar_p, rank_runs
 from medthink.stats.differences import compare_in_parts
-from medthink.stats.letters import letter_display
+from medthink.stats.letters import groups_of, letter_display
 from medthink.stats.tango import tango_ends
 
 
@@ -180,3 +180,21 @@ def test_slices_are_one_family_over_all_pairs_and_slices():
         false += any(one.is_different for one in found)
     assert_rate_at_most(false, 200, 0.05)
     assert compare_in_parts(np.zeros((2, 4)), [], rng=rng) == []
+
+
+def test_a_group_holds_what_is_not_apart_from_its_first_run():
+    apart = np.zeros((5, 5), dtype=bool)
+    for a, b in ((0, 2), (0, 3), (0, 4), (1, 4), (2, 4)):
+        apart[a, b] = apart[b, a] = True
+    assert groups_of(apart, [0, 1, 2, 3, 4]) == {0: 1, 1: 1, 2: 2, 3: 2, 4: 3}
+    assert groups_of(apart[:0, :0], []) == {}
+
+
+def test_places_are_the_same_without_the_pairs(rng):
+    scores = outcomes(rng, [0.0, 0.4, 1.5], 200)
+    whole, bare = (
+        rank_runs(scores, cases=range(200), rng=np.random.default_rng(1), flips=199, with_pairs=wanted)
+        for wanted in (True, False)
+    )
+    assert (bare.runs, bare.threshold, bare.pairs) == (whole.runs, whole.threshold, ())
+    assert len(whole.pairs) == 3

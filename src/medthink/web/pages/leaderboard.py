@@ -141,7 +141,7 @@ def make_board_line(row: BoardRow) -> BoardLine:
     """A row of the board as a page shows it."""
     one = row.submission
     answers = row.scores.answers
-    cost = _cost_per_case(row.scores.usage, len(row.scores.cases))
+    cost = _cost_per_case(row.scores.usage, len(row.result.cases))
     return BoardLine(
         number=one.id,
         rank=_rank(row),

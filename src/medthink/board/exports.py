@@ -1,0 +1,204 @@
+"""The board as data for everybody: JSON, CSV and Parquet, with nothing in it that is not public.
+
+No token, no letter and no reference of any case is in it.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from medthink.board.ranking import BoardRow, Leaderboard
+from medthink.core.cells import guard
+from medthink.core.jsonio import encode_json
+from medthink.metrics.registry import shown_in
+from medthink.metrics.usage import Total
+from medthink.scoring.scores import SliceScore
+from medthink.stats.estimate import Estimate, Measured
+
+DOWNLOADS = {
+    "csv": ("leaderboard.csv", "text/csv"),
+    "json": ("leaderboard.json", "application/json"),
+    "parquet": ("leaderboard.parquet", "application/vnd.apache.parquet"),
+}
+"""The forms of the board as data: the file's name, and its media type."""
+
+# Texts stay texts where every value of a column is missing.
+_TEXTS = frozenset(
+    {"ranking", "ties", "model", "team", "organisation", "family", "effort", "task", "condition", "rival", "provenance"}
+    | {"judge", "note", "published_at", "withdrawn_at", "withdrawn_why"}
+)
+
+
+def export_board(made: Leaderboard, form: str) -> bytes:
+    """The whole board in one of the forms."""
+    rows = [plain_row(row) for row in made.every_row()]
+    if form == "json":
+        slices = [_plain_slices(row) for row in made.every_row()]
+        listed = [row | {"slices": parts} for row, parts in zip(rows, slices, strict=True)]
+        head = {"benchmark": msgspec.to_builtins(made.benchmark), "as_of": made.as_of}
+        return encode_json(head | {"rivals": msgspec.to_builtins(made.rivals), "rows": listed})
+    wide = _with_slices(rows, made.every_row())
+    return _csv(wide) if form == "csv" else _parquet(wide)
+
+
+def plain_row(row: BoardRow) -> dict[str, Any]:
+    """What anybody may know of a row, as plain data."""
+    one = row.submission
+    return {
+        "number": one.id,
+        "ranking": row.kind,
+        "rank": row.rank,
+        "worst_rank": row.worst,
+        "tie_group": row.group,
+        "ties": " ".join(row.letters),
+        "model": one.model,
+        "team": one.team,
+        "organisation": one.about.organisation,
+        "family": one.about.family,
+        "effort": one.about.effort,
+        "task": row.scores.origin.task,
+        "condition": row.scores.origin.condition_label,
+        **_plain_accuracy(row),
+        **_plain_gain(row),
+        **_plain_usage(row),
+        **_plain_steps(row),
+        **_plain_proof(row),
+        "is_expert_cued": row.kind == "cued",
+        "published_at": one.published_at,
+        "withdrawn_at": one.withdrawn_at,
+        "withdrawn_why": one.detail if row.is_withdrawn else "",
+        "note": "" if row.is_withdrawn else one.detail,
+        "submissions_by_team": row.by_team,
+        "submissions_by_family": row.by_family,
+    }
+
+
+def per_case(total: Total | None, cases: int) -> float | None:
+    """A sum over a submission for each of its cases; None where a part of it is not known."""
+    return None if total is None or total.value is None or not cases else total.value / cases
+
+
+def telling_slices(row: BoardRow) -> list[SliceScore]:
+    """The slices of a row, but for slicings that have all cases in one slice."""
+    counts = Counter(part.by for part in row.scores.slices)
+    return [part for part in row.scores.slices if counts[part.by] > 1]
+
+
+def _plain_accuracy(row: BoardRow) -> dict[str, Any]:
+    answers = row.scores.answers
+    states = answers.states if answers else {}
+    return {
+        **_spread("accuracy", answers.accuracy if answers else None),
+        "cases": len(row.result.cases),
+        "without_letter": sum(count for state, count in states.items() if state != "ok"),
+    }
+
+
+def _plain_gain(row: BoardRow) -> dict[str, Any]:
+    found = row.gain
+    return {
+        **_spread("gain", found.gain if found else None),
+        "rival": found.rival if found else None,
+        "rival_accuracy": found.rival_accuracy.value if found else None,
+        "has_own_blind_rival": found.has_own_blind if found else None,
+    }
+
+
+def _plain_usage(row: BoardRow) -> dict[str, Any]:
+    usage, cases = row.scores.usage, len(row.result.cases)
+    return {
+        "usd_per_case": per_case(usage.cost_usd if usage else None, cases),
+        "input_tokens_per_case": per_case(usage.input_tokens if usage else None, cases),
+        "output_tokens_per_case": per_case(usage.output_tokens if usage else None, cases),
+    }
+
+
+def _plain_steps(row: BoardRow) -> dict[str, Any]:
+    """Steps 1 and 2 against the expert's words, and the judged profile, under the same names for every row."""
+    known = {(step.step, one.metric): one.value for step in row.scores.steps for one in step.metrics}
+    values = {
+        f"{step}_{metric.name}": found.value if (found := known.get((step, metric.name))) else None
+        for step in ("findings", "summary")
+        for metric in shown_in("tables")
+    }
+    judged = row.judged.leading if row.judged else None
+    return {
+        **values,
+        "judge": judged.judge if judged else None,
+        "wrong_critical_steps": judged.wrong_critical_steps.value if judged else None,
+    }
+
+
+def _plain_proof(row: BoardRow) -> dict[str, Any]:
+    again = row.rerun
+    return {
+        "provenance": row.submission.provenance,
+        "rerun_cases": again.cases if again else None,
+        "rerun_same": again.same if again else None,
+        "rerun_most_differing": again.most if again else None,
+        "rerun_bound": again.bound if again else None,
+    }
+
+
+def _plain_slices(row: BoardRow) -> list[dict[str, Any]]:
+    return [
+        {"by": part.by, "value": part.value, "cases": part.n, **_spread("accuracy", part.accuracy)}
+        for part in telling_slices(row)
+    ]
+
+
+def _spread(name: str, measured: Measured | None) -> dict[str, float | None]:
+    ends = (measured.low, measured.high) if isinstance(measured, Estimate) else (None, None)
+    return {name: measured.value if measured else None, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+
+
+def _with_slices(plain: list[dict[str, Any]], rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
+    """The rows with a column for each slice; every row has all of them."""
+    values = [{f"{part.by} = {part.value}": part.accuracy.value for part in telling_slices(row)} for row in rows]
+    names = list(dict.fromkeys(name for one in values for name in one))
+    return [row | {name: one.get(name) for name in names} for row, one in zip(plain, values, strict=True)]
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
+    stream = io.StringIO()
+    if rows:
+        names = list(rows[0])
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([guard(name) for name in names])
+        writer.writerows([_cell(row[name]) for name in names] for row in rows)
+    return stream.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    return guard(value) if isinstance(value, str) else value
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(rows[0]) if rows else []
+    table = pa.table({name: pa.array([row[name] for row in rows], _arrow_type(name, rows)) for name in names})
+    stream = io.BytesIO()
+    pq.write_table(table, stream, compression="zstd")
+    return stream.getvalue()
+
+
+def _arrow_type(name: str, rows: list[dict[str, Any]]) -> Any:
+    """The column's type, the same whether or not the first rows have a value."""
+    import pyarrow as pa
+
+    if name in _TEXTS:
+        return pa.string()
+    kinds = {type(value) for value in _values(name, rows)}
+    if kinds == {bool}:
+        return pa.bool_()
+    return pa.int64() if kinds == {int} else pa.float64()
+
+
+def _values(name: str, rows: list[dict[str, Any]]) -> Iterator[Any]:
+    return (row[name] for row in rows if row[name] is not None)

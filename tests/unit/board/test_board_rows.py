@@ -1,4 +1,4 @@
-"""What a row carries beside its rank: condition and usage from its traces, gain, judged profile, and all of it as data."""
+"""What a row carries beside its rank: condition and usage from its traces, gain, judged profile; and it all as data."""
 
 import csv
 import io
@@ -13,11 +13,11 @@ from medthink.board.as_of import provenance_at
 from medthink.board.benchmarks import find_benchmark
 from medthink.board.checking import check_file
 from medthink.board.exports import export_board
+from medthink.board.moderation import raise_provenance
 from medthink.board.packing import pack_run
 from medthink.board.ranking import make_leaderboard
-from medthink.board.results import Results
+from medthink.board.results import ScoreShelf
 from medthink.board.rivals import read_rivals
-from medthink.board.submissions import raise_provenance
 from medthink.cli.judge import judge
 from medthink.runs.session import run as run_model
 from medthink.workflow.condition import Condition
@@ -55,7 +55,7 @@ def test_every_row_is_set_against_guessers_and_its_own_blind_run(store, held, be
     made = board(store)
     assert [row.submission.id for row in made.rows] == [seeing.id]
     assert made.rows[0].gain.has_own_blind and made.rows[0].gain.digest != row.gain.digest
-    assert [rival.name for rival in made.rivals][0] == max(made.rivals, key=lambda one: one.accuracy.value).name
+    assert made.rivals[0].name == max(made.rivals, key=lambda one: one.accuracy.value).name
 
 
 def test_a_row_that_saw_a_part_of_each_case_has_another_ranking(store, held, bench, tmp_path):
@@ -76,10 +76,10 @@ def test_gains_are_worked_out_once(store, held, bench, tmp_path, monkeypatch):
 
 def test_scores_are_read_once(store, held, bench, tmp_path, monkeypatch):
     add_run(store, held, bench, tmp_path / "one", model="baseline/random")
-    results, benchmark = Results(store), find_benchmark(store, None)
-    first = make_leaderboard(store, benchmark, results=results).rows
-    monkeypatch.setattr(Results, "_load", lambda *_: pytest.fail("read again"))
-    assert make_leaderboard(store, benchmark, results=results).rows == first
+    shelf, benchmark = ScoreShelf(store), find_benchmark(store, None)
+    first = make_leaderboard(store, benchmark, shelf=shelf).rows
+    monkeypatch.setattr(ScoreShelf, "_load", lambda *_: pytest.fail("read again"))
+    assert make_leaderboard(store, benchmark, shelf=shelf).rows == first
 
 
 def test_a_day_in_the_past_has_the_levels_of_that_day(store, held, bench, tmp_path):

@@ -13,9 +13,9 @@ from medthink.board.benchmarks import find_benchmark
 from medthink.board.checking import HeldBenchmark
 from medthink.board.packing import pack_run
 from medthink.board.ranking import make_leaderboard
+from medthink.board.records import find_submission, history
 from medthink.board.rerun import LEAST_CASES, RerunPlan, enter_rerun, plan_rerun, tell_rerun
 from medthink.board.store import BoardStore, store_url
-from medthink.board.records import find_submission, history
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.runs.selection import Selection

@@ -14,10 +14,10 @@ FAULT_SERVER = Path(__file__).parents[1] / "faults" / "fault_server.py"
 
 
 class Server:
-    """A fault server started with some flags; asked for its own counts over HTTP."""
+    """A fault server, or another program, started with some flags; asked for its own counts over HTTP."""
 
-    def __init__(self, *flags: str) -> None:
-        command = [sys.executable, str(FAULT_SERVER), "--port", "0", "--lifetime", "240", *flags]
+    def __init__(self, *flags: str, program: Path = FAULT_SERVER) -> None:
+        command = [sys.executable, str(program), "--port", "0", "--lifetime", "240", *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self._output = self.process.stdout

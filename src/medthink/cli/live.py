@@ -142,9 +142,10 @@ def _finished(counts: LiveCounts) -> str:
 
 def _flow(counts: LiveCounts) -> list[str]:
     words = [f"{counts.in_flight:,} in flight", f"{counts.retried:,} retried", f"{counts.failed:,} failed"]
+    words += [f"{counts.queued:,} in batches"] if counts.queued else []
     pace, left_s = counts.per_minute(), counts.time_left_s()
-    if counts.is_running and counts.done:
+    if counts.is_running and counts.done and not counts.queued:
         words.append(f"{pace:,.0f} a minute")
-    if counts.is_running and left_s is not None and counts.finished < counts.calls:
+    if counts.is_running and left_s is not None and counts.finished < counts.calls and not counts.queued:
         words.append(f"about {describe_time(left_s)} left")
     return words

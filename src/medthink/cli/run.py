@@ -76,6 +76,11 @@ _GARBAGE_THRESHOLD = 20_000
     "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
     help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
 )  # fmt: skip
+@click.option("--batch", is_flag=True, help="Ask by the provider's batches: half the price, within a day per step.")
+@click.option("--no-wait", is_flag=True, help="With --batch: leave when all is sent; the same command collects it.")
+@click.option(
+    "--cancel-batches", is_flag=True, help="End the batches of earlier sessions first, keeping what they answered."
+)
 @click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
 @click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
@@ -110,6 +115,8 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
         views.show_status(status, as_json=as_json)
         return
     goal, claim = flags.pop("until_known"), flags.pop("claim")
+    if goal is not None and flags["batch"]:
+        raise UsageError("a batch cannot be stopped halfway", remedy="leave out --batch or --until-known")
     transport = read_transport(flags)
     spec = read_spec(data, flags, needs_out=not (dry_run or show_prompts))
     _question_model(spec)
@@ -149,6 +156,9 @@ def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | N
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
     _show_session(session, rule, as_json=as_json)
+    if session.jobs:
+        calls = sum(job.calls for job in session.jobs)
+        say(f"{calls:,} calls wait in {len(session.jobs)} batches; run the same command to collect them", stderr=True)
     if session.stopped_by is not None:
         raise session.stopped_by
     _refuse_failures(session.run.manifest.progress)
@@ -212,11 +222,15 @@ def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "
     )
     plan = None if out is None else write_plan(click.get_current_context(), out)
     preflight = not flags.pop("no_preflight")
+    batches = {"batch": flags.pop("batch"), "wait": not flags.pop("no_wait")}
+    batches["cancel_batches"] = flags.pop("cancel_batches")
+    if not batches["batch"] and not batches["wait"]:
+        raise UsageError("--no-wait is about batches", remedy="add --batch, or leave it out")
     limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
     condition = read_condition(task, flags)
     return RunSpec(
         benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, plan=plan,
-        preflight=preflight, **limits,
+        preflight=preflight, **batches, **limits,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
 from medthink.core.numbers import as_usd
 from medthink.models.request import ImagePart, Request, TextPart
+from medthink.runs.jobs import Batch, read_batches
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, read_manifest
 from medthink.runs.records import Records
@@ -32,7 +33,8 @@ def show_status(run: Path, *, as_json: bool) -> None:
     manifest = read_manifest(run)
     counts = read_status(run)
     if counts.is_running and not as_json:
-        rows = [("state", f"running: {counts.phase} {counts.detail}".strip()), *describe(counts), *_failures(run)]
+        state = f"running: {counts.phase} {counts.detail}".strip()
+        rows = [("state", state), *describe(counts), *_jobs(run), *_failures(run)]
         console().print(table(str(run), ("", ""), [*_about(manifest), *rows]))
         return
     records = Records.open(run)
@@ -40,7 +42,8 @@ def show_status(run: Path, *, as_json: bool) -> None:
     records.close()
     if as_json:
         live = counts.snapshot() if counts.is_running else None
-        print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": live})
+        jobs = [to_builtins(batch) for batch in _read_jobs(run)]
+        print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": live, "batches": jobs})
     else:
         _show(run, manifest, progress)
 
@@ -140,6 +143,7 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
         ("calls", f"{describe_states(progress.calls)}; {progress.attempts} attempts sent"),
         ("cost", _say_cost(progress)),
         ("state", _say_state(progress)),
+        *_jobs(run),
         *_failures(run),
     ]
     if progress.image_doubts:
@@ -171,6 +175,25 @@ def _done(progress: Progress) -> str:
     states = {state: count for state, count in progress.states.items() if state != "failed"}
     made = f"{sum(states.values())} of {progress.cases} predictions: {describe_states(states)}"
     return f"{made}; {progress.calls.get('done', 0):,} calls; cost {as_usd(progress.cost_usd)}"
+
+
+def _read_jobs(run: Path) -> list[Batch]:
+    records = Records.open(run)
+    batches = read_batches(records.connection)
+    records.close()
+    return batches
+
+
+def _jobs(run: Path) -> list[tuple[str, str]]:
+    """The batches that have not ended, in a line each."""
+    waiting = [one for one in _read_jobs(run) if one.state != "ended"]
+    return [
+        (
+            "batch",
+            f"{one.job or 'not sent yet'}: {one.calls:,} calls, {one.detail or one.state}, since {one.planned_at}",
+        )
+        for one in waiting
+    ]
 
 
 def _failures(run: Path) -> list[tuple[str, str]]:

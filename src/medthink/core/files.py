@@ -55,7 +55,7 @@ def open_for_writing(path: Path) -> Iterator[BinaryIO]:
             os.fsync(stream.fileno())
         part.chmod(0o666 & ~_umask())
         part.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise _cannot_write(path, error) from None
     finally:
@@ -101,7 +101,7 @@ def _umask() -> int:
     return mask
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the rename itself durable; Windows opens no folders, and keeps renames by itself."""
     if os.name == "nt":
         return

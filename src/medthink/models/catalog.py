@@ -18,6 +18,7 @@ from medthink.models.keys import Key
 from medthink.models.preflight import MB, ImageLimits
 
 if TYPE_CHECKING:
+    from medthink.models.batches.client import BatchClient
     from medthink.models.transport import HttpModel, Target, Transport
 
 
@@ -25,6 +26,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """Where a provider is, how it is spoken to, and what it takes."""
 
     wire: str
+    # Its module in `batches`; empty where it has none.
+    batches: str = ""
     # The path of a question that costs nothing: only a server of one's own has one.
     free_path: str | None = None
     url: str = ""
@@ -45,19 +48,20 @@ _GEMINI_IMAGES = ImageLimits(max_images=900, max_image_bytes=7 * MB, max_request
 
 PROVIDERS: dict[str, Provider] = {
     "openai": Provider(
-        wire="openai_responses", url="https://api.openai.com/v1", url_variable="OPENAI_BASE_URL",
+        wire="openai_responses", batches="openai", url="https://api.openai.com/v1", url_variable="OPENAI_BASE_URL",
         key_variables=("OPENAI_API_KEY",), image_limits=_OPENAI_IMAGES,
     ),
     "openai-chat": Provider(
-        wire="openai_chat", url="https://api.openai.com/v1", url_variable="OPENAI_BASE_URL",
+        wire="openai_chat", batches="openai", url="https://api.openai.com/v1", url_variable="OPENAI_BASE_URL",
         key_variables=("OPENAI_API_KEY",), image_limits=_OPENAI_IMAGES,
     ),
     "anthropic": Provider(
-        wire="anthropic", url="https://api.anthropic.com", url_variable="ANTHROPIC_BASE_URL",
+        wire="anthropic", batches="anthropic", url="https://api.anthropic.com", url_variable="ANTHROPIC_BASE_URL",
         key_variables=("ANTHROPIC_API_KEY",), image_limits=_ANTHROPIC_IMAGES,
     ),
     "google": Provider(
-        wire="gemini", url="https://generativelanguage.googleapis.com", url_variable="GOOGLE_GEMINI_BASE_URL",
+        wire="gemini", batches="gemini", url="https://generativelanguage.googleapis.com",
+        url_variable="GOOGLE_GEMINI_BASE_URL",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), image_limits=_GEMINI_IMAGES,
     ),
     "server": Provider(
@@ -124,6 +128,18 @@ def open_model(
 
     target = resolve_target(spec, base_urls=base_urls, env=env, needs_key=needs_key)
     return HttpModel(target, transport)
+
+
+def open_batches(target: "Target", transport: "Transport | None" = None) -> "BatchClient":
+    """The batches of a model, or UsageError where its provider has none."""
+    from medthink.models.batches.client import BatchClient
+
+    module = PROVIDERS[target.provider].batches
+    if not module:
+        raise UsageError(f"{target.provider}/ has no batches", remedy="leave out --batch")
+    if len(target.urls) > 1:
+        raise UsageError("a batch goes to one address", remedy="give one --base-url")
+    return BatchClient(target, importlib.import_module(f"medthink.models.batches.{module}"), transport)
 
 
 def _settle_urls(

@@ -13,6 +13,7 @@ auth             the key is missing, wrong or not allowed                   no
 quota            the account has no credit left                             no
 content_filter   the provider refused to process the prompt                 no
 unreachable      no server answered for as long as --patience allows        no: the run stops
+expired          a batch ended before the provider came to this request     yes, in the next batch: it was not paid for
 """
 
 from typing import Literal
@@ -33,6 +34,7 @@ ErrorKind = Literal[
     "quota",
     "content_filter",
     "unreachable",
+    "expired",
 ]
 
 RETRYABLE: frozenset[ErrorKind] = frozenset(

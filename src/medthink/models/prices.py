@@ -18,7 +18,10 @@ _ALIASES = {"openai-chat": "openai"}
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """US dollars for a million tokens; the `_above` prices hold for prompts of more than `above` tokens."""
+    """US dollars for a million tokens; the `_above` prices hold for prompts of more than `above` tokens.
+
+    `batch` is the share of all of them that a request in a batch costs.
+    """
 
     input: float
     output: float
@@ -27,12 +30,14 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     input_above: float | None = None
     cached_above: float | None = None
     output_above: float | None = None
+    batch: float = 0.5
 
-    def cost_usd(self, usage: Usage) -> float:
+    def cost_usd(self, usage: Usage, *, is_batch: bool = False) -> float:
         """What this usage of one call costs; cached tokens cost as much as others where no rate is known."""
         input_price, cached_price, output_price = self._rates(usage.input)
         fresh = usage.input - usage.cached
-        return (fresh * input_price + usage.cached * cached_price + usage.output * output_price) / _MILLION
+        cost_usd = (fresh * input_price + usage.cached * cached_price + usage.output * output_price) / _MILLION
+        return cost_usd * self.batch if is_batch else cost_usd
 
     def _rates(self, prompt_tokens: int) -> tuple[float, float, float]:
         cached = self.input if self.cached is None else self.cached

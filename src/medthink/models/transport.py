@@ -227,7 +227,7 @@ class HttpModel:
         endpoint.served += 1
         try:
             http_reply = await self._post(posting, endpoint)
-            reply = self._decode(http_reply, wants_json=request.schema is not None and request.is_json_checked)
+            reply = self.read(http_reply, wants_json=request.schema is not None and request.is_json_checked)
             outcome, usage = "ok", reply.usage
             self.endpoints.note_success(endpoint)
             return msgspec.structs.replace(reply, latency_s=time.monotonic() - started)
@@ -245,7 +245,7 @@ class HttpModel:
                 )  # fmt: skip
                 posting.log.note(attempt)
 
-    def _decode(self, reply: HttpReply, *, wants_json: bool) -> Reply:
+    def read(self, reply: HttpReply, *, wants_json: bool) -> Reply:
         """Read the reply; one that the wire cannot read fails this call alone."""
         try:
             return self._wire.decode(reply, wants_json=wants_json)

@@ -13,12 +13,14 @@ from medthink.models.errors import ModelError
 from medthink.models.prices import Price, load_prices
 from medthink.models.request import Attempt, AttemptLog, Model, Reply, Request, Usage
 from medthink.models.tokens import estimate_input_tokens
+from medthink.models.wires import Encoded, HttpReply
 from medthink.runs.progress import Phase
 from medthink.runs.records import LEDGER, Records
 from medthink.workflow.ask import Prompt, PromptKind
 
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark
+    from medthink.models.batches.client import BatchClient
     from medthink.models.transport import Transport
 
 
@@ -75,7 +77,7 @@ class Answerer(Protocol[Asked]):
 
 
 class ModelAnswerer:
-    """A model behind HTTP."""
+    """A model behind HTTP; what `is_batch` asks is paid at the price of batches."""
 
     first_phase: Phase = "asking"
     is_remote = True
@@ -88,13 +90,29 @@ class ModelAnswerer:
         transport: "Transport | None",
         price: Price | None,
         needs_key: bool = True,
+        is_batch: bool = False,
     ) -> None:
         from medthink.models.catalog import open_model
 
         self.spec = spec
+        self._is_batch = is_batch
         self._model = open_model(spec, base_urls=base_urls, transport=transport, needs_key=needs_key)
         self._price = price
         self.concurrency = self._model.transport.pace.concurrency
+
+    def open_batches(self) -> "BatchClient":
+        """The provider's batches, or UsageError where it has none."""
+        from medthink.models.catalog import open_batches
+
+        return open_batches(self._model.target, self._model.transport)
+
+    def encode(self, request: Request) -> Encoded:
+        """The request as it is sent, or ModelError where it is known that it would not be taken."""
+        return self._model.preflight(request)
+
+    def read(self, reply: HttpReply, *, wants_json: bool) -> Reply:
+        """Read what came back for a request, or raise ModelError."""
+        return self._model.read(reply, wants_json=wants_json)
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
         """Settings that the provider does not know."""
@@ -114,7 +132,7 @@ class ModelAnswerer:
 
     def cost_usd(self, usage: Usage | None) -> float | None:
         """The price of the tokens."""
-        return None if self._price is None or usage is None else self._price.cost_usd(usage)
+        return None if self._price is None or usage is None else self._price.cost_usd(usage, is_batch=self._is_batch)
 
     def input_tokens(self, request: Request) -> int:
         """By the provider's own rules for images."""
@@ -126,10 +144,8 @@ class ModelAnswerer:
 
     def worst_cost_usd(self, request: Request) -> float | None:
         """The price of the estimated input and of all the output allowed."""
-        if self._price is None:
-            return None
         tokens = self.input_tokens(request)
-        return self._price.cost_usd(Usage(input=tokens, output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS))
+        return self.cost_usd(Usage(input=tokens, output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -299,18 +315,23 @@ def open_answerer(
     transport: "Transport | None" = None,
     prices: Path | None = None,
     needs_key: bool = True,
+    is_batch: bool = False,
 ) -> Answerer[Prompt]:
     """Whoever the model spec names; what it needs is imported now and not before."""
     provider, _, name = spec.partition("/")
     if base_urls and provider in ("baseline", "replay"):
         raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
+    if is_batch and provider in ("baseline", "replay"):
+        raise UsageError(f"{spec} has no batches", remedy="leave out --batch")
     if provider == "baseline":
         from medthink.baselines import open_baseline
 
         return BaselineAnswerer(spec, open_baseline(name, benchmark))
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name))
-    return open_model_answerer(spec, base_urls=base_urls, transport=transport, prices=prices, needs_key=needs_key)
+    return open_model_answerer(
+        spec, base_urls=base_urls, transport=transport, prices=prices, needs_key=needs_key, is_batch=is_batch
+    )
 
 
 def open_model_answerer(
@@ -320,13 +341,18 @@ def open_model_answerer(
     transport: "Transport | None" = None,
     prices: Path | None = None,
     needs_key: bool = True,
+    is_batch: bool = False,
 ) -> ModelAnswerer | AddedAnswerer:
     """The model behind HTTP that the spec names, or the one that another package adds under that name."""
     provider, _, name = spec.partition("/")
     price = load_prices(prices).find(spec)
     open_added = load_plugin("medthink.models", provider) if name and provider not in PROVIDERS else None
     if open_added is None:
-        return ModelAnswerer(spec, base_urls=base_urls, transport=transport, price=price, needs_key=needs_key)
+        return ModelAnswerer(
+            spec, base_urls=base_urls, transport=transport, price=price, needs_key=needs_key, is_batch=is_batch
+        )
+    if is_batch:
+        raise UsageError(f"{spec} has no batches", remedy="leave out --batch")
     if base_urls:
         raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
     return AddedAnswerer(spec, open_added(name), price)

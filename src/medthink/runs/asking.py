@@ -1,7 +1,7 @@
 """`ask` for one case: prompt to request, request through the ledger, reply or `Unanswered` back to the task."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -29,6 +29,11 @@ _STATES: dict[str, Unfinished] = {"truncated": "truncated", "refused": "refused"
 
 
 Asked = TypeVar("Asked", bound=Kinded)
+Pass = Callable[[], Awaitable[BudgetReached | None]]
+
+
+class Deferred(Exception):
+    """The call waits in a batch: its case is taken up again when the batch has ended."""
 
 
 class Caller(Protocol):
@@ -66,10 +71,15 @@ class Desk(Generic[Asked]):
         self._stopped_by: ModelError | None = None
         self._under_way: dict[str, asyncio.Event] = {}
         self._siblings = siblings or Siblings()
-        self._models = set(ledger.reported_models())
+        self.waiting = ledger.queued_keys()
+        self.tracker.models.update(ledger.reported_models())
         self._streak = Streak(has_answers=ledger.has_answers(), failed_before=ledger.failed_cases())
         self._needs_check = preflight
         self._checking = asyncio.Lock()
+
+    async def work(self, make_pass: Pass) -> BudgetReached | None:
+        """Make one pass over whatever is to be asked; returns what stopped it early, if the budget did."""
+        return await make_pass()
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request once and for all, or raise Unanswered."""
@@ -80,6 +90,8 @@ class Desk(Generic[Asked]):
         if (found := self.ledger.finished(call.key)) is not None:
             self.tracker.counts.kept += 1
             return found.reply, _spent(found.id, found.reply, found.cost_usd)
+        if call.key in self.waiting:
+            raise Deferred
         self._under_way[call.key] = done = asyncio.Event()
         try:
             if (shared := self._siblings.find(call.key)) is not None:
@@ -157,11 +169,7 @@ class Desk(Generic[Asked]):
     def _note_answer(self, reply: Reply) -> None:
         self.tracker.enter("asking")
         self._streak.note_answer()
-        if reply.model and reply.model not in self._models:
-            if self._models:
-                before = ", ".join(sorted(self._models))
-                self.tracker.warn(f"the provider now answers as {reply.model}; before it was {before}")
-            self._models.add(reply.model)
+        self.tracker.note_model(reply.model)
 
     def _judge(self, case_id: int, error: ModelError) -> ModelError | Unanswered:
         """The end of the run, or of this call alone."""
@@ -169,7 +177,7 @@ class Desk(Generic[Asked]):
         if stop is None and self.answerer.is_remote and error.kind != "content_filter":
             stop = self._streak.note_failure(case_id, error)
         if stop is None:
-            return _unanswered(error)
+            return unanswered(error)
         self._stopped_by = stop
         return stop
 
@@ -282,8 +290,8 @@ def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:
     stops = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     if not stops:
         return replies
-    # What ends the whole run goes before what ends a call.
-    first = next((stop for stop in stops if not isinstance(stop, Unanswered)), stops[0])
+    # What ends the whole run goes before what takes a case out for now, and that before what ends a call.
+    first = min(stops, key=lambda stop: isinstance(stop, Deferred) + 2 * isinstance(stop, Unanswered))
     if not isinstance(first, Unanswered):
         raise first
     kept = [outcome if isinstance(outcome, Reply) else None for outcome in outcomes]
@@ -328,7 +336,8 @@ def example_request(condition: Condition, sample: int = 0) -> Request:
     )
 
 
-def _unanswered(error: ModelError) -> Unanswered:
+def unanswered(error: ModelError) -> Unanswered:
+    """What a call that failed is to its task."""
     # A provider that will not look at the prompt has refused, whether it says so in a reply or in an error.
     return Unanswered("refused" if error.kind == "content_filter" else "failed", f"{error.kind}: {error.advice}")
 

@@ -54,9 +54,27 @@ class Budget:
         while (reservation := self._try(worst_usd, is_retry=is_retry)) is None:
             await self._settled.wait()
         self.calls += not is_retry
-        self._in_flight += 1
-        self._reserved_usd += reservation.expected_usd
+        self._hold(reservation)
         return reservation
+
+    def reserve_now(self, worst_usd: float | None) -> Reservation | None:
+        """The same without waiting: None where others have to end first."""
+        reservation = self._try(worst_usd, is_retry=False)
+        if reservation is not None:
+            self.calls += 1
+            self._hold(reservation)
+        return reservation
+
+    def take_over(self, worst_usd: float | None) -> Reservation:
+        """Set money aside for what an earlier session sent, and counted."""
+        reservation = Reservation(worst_usd or 0.0, worst_usd or 0.0)
+        self._hold(reservation)
+        return reservation
+
+    def give_back(self, reservation: Reservation) -> None:
+        """What it was set aside for was never sent: it counts as no call either."""
+        self.settle(reservation, 0.0)
+        self.calls -= 1
 
     def settle(self, reservation: Reservation, cost_usd: float | None) -> None:
         """Replace what was set aside by what it cost, or keep it spent where that is not known."""
@@ -68,6 +86,10 @@ class Budget:
             self._shares.append(cost_usd / reservation.worst_usd)
         self._settled.set()
         self._settled = asyncio.Event()
+
+    def _hold(self, reservation: Reservation) -> None:
+        self._in_flight += 1
+        self._reserved_usd += reservation.expected_usd
 
     def _try(self, worst_usd: float | None, *, is_retry: bool) -> Reservation | None:
         """The reservation; None where attempts in flight have to end first."""

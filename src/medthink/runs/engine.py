@@ -9,7 +9,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.runs.asking import CaseAsk, Desk
+from medthink.runs.asking import CaseAsk, Deferred, Desk
 from medthink.runs.budget import BudgetReached
 from medthink.runs.ledger import Ledger
 from medthink.runs.prediction import Prediction, make_prediction
@@ -57,12 +57,18 @@ class Engine:
         self._desk = desk
         self._ledger = ledger
         self._tracker = desk.tracker
-        # What ended well in an earlier session stays, if this release would read the replies in the same way.
-        self._kept = ledger.good_predictions() if is_same_release else frozenset()
+        self._is_same_release = is_same_release
+        self._kept: frozenset[tuple[int, int]] = frozenset()
         self._showing = Showing(condition, benchmark)
 
     async def run(self, cases: Iterable[Case]) -> BudgetReached | None:
-        """Take every case through the task; returns what stopped it early, if the budget did."""
+        """Take every case through the task; returns what stopped it early, if the budget did.
+
+        A case that waits for a batch gets no prediction: run again, it is taken up from its first step.
+        """
+        # What ended well before stays, if this release would read the replies in the same way.
+        self._kept = self._ledger.good_predictions() if self._is_same_release else frozenset()
+        self._tracker.begin_pass()
         arranged = cases if self._rule is None else self._rule.arrange(cases)
         work = ((case, sample) for case in arranged for sample in range(self._condition.samples))
         wanted = takewhile(lambda _: self._rule is None or not self._rule.is_known, work)
@@ -97,7 +103,10 @@ class Engine:
 async def work_through(
     work: Iterable[Work], handle: Callable[[Work], Awaitable[None]], *, workers: int
 ) -> BudgetReached | None:
-    """Handle everything with so many workers; when the budget is reached, finish what is under way and stop."""
+    """Handle everything with so many workers; when the budget is reached, finish what is under way and stop.
+
+    What is deferred to a batch is left out.
+    """
     source = iter(work)
     stops: list[BudgetReached] = []
 
@@ -107,6 +116,8 @@ async def work_through(
                 await handle(one)
             except BudgetReached as stop:
                 stops.append(stop)
+            except Deferred:
+                continue
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS calls (
   case_id INTEGER NOT NULL,
   kind TEXT NOT NULL,
   request TEXT NOT NULL,             -- what was asked, images by digest
-  state TEXT NOT NULL,               -- open, done, failed
+  state TEXT NOT NULL,               -- open, queued (in a batch), done, failed
   reply TEXT,                        -- the reply, when done
   error_kind TEXT,                   -- why it failed, when failed
   error_detail TEXT,

@@ -9,8 +9,9 @@ checking         the preflight: is the server there, does it know the model, doe
 fingerprinting   the benchmark is read once: its texts and images are pinned
 learning         a baseline learns from the train split; it happens at the first call
 preparing        the ledger is opened and the first cases are made ready
+queueing         calls are put into batches
 asking           calls are made
-waiting          no server answers, or the budget waits for calls in flight; `detail` says which
+waiting          no server answers, a batch is under way, or the budget waits for calls in flight; `detail` says which
 writing          predictions and manifest are written
 ended            the session is over
 """
@@ -30,7 +31,9 @@ from medthink.models.request import Usage
 if TYPE_CHECKING:
     from medthink.runs.prediction import Prediction
 
-Phase = Literal["checking", "fingerprinting", "learning", "preparing", "asking", "waiting", "writing", "ended"]
+Phase = Literal[
+    "checking", "fingerprinting", "learning", "preparing", "queueing", "asking", "waiting", "writing", "ended"
+]
 # Beside the ledger while a session works: what only the working process knows. Gone when a session ends by itself.
 LIVE = ".live.json"
 WINDOW_S = 60.0
@@ -51,8 +54,9 @@ class LiveCounts:
 
     `predictions` and `calls` are the totals of the whole run, earlier sessions included; `calls` is what the cases are
     expected to take, corrected as they end. Of these calls, `kept` were answered in earlier sessions, `done` in this
-    one, and `failed` brought no answer. Tokens and money are those of the whole run; `cost_usd` is None when a price is
-    not known, and `is_least_cost` says that replies which never arrived may have been billed on top.
+    one, `failed` brought no answer, and `queued` wait in a batch. Tokens and money are those of the whole run;
+    `cost_usd` is None when a price is not known, and `is_least_cost` says that replies which never arrived may have
+    been billed on top.
     `warnings` is what a person should know and stops nothing. `unit` is what a prediction is called where it is shown.
     """
 
@@ -68,6 +72,7 @@ class LiveCounts:
         self.done = 0
         self.failed = 0
         self.in_flight = 0
+        self.queued = 0
         self.retried = 0
         self.input_tokens = 0
         self.output_tokens = 0
@@ -120,8 +125,8 @@ class LiveCounts:
 
     def snapshot(self) -> dict[str, Any]:
         """The counts as plain data, for JSON."""
-        names = ("phase", "detail", "since", "predictions", "calls", "kept", "done", "failed", "in_flight", "retried")
-        more = ("input_tokens", "output_tokens", "cost_usd", "is_least_cost", "is_running")
+        names = ("phase", "detail", "since", "predictions", "calls", "kept", "done", "failed", "in_flight", "queued")
+        more = ("retried", "input_tokens", "output_tokens", "cost_usd", "is_least_cost", "is_running")
         return {name: getattr(self, name) for name in (*names, *more)} | {
             "states": dict(self.states),
             "calls_per_minute": self.per_minute(),
@@ -160,9 +165,20 @@ class Tracker:
 
     def __init__(self, listener: RunListener | None = None) -> None:
         self.counts = LiveCounts()
+        self.models: set[str] = set()
         self._listener = listener or Nobody()
         self._folder: Path | None = None
+        self._expected: int | None = None
         self._listener.follow(self.counts)
+
+    def begin_pass(self) -> None:
+        """Count from the start again: what was done in an earlier pass over the cases is met again in the next."""
+        counts = self.counts
+        if self._expected is None:
+            self._expected = counts.calls
+        counts.calls = self._expected
+        counts.kept = counts.done = counts.failed = 0
+        counts.states.clear()
 
     def announce_in(self, folder: Path) -> None:
         """From now on, say in this folder how far the session is: its lock is held."""
@@ -182,6 +198,13 @@ class Tracker:
         """Keep something that a person should know and that stops nothing."""
         if problem not in self.counts.warnings:
             self.counts.warnings.append(problem)
+
+    def note_model(self, name: str) -> None:
+        """Point out that the provider answers under another name than before."""
+        if name and name not in self.models:
+            if self.models:
+                self.warn(f"the provider now answers as {name}; before it was {', '.join(sorted(self.models))}")
+            self.models.add(name)
 
     def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:
         """Count a prediction."""

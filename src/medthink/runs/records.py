@@ -13,7 +13,7 @@ from medthink.models.request import Reply, Usage
 from medthink.runs.lock import is_held
 
 LEDGER = "ledger.sqlite"
-CallState = Literal["open", "done", "failed"]
+CallState = Literal["open", "queued", "done", "failed"]
 
 
 class Totals(NamedTuple):
@@ -135,6 +135,15 @@ class Records:
     def close(self) -> None:
         """Close the file."""
         self._reader.close()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file, for tables that others keep in it."""
+        return self._reader
+
+    def queued_keys(self) -> set[str]:
+        """The calls that wait in a batch at a provider."""
+        return {key for (key,) in self._reader.execute("SELECT key FROM calls WHERE state = 'queued'")}
 
     def finished(self, key: str) -> Finished | None:
         """The call's outcome, if it was answered before."""

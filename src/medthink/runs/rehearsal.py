@@ -153,6 +153,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRe
         transport=transport,
         prices=spec.prices,
         needs_key=False,
+        is_batch=spec.batch,
     )
     refuse_early(replace(spec, max_usd=None), answerer)
     earlier = _open_earlier(spec, seen)

@@ -12,12 +12,14 @@ from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError, MedThinkError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.numbers import as_usd
-from medthink.runs.answerers import Answerer, open_answerer, refuse_unfit
+from medthink.runs.answerers import Answerer, ModelAnswerer, open_answerer, open_model_answerer, refuse_unfit
 from medthink.runs.asking import Desk, example_request
+from medthink.runs.batching import BatchDesk, BatchOffice
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import count_image_doubts
 from medthink.runs.engine import Engine, StoppingRule
 from medthink.runs.index import PREDICTIONS_FILE, write_index
+from medthink.runs.jobs import Batch, read_batches
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
@@ -42,7 +44,9 @@ PLAN_FILE = "plan.toml"
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a session is told: the command line's flags map one to one onto these fields.
 
-    Only what sends nothing does without `out`. `plan` is the command as a file, kept in the run's folder.
+    Only what sends nothing does without `out`. `plan` is the command as a file, kept in the run's folder. With `batch`,
+    calls go by the provider's batches: the session waits for them unless `wait` is off. `cancel_batches` ends the jobs
+    of earlier sessions first.
     """
 
     benchmark: Path
@@ -57,6 +61,9 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     max_calls: int | None = None
     preflight: bool = True
     plan: str | None = None
+    batch: bool = False
+    wait: bool = True
+    cancel_batches: bool = False
 
     def __post_init__(self) -> None:
         # In this one place, for the command line and for Python.
@@ -73,12 +80,16 @@ class Limits(TypedDict, total=False):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """How a session ended: the run, the calls it made, what stopped it early, if anything did, and what to look at."""
+    """How a session ended: the run, the calls it made, what stopped it early, if anything did, and what to look at.
+
+    `jobs` are the batches that its calls wait in.
+    """
 
     run: Run
     calls_made: int
     stopped_by: BudgetReached | None
     warnings: tuple[str, ...] = ()
+    jobs: tuple[Batch, ...] = ()
 
 
 class Common(NamedTuple):
@@ -183,6 +194,7 @@ class _Worker:
             base_urls=spec.base_urls,
             transport=self._transport,
             prices=spec.prices,
+            is_batch=spec.batch,
         )
         try:
             await self._check(answerer)
@@ -215,7 +227,7 @@ class _Worker:
             if manifest.progress is None:
                 # Whatever ends this session, what is there is marked as so many of so many.
                 write_manifest(self._out, replace(manifest, progress=summarise(ledger, total)))
-            desk = self._open_desk(answerer, ledger)
+            desk = await self._open_desk(answerer, ledger)
             engine = Engine(
                 self._task,
                 spec.condition,
@@ -227,7 +239,7 @@ class _Worker:
             )
             tracker.enter(answerer.first_phase)
             try:
-                stopped_by = await engine.run(select_cases(self._benchmark, spec.selection))
+                stopped_by = await desk.work(lambda: engine.run(select_cases(self._benchmark, spec.selection)))
             except BaseException:
                 # Whatever ended the run, what is done is there to be read; what ended it goes before a full disk.
                 with suppress(MedThinkError):
@@ -235,10 +247,11 @@ class _Worker:
                 raise
             tracker.enter("writing")
             write_results(self._out, manifest, ledger, total)
+            jobs = tuple(one for one in read_batches(ledger.connection) if one.state != "ended")
         finally:
             ledger.close()
         stopped_by = stopped_by and self._tell_rest(stopped_by, desk)
-        return Session(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings))
+        return Session(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)
 
     async def _check(self, answerer: Answerer[Prompt]) -> None:
         """The preflight: what would fail every call is found out before the first, and before any waiting."""
@@ -258,17 +271,43 @@ class _Worker:
         problem = f"{stop.problem}{sum_spent}; {left} of {counts.predictions} predictions left to do"
         return BudgetReached(problem, remedy=stop.remedy)
 
-    def _open_desk(self, answerer: Answerer[Prompt], ledger: Ledger) -> Desk[Prompt]:
+    async def _open_desk(self, answerer: Answerer[Prompt], ledger: Ledger) -> Desk[Prompt]:
+        spec, set_aside_usd = self._spec, 0.0
+        if ledger.queued_keys() and (spec.cancel_batches or not spec.batch):
+            set_aside_usd = await self._take_in_batches(ledger)
+        budget = self._open_budget(ledger, set_aside_usd)
+        siblings = None if self._common is None else self._common.siblings
+        if not spec.batch:
+            return Desk(answerer, ledger, budget, tracker=self._tracker, siblings=siblings)
+        assert isinstance(answerer, ModelAnswerer)
+        office = BatchOffice(answerer, ledger, budget, tracker=self._tracker, folder=self._out)
+        return BatchDesk(office, ledger, tracker=self._tracker, siblings=siblings, is_patient=spec.wait)
+
+    async def _take_in_batches(self, ledger: Ledger) -> float:
+        """What batches of earlier sessions brought; returns what the calls that still wait in them may cost."""
+        spec = self._spec
+        answerer = open_model_answerer(
+            spec.model, base_urls=spec.base_urls, transport=self._transport, prices=spec.prices, is_batch=True
+        )
+        assert isinstance(answerer, ModelAnswerer)
+        office = BatchOffice(answerer, ledger, Budget(), tracker=self._tracker, folder=self._out)
+        try:
+            await (office.cancel() if spec.cancel_batches else office.look_round(sends=False))
+            return office.set_aside_usd
+        finally:
+            await office.close()
+            await answerer.close()
+
+    def _open_budget(self, ledger: Ledger, set_aside_usd: float) -> Budget:
         if self._common is not None:
-            return Desk(answerer, ledger, self._common.budget, tracker=self._tracker, siblings=self._common.siblings)
+            return self._common.budget
         paid = ledger.paid()
-        budget = Budget(
+        return Budget(
             max_usd=self._spec.max_usd,
             max_calls=self._spec.max_calls,
-            spent_usd=paid.cost_usd,
+            spent_usd=None if paid.cost_usd is None else paid.cost_usd + set_aside_usd,
             calls=paid.calls,
         )
-        return Desk(answerer, ledger, budget, tracker=self._tracker)
 
     def _tell_totals(self, seen: Survey) -> None:
         counts, samples = self._tracker.counts, self._spec.condition.samples
@@ -385,7 +424,7 @@ def summarise(ledger: Records, total: int) -> Progress:
         reported_models=ledger.reported_models(),
         first_call_at=span[0],
         last_call_at=span[1],
-        is_complete=sum(states.values()) == total,
+        is_complete=sum(states.values()) == total and not totals.calls.get("queued"),
     )
 
 

@@ -43,6 +43,7 @@ def _take_records(counts: LiveCounts, records: Records) -> None:
     totals = records.totals()
     counts.states.update(records.prediction_states())
     counts.done, counts.failed = totals.calls.get("done", 0), totals.calls.get("failed", 0)
+    counts.queued = totals.calls.get("queued", 0)
     # Calls are on record as open before they have a place; only so many are under way.
     intended = totals.calls.get("open", 0)
     counts.in_flight = min(intended, records.places() or intended)

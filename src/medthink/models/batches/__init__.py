@@ -1,0 +1,127 @@
+"""Provider batches: half the price for those who can wait.
+
+A batch module is pure, like a wire: it opens no connection and keeps no state. What takes several requests is a
+*dialogue*, a generator that yields errands and is sent their replies; `client` takes it over HTTP.
+"""
+
+from collections.abc import Generator, Mapping
+from typing import Literal, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from medthink.models.wires import Encoded, HttpReply
+
+JobState = Literal["working", "ended", "rejected"]
+Result = TypeVar("Result")
+
+
+class BatchLimits(NamedTuple):
+    """The most that one batch may hold."""
+
+    rows: int
+    size_bytes: int
+
+
+class Spool(NamedTuple):
+    """A file of requests, one a line; `path` is where each of them would be posted by itself."""
+
+    rows: int
+    size_bytes: int
+    path: str
+
+
+class Frame(NamedTuple):
+    """What stands around a spool in a request's body, and between its lines."""
+
+    head: bytes = b""
+    tail: bytes = b""
+    between: bytes = b"\n"
+
+
+class Errand(NamedTuple):
+    """One HTTP request of a dialogue; `path` stands below the base URL, `headers` beside those of the wire.
+
+    One that `starts_job` is not sent again when nobody knows whether it arrived.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    frame: Frame | None = None
+    starts_job: bool = False
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch as its provider tells of it; `word` is the provider's own for its state.
+
+    `results` are the paths of the files with its outcomes. `is_crowded`: rejected because too many tokens wait there,
+    of which the account may have `token_cap`. `is_withheld`: it ended and its outcomes are not given out, so nobody
+    knows what was billed.
+    """
+
+    id: str
+    state: JobState
+    word: str = ""
+    mark: str = ""
+    rows: int | None = None
+    done: int = 0
+    results: tuple[str, ...] = ()
+    problem: str = ""
+    is_crowded: bool = False
+    token_cap: int | None = None
+    is_withheld: bool = False
+
+
+class Sought(NamedTuple):
+    """A job that may or may not have been started: its mark, how many rows, and the newest job before it."""
+
+    mark: str
+    rows: int
+    after: str
+
+
+class BatchRow(NamedTuple):
+    """The outcome of one request; without a reply it was never carried out, and not paid for: `problem` says why."""
+
+    key: str
+    reply: HttpReply | None
+    problem: str = ""
+
+
+Dialogue = Generator[Errand, HttpReply, Result]
+
+
+class BatchWire(Protocol):
+    """The shape of a batch module; `HAS_MARKS` says whether jobs can be told apart by a mark of ours."""
+
+    LIMITS: BatchLimits
+    HAS_MARKS: bool
+
+    def line(self, key: str, encoded: Encoded) -> list[bytes]:
+        """The line of a spool that asks this, in pieces that share the images' bytes."""
+        ...
+
+    def submit(self, spool: Spool, mark: str) -> Dialogue[Job]:
+        """Start the job; one that is refused at once comes back as rejected where waiting helps."""
+        ...
+
+    def look(self, job_id: str) -> Dialogue[Job]:
+        """How far a job is."""
+        ...
+
+    def latest(self) -> Dialogue[str]:
+        """The id of the newest job, where that is needed to find the next one again."""
+        ...
+
+    def find(self, sought: Sought) -> Dialogue[list[Job]]:
+        """The jobs that may be the one that is sought; none: it was never started."""
+        ...
+
+    def cancel(self, job_id: str) -> Dialogue[None]:
+        """Ask that the job ends with what it has."""
+        ...
+
+    def read_row(self, line: bytes) -> BatchRow:
+        """Read a line of the results, or raise ValueError."""
+        ...

@@ -1,0 +1,203 @@
+"""Dialogues over HTTP: uploads from disk, results to disk, and no job started twice by trying again."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import aiohttp
+from aiohttp.abc import AbstractStreamWriter
+
+from medthink.models.batches import BatchLimits, BatchRow, BatchWire, Dialogue, Errand, Frame, Job, Sought, Spool
+from medthink.models.endpoints import find_proxy
+from medthink.models.errors import ErrorKind, ModelError
+from medthink.models.retries import choose_wait_s, is_final
+from medthink.models.transport import Target, Transport
+from medthink.models.wires import Encoded, HttpReply
+from medthink.models.wires.failures import failure_of
+
+Result = TypeVar("Result")
+_CHUNK_BYTES = 256 * 1024
+# Such a reply, or none at all, does not say whether the job was started.
+_UNCLEAR: frozenset[ErrorKind] = frozenset({"timeout", "connection", "server", "invalid_reply"})
+
+
+class UnclearStart(Exception):
+    """A job was ordered and nobody knows whether it was started: it has to be looked for."""
+
+    def __init__(self, error: ModelError) -> None:
+        self.error = error
+        super().__init__(error.detail)
+
+
+class BatchClient:
+    """The batches of one model at its provider."""
+
+    def __init__(self, target: Target, wire: BatchWire, transport: Transport | None = None) -> None:
+        self.limits: BatchLimits = wire.LIMITS
+        self.has_marks = wire.HAS_MARKS
+        self._target = target
+        self._wire = wire
+        self._transport = transport or Transport()
+        self.first_wait_s = self._transport.backoff.first_s
+        self.patience_s = self._transport.backoff.patience_s
+        key_headers = {} if target.key is None else target.wire.sign(target.key.reveal())
+        self._headers: dict[str, str] = target.wire.HEADERS | key_headers
+        self._session: aiohttp.ClientSession | None = None
+        self._chance = random.Random()
+
+    def line(self, key: str, encoded: Encoded) -> list[bytes]:
+        """The line of a spool that asks this."""
+        return self._wire.line(key, encoded)
+
+    def read_row(self, line: bytes) -> BatchRow:
+        """A line of results, or ValueError."""
+        return self._wire.read_row(line)
+
+    async def submit(self, spool: Spool, file: Path, mark: str) -> Job:
+        """Start the job; UnclearStart when nobody knows whether it was."""
+        try:
+            return await self._take(self._wire.submit(spool, mark), file)
+        except ModelError as error:
+            if error.kind in _UNCLEAR:
+                raise UnclearStart(error) from None
+            raise
+
+    async def look(self, job_id: str) -> Job:
+        """How far the job is."""
+        return await self._take(self._wire.look(job_id))
+
+    async def latest(self) -> str:
+        """The newest job, before one is started; empty where jobs have marks."""
+        return await self._take(self._wire.latest())
+
+    async def find(self, sought: Sought) -> list[Job]:
+        """The jobs that may be the one that is sought."""
+        return await self._take(self._wire.find(sought))
+
+    async def cancel(self, job_id: str) -> None:
+        """Ask that the job ends with what it has."""
+        await self._take(self._wire.cancel(job_id))
+
+    async def fetch(self, path: str, into: Path) -> None:
+        """Write a file of results to disk."""
+        await self._insist(lambda: self._download(Errand("GET", path), into))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    async def _take(self, dialogue: Dialogue[Result], file: Path | None = None) -> Result:
+        """Carry out one errand after the other until the dialogue has its result."""
+        try:
+            errand = next(dialogue)
+            while True:
+                errand = dialogue.send(await self._carry_out(errand, file))
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        except ModelError as error:
+            raise self._redact(error) from None
+
+    async def _carry_out(self, errand: Errand, file: Path | None) -> HttpReply:
+        if errand.starts_job:
+            return await self._send(errand, file)
+        return await self._insist(lambda: self._send_well(errand, file))
+
+    async def _insist(self, action: Callable[[], Awaitable[Result]]) -> Result:
+        """Try again as the errors' kinds allow."""
+        tries, backoff = 0, self._transport.backoff
+        while True:
+            tries += 1
+            try:
+                return await action()
+            except ModelError as error:
+                if is_final(error, tries, backoff):
+                    raise self._redact(error) from None
+                await asyncio.sleep(choose_wait_s(error, tries, backoff, self._chance))
+
+    async def _send_well(self, errand: Errand, file: Path | None) -> HttpReply:
+        reply = await self._send(errand, file)
+        if reply.status >= 300:
+            raise failure_of(reply)
+        return reply
+
+    async def _send(self, errand: Errand, file: Path | None) -> HttpReply:
+        async with _translated(), self._request(errand, file) as response:
+            return HttpReply(response.status, response.headers, await response.read())
+
+    async def _download(self, errand: Errand, into: Path) -> None:
+        async with _translated(), self._request(errand, None) as response:
+            if response.status >= 300:
+                raise failure_of(HttpReply(response.status, response.headers, await response.read()))
+            with into.open("wb") as stream:
+                async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+                    stream.write(chunk)
+
+    def _request(self, errand: Errand, file: Path | None) -> "aiohttp.client._RequestContextManager":
+        if self._session is None:
+            # A file of hundreds of megabytes takes its time: only silence is too long.
+            timeout = aiohttp.ClientTimeout(
+                total=None, sock_connect=self._transport.connect_timeout_s, sock_read=self._transport.timeout_s
+            )
+            self._session = aiohttp.ClientSession(timeout=timeout)
+        base = self._target.urls[0]
+        data = errand.body or None if errand.frame is None or file is None else _SpoolBody(file, errand.frame)
+        return self._session.request(
+            errand.method,
+            base + errand.path,
+            data=data,
+            headers=self._headers | dict(errand.headers),
+            # A redirect would carry the key and the images to another place.
+            allow_redirects=False,
+            proxy=find_proxy(base),
+        )
+
+    def _redact(self, error: ModelError) -> ModelError:
+        """The error as it leaves: without the key."""
+        key = self._target.key
+        detail = key.redact(error.detail) if key else error.detail
+        remedy = f"check {self._target.key_variable}" if error.kind == "auth" else error.remedy
+        return ModelError(error.kind, detail, status=error.status, retry_after_s=error.retry_after_s, remedy=remedy)
+
+
+class _translated:  # noqa: N801
+    """A context in which what goes wrong on the way is a ModelError."""
+
+    async def __aenter__(self) -> None:
+        """Nothing."""
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, TimeoutError):
+            raise ModelError("timeout", "no reply in time") from None
+        if isinstance(error, aiohttp.ClientError | ConnectionError):
+            raise ModelError("connection", f"{type(error).__name__}: {error}") from None
+
+
+class _SpoolBody(aiohttp.Payload):
+    """A request body read from a spool while it is sent."""
+
+    def __init__(self, file: Path, frame: Frame) -> None:
+        super().__init__(file, content_type="application/octet-stream")
+        self._file = file
+        self._frame = frame
+        # The last line's end is not between two lines.
+        self._size = len(frame.head) + file.stat().st_size - 1 + len(frame.tail)
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """The body as text, which aiohttp wants for its own error messages."""
+        return self._file.read_text(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        """Write the frame's head, the lines and the tail."""
+        await writer.write(self._frame.head)
+        with self._file.open("rb") as stream:
+            left = self._file.stat().st_size - 1
+            while left and (chunk := stream.read(min(left, _CHUNK_BYTES))):
+                left -= len(chunk)
+                # Inside a line there is no line feed: JSON writes those of texts in another way.
+                await writer.write(chunk.replace(b"\n", self._frame.between))
+        await writer.write(self._frame.tail)

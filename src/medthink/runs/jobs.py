@@ -1,0 +1,227 @@
+"""Batch jobs in the ledger: what waits at a provider, and how each call of a job came to its end.
+
+A batch is *planned* together with its calls, in one transaction, when its file is on disk and before anything is sent;
+*sent* when the provider's id for it is known; *ended* when the outcome of every call is on record.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from medthink.core.clock import now_utc
+from medthink.models.errors import ErrorKind
+from medthink.models.request import Reply
+from medthink.runs.ledger import Call
+
+BatchState = Literal["planned", "sent", "ended"]
+# How an attempt that went by a batch names the place it was sent to.
+ENDPOINT = "batch "
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS batches (
+  mark TEXT PRIMARY KEY,             -- our own name for it, under which its spool lies in the run's folder
+  model TEXT NOT NULL,
+  state TEXT NOT NULL,               -- planned, sent, ended
+  job TEXT NOT NULL,                 -- the provider's id, when sent
+  after TEXT NOT NULL,               -- the newest job of the provider before it, where jobs have no mark
+  strangers TEXT NOT NULL,           -- jobs that were taken for it and turned out not to be, as a JSON array
+  path TEXT NOT NULL,                -- where a single request of it would be posted
+  calls INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  sha256 TEXT NOT NULL,              -- of the spool
+  tokens INTEGER NOT NULL,           -- of all its prompts, estimated
+  token_cap INTEGER,                 -- the most that may wait at the provider, where it said so
+  planned_at TEXT NOT NULL,
+  sent_at TEXT,
+  ended_at TEXT,
+  detail TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS queued (
+  call_key TEXT PRIMARY KEY,
+  batch TEXT NOT NULL,
+  wants_json INTEGER NOT NULL,
+  worst_usd REAL
+) STRICT;
+"""
+_COLUMNS = (
+    "mark, model, state, job, after, strangers, path, calls, bytes, sha256, tokens, token_cap, planned_at, detail"
+)
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch on record; what it holds has no place here."""
+
+    mark: str
+    model: str
+    state: BatchState = "planned"
+    job: str = ""
+    after: str = ""
+    strangers: tuple[str, ...] = ()
+    path: str
+    calls: int
+    size_bytes: int
+    sha256: str
+    tokens: int
+    token_cap: int | None = None
+    planned_at: str = ""
+    detail: str = ""
+
+
+class QueuedCall(NamedTuple):
+    """A call that goes into a batch."""
+
+    call: Call
+    wants_json: bool
+    worst_usd: float | None
+
+
+class QueuedRow(NamedTuple):
+    """A call that waits in a batch, by its key; `worst_usd` was set aside for it."""
+
+    key: str
+    case_id: int
+    wants_json: bool
+    worst_usd: float | None
+
+
+class AnsweredInBatch(NamedTuple):
+    """A call that a batch brought a reply to."""
+
+    key: str
+    reply: Reply
+    cost_usd: float | None
+
+
+class FailedInBatch(NamedTuple):
+    """A call that a batch brought no reply to; without an outcome it was never sent."""
+
+    key: str
+    kind: ErrorKind
+    detail: str
+    cost_usd: float | None
+    outcome: str | None
+
+
+class JobBook:
+    """The batches of a ledger, written in transactions of their own."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.executescript(_SCHEMA)
+
+    def plan(self, batch: Batch, calls: Iterable[QueuedCall]) -> None:
+        """Commit that these calls are about to be sent as this batch."""
+        now = now_utc()
+        with self._connection:
+            self._connection.execute(
+                f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, 'planned', '', ?, '[]', ?, ?, ?, ?, ?, NULL, ?, '')",
+                (batch.mark, batch.model, batch.after, batch.path, batch.calls, batch.size_bytes, batch.sha256,
+                 batch.tokens, now),
+            )  # fmt: skip
+            for call, wants_json, worst_usd in calls:
+                self._connection.execute(
+                    "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at)"
+                    " VALUES (?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (key) DO UPDATE SET state = 'queued',"
+                    " started_at = excluded.started_at, error_kind = NULL, error_detail = NULL",
+                    (call.key, call.asked, call.case_id, call.kind, call.request.decode(), now),
+                )
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO queued VALUES (?, ?, ?, ?)",
+                    (call.key, batch.mark, wants_json, worst_usd),
+                )
+
+    def note_sent(self, mark: str, job: str) -> None:
+        """Commit the provider's id of the job."""
+        self._update(mark, "state = 'sent', job = ?, sent_at = ?", job, now_utc())
+
+    def note_stranger(self, batch: Batch) -> None:
+        """The job that was taken for this batch is another's: it is planned again."""
+        strangers = msgspec.json.encode((*batch.strangers, batch.job)).decode()
+        self._update(batch.mark, "state = 'planned', job = '', sent_at = NULL, strangers = ?", strangers)
+
+    def note_detail(self, mark: str, detail: str) -> None:
+        """Keep what the provider says of the job."""
+        self._update(mark, "detail = ?", detail)
+
+    def settle(self, job: str, outcomes: Iterable[AnsweredInBatch | FailedInBatch]) -> None:
+        """Commit how calls of a job ended; none of them waits any more."""
+        now = now_utc()
+        with self._connection:
+            for one in outcomes:
+                if isinstance(one, AnsweredInBatch):
+                    self._settle_reply(one, now)
+                else:
+                    self._settle_failure(one, now)
+                outcome = "ok" if isinstance(one, AnsweredInBatch) else one.outcome
+                if outcome is not None:
+                    self._connection.execute(
+                        "INSERT INTO attempts VALUES (?, 1, ?, ?, 1, 0.0)", (one.key, f"{ENDPOINT}{job}", outcome)
+                    )
+                self._connection.execute("DELETE FROM queued WHERE call_key = ?", (one.key,))
+
+    def end(self, mark: str, detail: str, token_cap: int | None = None) -> None:
+        """Commit that nothing of this batch waits any more."""
+        self._update(mark, "state = 'ended', ended_at = ?, detail = ?, token_cap = ?", now_utc(), detail, token_cap)
+
+    def unsettled(self, model: str) -> list[Batch]:
+        """The batches of a model that are planned or sent, the oldest first."""
+        return [one for one in read_batches(self._connection) if one.model == model and one.state != "ended"]
+
+    def known_jobs(self) -> set[str]:
+        """The providers' ids of all batches, ended ones too."""
+        return {job for (job,) in self._connection.execute("SELECT job FROM batches WHERE job <> ''")}
+
+    def has_outcomes(self, job: str) -> bool:
+        """Whether any call was settled by this job."""
+        found = "SELECT 1 FROM attempts WHERE endpoint = ? LIMIT 1"
+        return self._connection.execute(found, (f"{ENDPOINT}{job}",)).fetchone() is not None
+
+    def rows(self, mark: str) -> list[QueuedRow]:
+        """The calls that wait in a batch."""
+        found = self._connection.execute(
+            "SELECT call_key, case_id, wants_json, worst_usd FROM queued JOIN calls ON key = call_key WHERE batch = ?",
+            (mark,),
+        )
+        return [QueuedRow(key, case, bool(wants), worst) for key, case, wants, worst in found]
+
+    def times_asked(self, key: str) -> int:
+        """How often a call went by a batch."""
+        found = "SELECT count(*) FROM attempts WHERE call_key = ? AND endpoint LIKE ?"
+        count: int = self._connection.execute(found, (key, f"{ENDPOINT}%")).fetchone()[0]
+        return count
+
+    def token_cap(self, model: str) -> int | None:
+        """The lowest limit on waiting tokens that the provider named."""
+        found = "SELECT min(token_cap) FROM batches WHERE model = ?"
+        cap: int | None = self._connection.execute(found, (model,)).fetchone()[0]
+        return cap
+
+    def _update(self, mark: str, change: str, *values: object) -> None:
+        with self._connection:
+            self._connection.execute(f"UPDATE batches SET {change} WHERE mark = ?", (*values, mark))
+
+    def _settle_reply(self, one: AnsweredInBatch, now: str) -> None:
+        self._connection.execute(
+            "UPDATE calls SET state = 'done', reply = ?, cost_usd = cost_usd + ?, ended_at = ? WHERE key = ?",
+            (msgspec.json.encode(one.reply).decode(), one.cost_usd, now, one.key),
+        )
+
+    def _settle_failure(self, one: FailedInBatch, now: str) -> None:
+        detail = one.detail.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        self._connection.execute(
+            "UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, cost_usd = cost_usd + ?,"
+            " ended_at = ? WHERE key = ?",
+            (one.kind, detail, one.cost_usd, now, one.key),
+        )
+
+
+def read_batches(connection: sqlite3.Connection) -> list[Batch]:
+    """Every batch of a ledger in the order planned; none where it was written before there were batches."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
+        return []
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM batches ORDER BY rowid").fetchall()
+    names = [name if name != "bytes" else "size_bytes" for name in _COLUMNS.split(", ")]
+    fields = (dict(zip(names, row, strict=True)) for row in rows)
+    return [msgspec.convert(one | {"strangers": msgspec.json.decode(one["strangers"])}, Batch) for one in fields]

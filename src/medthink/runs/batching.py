@@ -9,7 +9,7 @@ cut off, the next one finds the job at the provider or knows that it was never s
 import asyncio
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from medthink.models.batches import Job, Sought, Spool
@@ -26,7 +26,7 @@ from medthink.runs.ledger import Call, Ledger
 from medthink.runs.prediction import Spent
 from medthink.runs.progress import Tracker
 from medthink.runs.siblings import Siblings
-from medthink.runs.spools import FOLDER, SpoolWriter, is_whole, spool_file
+from medthink.runs.spools import SpoolWriter, is_whole, spool_file
 
 # The first time, and three times again.
 MOST_ASKS = 4
@@ -44,10 +44,9 @@ class BatchOffice:
         self, answerer: ModelAnswerer, ledger: Ledger, budget: Budget, *, tracker: Tracker, folder: Path
     ) -> None:
         self.answerer = answerer
-        self.waiting = ledger.queued_keys()
         self._client = answerer.open_batches()
         self._book = JobBook(ledger.connection)
-        self._folder = folder / FOLDER
+        self._folder = folder
         self._collector = Collector(answerer, self._client, self._book, self._folder)
         self.budget = budget
         self._tracker = tracker
@@ -58,12 +57,17 @@ class BatchOffice:
         self._cap = self._book.token_cap(answerer.spec)
         self._is_crowded = False
         self._has_held_back = False
-        self._pause_s = _FIRST_LOOK_S
         self._silent_since: float | None = None
         self._held = {
             row.key: budget.take_over(row.worst_usd) for batch in self.jobs for row in self._book.rows(batch.mark)
         }
+        self.waiting = set(self._held)
         self._clear_stale()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything waits, here or at the provider."""
+        return bool(self.waiting) or self._has_held_back
 
     @property
     def jobs(self) -> list[Batch]:
@@ -75,17 +79,10 @@ class BatchOffice:
         """What the calls that wait may cost."""
         return sum(held.expected_usd for held in self._held.values())
 
-    async def work(self, make_pass: Pass, *, is_patient: bool) -> BudgetReached | None:
-        """Make passes until nothing is left to ask; without patience, leave once everything possible is sent."""
-        await self.look_round()
-        while True:
-            self._has_held_back = self._is_crowded = False
-            self._tracker.enter("queueing")
-            stop = await make_pass()
-            await self._flush()
-            if not is_patient or not (self.waiting or self._has_held_back):
-                return stop
-            await self._wait()
+    def begin_pass(self) -> None:
+        """What was held back before may be queued again."""
+        self._has_held_back = self._is_crowded = False
+        self._tracker.enter("queueing")
 
     async def look_round(self, *, sends: bool = True) -> bool:
         """Find or send what is planned and take in what has ended; says whether any batch came to its end."""
@@ -103,7 +100,7 @@ class BatchOffice:
         for batch in self.jobs:
             await self._client.cancel(batch.job)
         while self.jobs:
-            await self._wait()
+            await wait_for_any([self])
 
     async def close(self) -> None:
         """Close the connections; a spool that was never planned is gone."""
@@ -151,7 +148,7 @@ class BatchOffice:
         """See that the next request fits into the spool, into the job and into the provider's queue."""
         spool, limits = self._spool, self._client.limits
         if spool and (spool.rows >= limits.rows or spool.size_bytes + size_bytes > limits.size_bytes):
-            await self._flush()
+            await self.flush()
         if self._is_crowded:
             raise self._hold_back()
         if self._cap is not None:
@@ -159,7 +156,7 @@ class BatchOffice:
             if queued and queued + tokens > self._cap * _CAP_MARGIN:
                 raise self._hold_back()
 
-    async def _flush(self) -> None:
+    async def flush(self) -> None:
         """Plan the batch that is in the spool, and send it."""
         spool, calls = self._spool, self._in_spool
         if spool is None:
@@ -297,24 +294,9 @@ class BatchOffice:
         self.waiting -= set(keys)
         self._tracker.counts.queued = len(self.waiting)
 
-    async def _wait(self) -> None:
-        """Wait until a batch ends, or until there may be room again where the provider's queue is full."""
-        while self.jobs:
-            self._tracker.enter("waiting", self._describe())
-            if await self._look_patiently():
-                self._pause_s = _FIRST_LOOK_S
-                return
-            await self._pause()
-        if self._has_held_back:
-            self._tracker.enter("waiting", "for room in the provider's queue of batches")
-            await self._pause()
-
-    async def _pause(self) -> None:
-        await asyncio.sleep(self._pause_s)
-        self._pause_s = min(self._pause_s * _LOOK_GROWTH, _MOST_LOOK_S)
-
-    async def _look_patiently(self) -> bool:
+    async def look_patiently(self) -> bool:
         """Look at the jobs; a provider that does not answer is waited for."""
+        self._tracker.enter("waiting", self._describe())
         try:
             ended = await self.look_round()
         except ModelError as error:
@@ -329,14 +311,56 @@ class BatchOffice:
 
     def _describe(self) -> str:
         jobs = self.jobs
+        if not jobs:
+            return "for room in the provider's queue of batches"
         told = f"{jobs[0].job}: {jobs[0].detail}" if len(jobs) == 1 and jobs[0].detail else f"{len(jobs)} batch jobs"
         return f"for {told}; {len(self.waiting):,} calls wait"
 
     def _clear_stale(self) -> None:
         """Remove spools of sessions that were cut off before they were planned, and half-read results."""
-        kept = {spool_file(self._folder, batch.mark) for batch in self.jobs}
+        kept = {spool_file(self._folder, batch.mark) for batch in self._book.all_unsettled()}
         for file in set(self._folder.glob("*.jsonl")) - kept:
             file.unlink()
+
+
+async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is_patient: bool) -> BudgetReached | None:
+    """Make passes until nothing is left to ask; without patience, leave once everything possible is sent."""
+    for office in offices:
+        await office.look_round()
+    while True:
+        for office in offices:
+            office.begin_pass()
+        stop = await make_pass()
+        for office in offices:
+            await office.flush()
+        busy = [office for office in offices if office.is_busy]
+        if not is_patient or not busy:
+            return stop
+        await wait_for_any(busy)
+
+
+async def wait_for_any(offices: Sequence[BatchOffice]) -> None:
+    """Wait until a batch ends; where the providers' queues are full and none is ours, wait a while."""
+    pause_s = _FIRST_LOOK_S
+    while True:
+        if any([await office.look_patiently() for office in offices]):
+            return
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * _LOOK_GROWTH, _MOST_LOOK_S)
+        if not any(office.jobs for office in offices):
+            return
+
+
+async def take_in_batches(
+    answerer: ModelAnswerer, ledger: Ledger, *, tracker: Tracker, folder: Path, cancels: bool
+) -> float:
+    """What batches of earlier sessions brought; returns what the calls that still wait in them may cost."""
+    office = BatchOffice(answerer, ledger, Budget(), tracker=tracker, folder=folder)
+    try:
+        await (office.cancel() if cancels else office.look_round(sends=False))
+        return office.set_aside_usd
+    finally:
+        await office.close()
 
 
 class BatchDesk(Desk[Asked]):
@@ -359,7 +383,7 @@ class BatchDesk(Desk[Asked]):
     async def work(self, make_pass: Pass) -> BudgetReached | None:
         """Make pass after pass, collecting in between, until nothing is left to ask."""
         try:
-            return await self._office.work(make_pass, is_patient=self._is_patient)
+            return await work_by_batches([self._office], make_pass, is_patient=self._is_patient)
         finally:
             await self._office.close()
 

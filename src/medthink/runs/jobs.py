@@ -165,9 +165,13 @@ class JobBook:
         """Commit that nothing of this batch waits any more."""
         self._update(mark, "state = 'ended', ended_at = ?, detail = ?, token_cap = ?", now_utc(), detail, token_cap)
 
+    def all_unsettled(self) -> list[Batch]:
+        """The batches that are planned or sent, the oldest first."""
+        return [one for one in read_batches(self._connection) if one.state != "ended"]
+
     def unsettled(self, model: str) -> list[Batch]:
-        """The batches of a model that are planned or sent, the oldest first."""
-        return [one for one in read_batches(self._connection) if one.model == model and one.state != "ended"]
+        """Those of one model."""
+        return [one for one in self.all_unsettled() if one.model == model]
 
     def known_jobs(self) -> set[str]:
         """The providers' ids of all batches, ended ones too."""

@@ -14,7 +14,7 @@ from medthink.core.files import write_atomic
 from medthink.core.numbers import as_usd
 from medthink.runs.answerers import Answerer, ModelAnswerer, open_answerer, open_model_answerer, refuse_unfit
 from medthink.runs.asking import Desk, example_request
-from medthink.runs.batching import BatchDesk, BatchOffice
+from medthink.runs.batching import BatchDesk, BatchOffice, take_in_batches
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.doubts import count_image_doubts
 from medthink.runs.engine import Engine, StoppingRule
@@ -29,6 +29,7 @@ from medthink.runs.records import LEDGER, Records
 from medthink.runs.run import Run
 from medthink.runs.selection import DEFAULT_SPLIT, Selection, select_cases, select_from
 from medthink.runs.siblings import Siblings
+from medthink.runs.spools import FOLDER
 from medthink.runs.survey import Survey, find_changed, survey, write_digests
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
@@ -280,7 +281,7 @@ class _Worker:
         if not spec.batch:
             return Desk(answerer, ledger, budget, tracker=self._tracker, siblings=siblings)
         assert isinstance(answerer, ModelAnswerer)
-        office = BatchOffice(answerer, ledger, budget, tracker=self._tracker, folder=self._out)
+        office = BatchOffice(answerer, ledger, budget, tracker=self._tracker, folder=self._out / FOLDER)
         return BatchDesk(office, ledger, tracker=self._tracker, siblings=siblings, is_patient=spec.wait)
 
     async def _take_in_batches(self, ledger: Ledger) -> float:
@@ -290,12 +291,10 @@ class _Worker:
             spec.model, base_urls=spec.base_urls, transport=self._transport, prices=spec.prices, is_batch=True
         )
         assert isinstance(answerer, ModelAnswerer)
-        office = BatchOffice(answerer, ledger, Budget(), tracker=self._tracker, folder=self._out)
+        folder, cancels = self._out / FOLDER, spec.cancel_batches
         try:
-            await (office.cancel() if spec.cancel_batches else office.look_round(sends=False))
-            return office.set_aside_usd
+            return await take_in_batches(answerer, ledger, tracker=self._tracker, folder=folder, cancels=cancels)
         finally:
-            await office.close()
             await answerer.close()
 
     def _open_budget(self, ledger: Ledger, set_aside_usd: float) -> Budget:

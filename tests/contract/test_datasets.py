@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from medthink.bridges.targets import TargetOptions, write_target
+from medthink.bridges.trainers import TRAINERS
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.export import export_benchmark
 from medthink.cases.rows import Place, case_from_row, row_from_case
@@ -94,3 +96,24 @@ def test_datasets_decodes_the_embedded_images(datasets: ModuleType, benchmark: B
             assert decoded.getpixel((0, 0)) == zlib.crc32(image.path.encode()) % 256
         empty = range(len(case.question.images) + 1, 50)
         assert all(found[f"image_{slot:02d}"] is None for slot in empty)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("trainer", "purpose"), [(name, purpose) for name, form in TRAINERS.items() for purpose in form.purposes]
+)
+def test_datasets_reads_training_examples(
+    datasets: ModuleType, benchmark: Benchmark, tmp_path: Path, trainer: Any, purpose: str
+) -> None:
+    options = TargetOptions(trainer=trainer, task="twi")
+    write_target(purpose, benchmark["train"], tmp_path / "out", options, lambda *_: None)
+    file = tmp_path / "out" / TRAINERS[trainer].file
+    theirs = rows_by_datasets(datasets, file.parent, file.suffix[1:], "train", tmp_path / "cache")
+    assert len(theirs) == 3
+    for one in theirs:
+        messages = one.get("messages") or one["prompt"]
+        assert messages[1]["role"] == "user" and messages[1]["content"]
+        if file.suffix == ".parquet":
+            assert all(picture.size == (2, 2) for picture in one["images"])
+    if purpose == "rl" and trainer == "neutral":
+        assert [pair["letter"] for pair in theirs[0]["solution"]["options"]] == list("ABCDE")

@@ -162,3 +162,5 @@ def test_show_of_an_unknown_case_is_exit_2(phantom: Path) -> None:
     done = medthink("data", "show", phantom, 999_999)
     assert done.returncode == 2
     assert "no case 999999" in done.stderr
+    numbers = [line.value["title"].split()[-1] for line in read_jsonl(phantom / "test.jsonl")]
+    assert f"test {', '.join(sorted(numbers, key=int))} ({len(numbers)} case" in done.stderr

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Predicate = Callable[[Case], bool]
+_NUMBERS_SHOWN = 8
 
 
 class Fingerprints(NamedTuple):
@@ -103,7 +104,7 @@ class Benchmark:
         if self._index is None:
             self._index = self._build_index()
         if case_id not in self._index:
-            raise self._no_case(case_id)
+            raise self._no_case(case_id, self._index)
         table, number, position = self._index[case_id]
         found = self._case_or_error(table, table.row_at(position, number))
         if isinstance(found, DataError):
@@ -174,11 +175,12 @@ class Benchmark:
     def _is_kept(self, case: Case) -> bool:
         return not self._keep or all(keep(case) for keep in self._keep)
 
-    def _no_case(self, case_id: int) -> DataError:
+    def _no_case(self, case_id: int, index: dict[int, tuple[CaseTable, int, int]]) -> DataError:
+        there = _describe_numbers(case_id, {number: table.split for number, (table, *_) in index.items()})
         if self._unreadable:
             problem = f"no case {case_id} among the rows that can be read; {self._unreadable} cannot"
-            return DataError(problem, file=self.path, remedy="medthink data check names them")
-        return DataError(f"no case {case_id}", file=self.path, remedy="medthink data stats says what there is")
+            return DataError(problem, file=self.path, remedy=f"{there}; medthink data check names the others")
+        return DataError(f"no case {case_id}", file=self.path, remedy=there)
 
     def _build_index(self) -> dict[int, tuple[CaseTable, int, int]]:
         self._unreadable = 0
@@ -191,6 +193,22 @@ class Benchmark:
                 elif self._is_kept(found):
                     index.setdefault(found.id, (table, row.number, row.position))
         return index
+
+
+def _describe_numbers(sought: int, splits: dict[int, str]) -> str:
+    """Which cases there are, by split, and those with the nearest numbers."""
+    if not splits:
+        return "there is no case"
+    parts = []
+    for split in dict.fromkeys(splits.values()):
+        numbers = sorted(number for number, where in splits.items() if where == split)
+        shown = ", ".join(map(str, numbers)) if len(numbers) <= _NUMBERS_SHOWN else f"{numbers[0]} to {numbers[-1]}"
+        parts.append(f"{split} {shown} ({len(numbers):,} case{'' if len(numbers) == 1 else 's'})")
+    there = f"there are: {'; '.join(parts)}"
+    if len(splits) <= _NUMBERS_SHOWN:
+        return there
+    near = sorted(sorted(splits, key=lambda number: (abs(number - sought), number))[:3])
+    return f"{there}; nearest: {', '.join(map(str, near))}"
 
 
 def fingerprint_texts(cases: Iterable[Case]) -> str:

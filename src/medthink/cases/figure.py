@@ -80,6 +80,7 @@ def draw_statistics(statistics: Statistics, path: Path) -> None:
             draw(axes, statistics)
             axes.set_title(f"{letter}  {axes.get_title(loc='left')}", loc="left")
             axes.tick_params(length=0)
+            _tick_whole_numbers(axes)
         handles, labels = panels[0].get_legend_handles_labels()
         rows[0].legend(handles, labels, loc="outside upper center", ncols=len(labels))
         stream = io.BytesIO()
@@ -90,12 +91,33 @@ def draw_statistics(statistics: Statistics, path: Path) -> None:
     write_atomic(path, [stream.getvalue()])
 
 
+def _tick_whole_numbers(axes: "Axes") -> None:
+    """Ticks at whole numbers wherever an axis has numbers and not names: there is no half image."""
+    from matplotlib.ticker import AutoLocator, MaxNLocator
+
+    for axis in (axes.xaxis, axes.yaxis):
+        if isinstance(axis.get_major_locator(), AutoLocator):
+            axis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
+
+
+def _say_instead(axes: "Axes", title: str, words: str) -> None:
+    """Words in the place of a panel that has nothing to show."""
+    axes.set_title(title)
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=_INK, fontsize=8)
+    axes.set_axis_off()
+
+
 def _images_per_case(axes: "Axes", statistics: Statistics) -> None:
     shares = {
         f"{_printable(name)} ({split.cases:,} cases)": _shares(split.images_per_case, split.cases)
         for name, split in statistics.splits.items()
     }
     top = max(max(split.images_per_case) for split in statistics.splits.values())
+    if not top:
+        for label, colour in zip(shares, cycle(_COLOURS), strict=False):
+            axes.step([], [], color=colour, linewidth=1.2, label=label)  # for the legend
+        _say_instead(axes, "Images per case", "no images")
+        return
     for (label, share), colour in zip(shares.items(), cycle(_COLOURS), strict=False):
         numbers = range(top + 2)
         heights = [share.get(number, 0.0) for number in numbers]
@@ -123,6 +145,9 @@ def _letters(axes: "Axes", statistics: Statistics) -> None:
 
 
 def _modalities(axes: "Axes", statistics: Statistics) -> None:
+    if not statistics.overall.images:
+        _say_instead(axes, "Modality", "no images")
+        return
     names = sorted(statistics.overall.modality_images, key=statistics.overall.modality_images.__getitem__)
     shares = [_shares(split.modality_images, split.images) for split in statistics.splits.values()]
     labels = [_shortened(_SHORT_NAMES.get(name, name)) for name in names]

@@ -57,12 +57,22 @@ def test_a_case_is_found_by_its_number(tiny_folder: Path) -> None:
     benchmark = Benchmark.open(tiny_folder)
     for case in benchmark:
         assert benchmark.case(case.id) == case
-    with pytest.raises(DataError, match=r"no case 5\n.*data stats"):
+    with pytest.raises(
+        DataError, match=r"no case 5\n.*there are: train 7, 12, 19254 \(3 cases\); test 300, 301 \(2 cases\)$"
+    ):
         benchmark.case(5)
-    with pytest.raises(DataError, match="no case 7"):
+    with pytest.raises(DataError, match=r"no case 7\n.*there are: test 300, 301 \(2 cases\)$"):
         benchmark["test"].case(7)
     with pytest.raises(DataError, match="no case 7"):
         benchmark.filter(longitudinal=True).case(7)
+
+
+def test_of_many_cases_the_range_and_the_nearest_are_named(tmp_path: Path, row_maker: Any) -> None:
+    write_jsonl(tmp_path / "train.jsonl", [row_maker(number) for number in range(10, 60, 5)])
+    write_jsonl(tmp_path / "test.jsonl", [row_maker(7)])
+    with pytest.raises(DataError) as caught:
+        Benchmark.open(tmp_path).case(31)
+    assert caught.value.remedy == "there are: train 10 to 55 (10 cases); test 7 (1 case); nearest: 25, 30, 35"
 
 
 def test_a_case_that_is_not_found_may_be_a_row_that_cannot_be_read(tiny_folder: Path) -> None:

@@ -203,3 +203,23 @@ def test_a_figure_takes_any_label(tmp_path: Path, row_maker: Any, folder_maker: 
     row = row_maker(1, image_01_modality="\x1b[31m核磁", correct_answer="\x07")
     draw_statistics(describe(Benchmark.open(folder_maker(tmp_path / "b", {"a\x1bb": [row]}))), tmp_path / "x.svg")
     assert "核磁" in "".join(ElementTree.parse(tmp_path / "x.svg").getroot().itertext())
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 49])
+def test_a_figure_has_whole_numbers_on_its_axes(
+    tmp_path: Path, row_maker: Any, folder_maker: Any, monkeypatch: pytest.MonkeyPatch, images: int
+) -> None:
+    kept: list[Any] = []
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda drawn, *_, **__: kept.append(drawn))
+    rows = [row_maker(number, images=images) for number in (1, 2)]
+    draw_statistics(describe(Benchmark.open(folder_maker(tmp_path / "b", {"test": rows}))), tmp_path / "x.svg")
+    for axes in kept[0].axes:
+        assert all(float(tick).is_integer() for tick in (*axes.get_xticks(), *axes.get_yticks()))
+
+
+def test_a_figure_says_no_images_instead_of_an_empty_axis(tmp_path: Path, row_maker: Any, folder_maker: Any) -> None:
+    benchmark = Benchmark.open(folder_maker(tmp_path / "b", {"test": [row_maker(1, images=0)]}))
+    draw_statistics(describe(benchmark), tmp_path / "x.svg")
+    drawn = (tmp_path / "x.svg").read_text()
+    assert drawn.count(">no images<") == 2 and "images (%)" not in drawn
+    assert "test (1 cases)" in drawn  # the legend of the other panels

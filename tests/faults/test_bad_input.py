@@ -97,6 +97,25 @@ def cut_zip(root: Path) -> Path:
     return root
 
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
+
+
+def pointer_for_parquet(root: Path) -> Path:
+    (root / "test.parquet").write_bytes(POINTER)
+    return root
+
+
+def page_for_parquet(root: Path) -> Path:
+    (root / "test.parquet").write_bytes(b"<!DOCTYPE html><html><body>Log in</body></html>")
+    return root
+
+
+def pointer_for_zip(root: Path) -> Path:
+    (root / "test.jsonl").write_bytes(LINE)
+    (root / "images.zip").write_bytes(POINTER)
+    return root
+
+
 BAD = {
     "cut off line": (jsonl(LINE + b"\n" + LINE[:50]), "test.jsonl:2: not JSON", "cut off"),
     "wrong encoding": (jsonl(LINE.replace(b"A history", b"\xe4")), "test.jsonl:1: not UTF-8", "save the file as UTF-8"),
@@ -114,6 +133,9 @@ BAD = {
     "missing columns": (parquet(title=..., options=...), "columns are missing: title, options", "split of"),
     "impossible column": (parquet(blob=b"\0"), "blob: the column holds binary", "drop the column"),
     "cut parquet": (cut_parquet, "cannot be read as parquet", "download the file again"),
+    "pointer for parquet": (pointer_for_parquet, "test.parquet: the file is a Git LFS pointer", "git lfs pull"),
+    "page for parquet": (page_for_parquet, "test.parquet: the file is a web page", "download the data itself"),
+    "pointer for zip": (pointer_for_zip, "images.zip: the file is a Git LFS pointer", "git lfs pull"),
     "zip bomb": (zip_bomb, "100 times", "data check"),
     "cut zip": (cut_zip, "cannot be read as a zip", "cut off"),
     "nothing there": (lambda root: root / "none.jsonl", "no such file", "check the path"),

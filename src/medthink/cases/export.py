@@ -12,7 +12,6 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image
 from medthink.cases.rows import COLUMNS, EMBEDDED_COLUMNS, SLOT_COLUMNS, row_from_case
-from medthink.core.errors import DataError
 from medthink.core.files import new_folder
 from medthink.core.jsonio import write_jsonl
 
@@ -35,11 +34,11 @@ _DICTIONARY_COLUMNS = [
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What an export wrote; `unreadable` holds the path of every image that is missing or cannot be read, and why."""
+    """What an export wrote; `absent` holds the path of every image that is missing or may not be opened, and why."""
 
     cases: int
     images: int
-    unreadable: dict[str, str]
+    absent: dict[str, str]
 
 
 class _Tally:
@@ -48,17 +47,17 @@ class _Tally:
     def __init__(self, progress: Callable[[], None] | None) -> None:
         self._progress = progress
         self.cases = self.images = 0
-        self.unreadable: dict[str, str] = {}
+        self.absent: dict[str, str] = {}
 
-    def add(self, case: Case, unreadable: dict[str, str]) -> None:
+    def add(self, case: Case, absent: dict[str, str]) -> None:
         self.cases += 1
-        self.images += len(case.question.images) - len(unreadable)
-        self.unreadable |= unreadable
+        self.images += len(case.question.images) - len(absent)
+        self.absent |= absent
         if self._progress:
             self._progress()
 
     def result(self) -> Exported:
-        return Exported(self.cases, self.images, self.unreadable)
+        return Exported(self.cases, self.images, self.absent)
 
 
 def export_benchmark(
@@ -122,27 +121,29 @@ def _embed(batch: "pa.RecordBatch", cases: list[Case], schema: "pa.Schema", tall
 
     slots: list[list[dict[str, Any] | None]] = [[None] * len(cases) for _ in EMBEDDED_COLUMNS]
     for row, case in enumerate(cases):
-        unreadable: dict[str, str] = {}
+        absent = _absent_images(case)
         for image in case.question.images:
-            try:
+            if image.path not in absent:
                 slots[image.slot - 1][row] = {"bytes": image.read(), "path": image.path}
-            except DataError as error:
-                unreadable[image.path] = error.problem
-        tally.add(case, unreadable)
+        tally.add(case, absent)
     kind = schema.field(EMBEDDED_COLUMNS[0]).type
     columns = [*batch.columns, *(pa.array(values, kind) for values in slots)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def copy_images(case: Case, folder: Path) -> dict[str, str]:
-    """Copy the case's images to the same paths below the folder; those that cannot be read, and why."""
-    unreadable: dict[str, str] = {}
+    """Copy the case's images to the same paths below the folder; those that are not there or may not be, and why."""
+    absent = _absent_images(case)
     for image in case.question.images:
-        try:
+        if image.path not in absent:
             copy_image(image, folder)
-        except DataError as error:
-            unreadable[image.path] = error.problem
-    return unreadable
+    return absent
+
+
+def _absent_images(case: Case) -> dict[str, str]:
+    """The images that a store does not hold or will not open; one that is there but damaged is an error instead."""
+    problems = {image.path: image.store.problem(image.path) for image in case.question.images}
+    return {path: problem for path, problem in problems.items() if problem}
 
 
 def copy_image(image: Image, folder: Path) -> None:

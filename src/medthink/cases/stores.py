@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from medthink.core.errors import DataError
+from medthink.core.kinds import refuse_other_kind
 
 # The path is resolved, so a link found now was put there since; NONBLOCK keeps a pipe from hanging. Not on Windows.
 _READ_ONLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -31,7 +32,7 @@ _PLAIN = re.compile(rf"{FOLDER}(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)++")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\\\ud800-\udfff]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LEAVES = "the path leaves the benchmark's folder"
-_LINKS_OUT = f"a symbolic link leads out of {FOLDER}/"
+LINKS_OUT = f"a symbolic link leads out of {FOLDER}/"
 
 
 def path_problem(path: str) -> str:
@@ -171,8 +172,14 @@ class FolderImages:
         except (OSError, ValueError):
             mode = 0
         if not self._is_inside(real):
-            return "", _LINKS_OUT
+            return "", f"{LINKS_OUT}: {self._outermost_link(path)!r}"
         return real, "" if stat.S_ISREG(mode) else MISSING
+
+    def _outermost_link(self, path: str) -> str:
+        """The first part of a path that leads out: of a whole folder elsewhere, the folder."""
+        parts = path.split("/")
+        heads = ["/".join(parts[:length]) for length in range(1, len(parts))]
+        return next((head for head in heads if not self._is_inside(os.path.realpath(self.root / head) + "/")), path)
 
     def _is_inside(self, real: str) -> bool:
         return real.startswith(self._inside)
@@ -264,6 +271,7 @@ class ZipImages:
         except FileNotFoundError:
             raise DataError("no such file", file=self.path, remedy="check the path") from None
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
+            refuse_other_kind(self.path)
             raise DataError(
                 f"cannot be read as a zip: {error}", file=self.path, remedy="download it again; it may be cut off"
             ) from None
@@ -276,8 +284,12 @@ class ZipImages:
 
 
 def _canonical(name: str) -> str:
-    """A zip may hold `images/caseNNNNN/…` or start at `caseNNNNN/…`; the rows always say `images/…`."""
-    return name if name.startswith(f"{FOLDER}/") else f"{FOLDER}/{name}"
+    """A zip may hold `images/caseNNNNN/…` or start at `caseNNNNN/…`; the rows always say `images/…`.
+
+    A name that may not be opened stays as it is.
+    """
+    inside = name if name.startswith(f"{FOLDER}/") else f"{FOLDER}/{name}"
+    return name if path_problem(inside) else inside
 
 
 def _is_wanted(name: str) -> bool:

@@ -15,6 +15,7 @@ from medthink.cases.rows import COLUMNS, EMBEDDED_COLUMNS, SLOT_COLUMNS
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading
 from medthink.core.jsonio import parse_json, parse_line, read_lines
+from medthink.core.kinds import refuse_other_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -166,6 +167,7 @@ def reading_parquet(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise DataError("no such file", file=path, remedy="check the path") from None
     except (pa.ArrowException, OSError, ValueError) as error:
+        refuse_other_kind(path)
         reason = (str(error).splitlines() or ["unknown"])[0][:200]
         raise DataError(
             f"cannot be read as parquet: {reason}", file=path, remedy="copy or download the file again"

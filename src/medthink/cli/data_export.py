@@ -58,7 +58,7 @@ def command(
     """Write the benchmark IN as the folder OUT: in another form and without loss, or for another tool.
 
     Training examples come from the train split only; cases that nearly repeat a case of another split are refused.
-    Exit code 0: all written, 1: written, but images are missing or cannot be read.
+    Exit code 0: all written, 1: written, but images are missing or lead out of the benchmark, 2: nothing written.
 
     \b
     Example: medthink data export bench/ bench-parquet/ --format parquet --embed-images
@@ -93,13 +93,13 @@ def _export_whole(source: Path, out: Path, format_: Literal["jsonl", "parquet"],
     show.say(f"{done.cases:,} cases, {done.images:,} images → {out}")
     if isinstance(benchmark.images, NoImages):
         show.say(f"medthink: there are no images in {source}", stderr=True)
-    elif done.unreadable:
+    elif done.absent:
         raise _incomplete(done, source)
 
 
 def _incomplete(done: Exported, source: Path) -> Declined:
-    count = len(done.unreadable)
-    named = [f"  {path}: {problem}" for path, problem in list(done.unreadable.items())[:_NAMED]]
+    count = len(done.absent)
+    named = [f"  {path}: {problem}" for path, problem in list(done.absent.items())[:_NAMED]]
     more = [f"  and {count - _NAMED:,} more"] if count > _NAMED else []
     head = f"images of {source} that could not be copied: {count:,}"
     remedy = "the rest is written; medthink data check names every such image"

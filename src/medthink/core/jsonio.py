@@ -17,6 +17,7 @@ import orjson
 
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading, write_atomic
+from medthink.core.kinds import refuse_known_start
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 254  # what is nested deeper cannot be written again
@@ -129,22 +130,10 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
             raise DataError(f"cannot be read: {error.strerror}", file=path, remedy="check the disk") from None
 
 
-_KNOWN_STARTS = (
-    ((b"\xff\xfe", b"\xfe\xff"), "the file is UTF-16 text", "save it as UTF-8"),
-    ((b"\x1f\x8b",), "the file is compressed (gzip)", "unpack it first"),
-    ((b"PK\x03\x04",), "the file is a zip archive", "unpack it first"),
-    ((b"PAR1",), "the file is parquet", "give its name the ending .parquet"),
-    ((b"version https://git-lfs",), "the file is a Git LFS pointer, not the data", "fetch the data with: git lfs pull"),
-    ((b"<!doctype", b"<html", b"<?xml"), "the file is a web page", "download the data itself, not its page"),
-)
-
-
 def _refuse_other_kind(raw: bytes, *, file: Path) -> None:
     """Say what a file is that plainly is no JSON Lines file, by its first line."""
-    start = raw[:64].strip().lower()
-    for starts, problem, remedy in _KNOWN_STARTS:
-        if start.startswith(tuple(one.lower() for one in starts)):
-            raise DataError(problem, file=file, remedy=remedy)
+    refuse_known_start(raw, file=file)
+    start = raw[:64].strip()
     if start in (b"[", b"{") or re.match(rb"\[\s*\{", start):
         problem = "the file is one JSON text, not JSON Lines"
         raise DataError(problem, file=file, remedy="write each object on one line of its own")

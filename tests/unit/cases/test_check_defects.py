@@ -3,6 +3,7 @@
 import io
 import os
 import resource
+import shutil
 import struct
 import zipfile
 import zlib
@@ -590,6 +591,33 @@ def test_an_unsafe_path_is_found_though_the_parquet_file_embeds_it(draft: Draft)
     at = table.column_names.index("image_01_path")
     pq.write_table(table.set_column(at, "image_01_path", pa.array(["/etc/hostname"])), file)
     assert check_benchmark(Benchmark.open(file)).counts == {"image-path-unsafe": 1}
+
+
+@pytest.mark.parametrize(("linked", "named"), [("images", "images"), ("images/case00099", "images/case00099")])
+def test_a_linked_folder_is_named_once_as_what_it_is(draft: Draft, linked: str, named: str) -> None:
+    draft.write()
+    (draft.root / linked).rename(draft.root.parent / "elsewhere")
+    (draft.root / linked).symlink_to(draft.root.parent / "elsewhere")
+    for images in (False, True):
+        report = check_benchmark(Benchmark.open(draft.root), images=images)
+        assert [(one.code, one.detail) for one in report.problems] == [
+            ("image-path-unsafe", f"a symbolic link leads out of images/: '{named}'")
+        ]
+
+
+def test_members_of_a_zip_with_unsafe_names_are_named(draft: Draft) -> None:
+    draft.write()
+    with zipfile.ZipFile(draft.root / "images.zip", "w") as archive:
+        for path, data in draft.files.items():
+            archive.writestr(path, data)
+        for name in ("../evil.jpg", "/abs.jpg", "images/../../up.jpg", "images\\win.jpg"):
+            archive.writestr(name, b"x")
+    shutil.rmtree(draft.root / "images")
+    report = check_benchmark(Benchmark.open(draft.root))
+    assert {one.code for one in report.problems} == {"image-path-unsafe"}
+    names = ["../evil.jpg", "/abs.jpg", "images/../../up.jpg", "images\\win.jpg"]
+    assert sorted(one.field for one in report.problems) == sorted(names)
+    assert all("no slot names it" in one.detail for one in report.problems)
 
 
 def test_the_images_of_other_splits_are_not_extra(draft: Draft) -> None:

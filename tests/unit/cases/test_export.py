@@ -36,7 +36,7 @@ def test_there_and_back_loses_nothing(
 ) -> None:
     original = Benchmark.open(tiny_folder)
     done = export_benchmark(original, tmp_path / "there", format=form, embed_images=embed)
-    assert done == Exported(cases=5, images=59, unreadable={})
+    assert done == Exported(cases=5, images=59, absent={})
     there = Benchmark.open(tmp_path / "there")
     export_benchmark(there, tmp_path / "back", format=back, embed_images=embed_back)
     for path in (tmp_path / "there", tmp_path / "back"):
@@ -110,7 +110,7 @@ def test_images_missing_before_are_missing_after_and_counted(
     (tiny_folder / "images/case00301/301_2.jpg").unlink()
     original = Benchmark.open(tiny_folder)
     done = export_benchmark(original, tmp_path / "out", format=form, embed_images=embed)
-    assert (done.images, len(done.unreadable)) == (57, 2)
+    assert (done.images, len(done.absent)) == (57, 2)
     copy = Benchmark.open(tmp_path / "out")
     assert copy.fingerprint() == original.fingerprint()
     assert not copy.images.has("images/case00300/300_1.jpg")
@@ -191,7 +191,7 @@ def test_an_embedded_image_cannot_be_written_outside_the_folder(tmp_path: Path, 
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table(columns), tmp_path / "in/test.parquet")
     done = export_benchmark(Benchmark.open(tmp_path / "in"), tmp_path / "out", format="jsonl")
-    assert (done.cases, done.images, list(done.unreadable)) == (1, 0, ["../escape.jpg"])
+    assert (done.cases, done.images, list(done.absent)) == (1, 0, ["../escape.jpg"])
     assert not list(tmp_path.rglob("escape*"))
 
 
@@ -290,6 +290,16 @@ class TestEmbeddedImages:
             first.question.images[2].read()
 
 
+def pack_with_a_damaged_image(root: Path) -> None:
+    with zipfile.ZipFile(root / "images.zip", "w") as archive:
+        for file in sorted((root / "images").rglob("*.jpg")):
+            archive.write(file, str(file.relative_to(root)))
+    shutil.rmtree(root / "images")
+    raw = bytearray((root / "images.zip").read_bytes())
+    raw[60] ^= 0xFF  # inside the first picture
+    (root / "images.zip").write_bytes(raw)
+
+
 class TestCommand:
     def test_it_says_what_it_wrote(self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         words = ["data", "export", str(tiny_folder), str(tmp_path / "out"), "--format", "parquet", "--embed-images"]
@@ -302,20 +312,24 @@ class TestCommand:
         assert Benchmark.open(tmp_path / "out2").case(301).question.images[0].read()
 
     @pytest.mark.parametrize(("form", "embed"), FORMS)
-    def test_an_image_that_cannot_be_read_is_exit_1_and_the_rest_is_written(
+    def test_an_image_that_cannot_be_read_is_not_exit_0(
         self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, embed: bool
     ) -> None:
-        with zipfile.ZipFile(tiny_folder / "images.zip", "w") as archive:
-            for file in sorted((tiny_folder / "images").rglob("*.jpg")):
-                archive.write(file, str(file.relative_to(tiny_folder)))
-        shutil.rmtree(tiny_folder / "images")
-        raw = bytearray((tiny_folder / "images.zip").read_bytes())
-        raw[60] ^= 0xFF  # inside the first picture
-        (tiny_folder / "images.zip").write_bytes(raw)
         words = ["data", "export", str(tiny_folder), str(tmp_path / "out"), "--format", form]
-        assert enter([*words, "--embed-images"] if embed else words) == 1
-        assert "could not be copied: 1" in capsys.readouterr().err
+        words += ["--embed-images"] if embed else []
+        image = tiny_folder / "images/case00300/300_1.jpg"
+        whole = image.read_bytes()
+        image.unlink()
+        image.symlink_to("/etc/passwd")
+        assert enter(words) == 1
+        assert "could not be copied: 1\n  images/case00300/300_1.jpg: a symbolic link" in capsys.readouterr().err
         assert sum(len(paths) for paths in Benchmark.open(tmp_path / "out").images.listing().values()) == 58
+        shutil.rmtree(tmp_path / "out")
+        image.unlink()
+        image.write_bytes(whole)
+        pack_with_a_damaged_image(tiny_folder)
+        assert enter(words) == 2
+        assert "cannot be unpacked" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
     def test_a_benchmark_without_any_images_says_so(
         self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

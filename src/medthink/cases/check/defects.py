@@ -39,7 +39,7 @@ _TABLE = (
     Defect(
         "image-path-unsafe",
         "error",
-        "the path leaves the benchmark: '..', absolute, a URL, a symbolic link, NUL",
+        "the path of a slot, a file or a zip's member leaves the benchmark: '..', absolute, a URL, a link, NUL",
         "use a plain path inside the benchmark",
     ),
     Defect(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from medthink.cases.case import Case, Image, ImageStore
 from medthink.cases.check.report import Finding
-from medthink.cases.stores import MISSING, path_problem
+from medthink.cases.stores import LINKS_OUT, MISSING, path_problem
 
 
 class _Folder(NamedTuple):
@@ -46,7 +46,10 @@ class FileLedger:
         for path in sorted(chain(*unclaimed)):
             # A file's name need not be Unicode, but what is reported must be.
             shown = path.encode(errors="backslashreplace").decode()
-            yield Finding("image-file-extra", shown, "no slot names it")
+            if problem := path_problem(path):
+                yield Finding("image-path-unsafe", shown, f"{problem}; no slot names it")
+            else:
+                yield Finding("image-file-extra", shown, "no slot names it")
 
     def _claim(self, image: Image) -> Finding | None:
         """Strike out the image's file alone; what is wrong with it, if anything."""
@@ -64,6 +67,8 @@ class FileLedger:
         problem = self._store.problem(path)
         if not problem:
             return None
+        if problem.startswith(LINKS_OUT):
+            return Finding("image-path-unsafe", field, problem)  # which names the link: it may be a folder's
         code = "image-file-missing" if problem == MISSING else "image-path-unsafe"
         return Finding(code, field, f"{problem}: {shown}")
 

@@ -15,6 +15,7 @@ from medthink.cases.check.pixels import Slot, check_pixels, slots_of
 from medthink.cases.check.report import CheckReport, DataProblem, Finding, place, sort_problems
 from medthink.cases.check.shortcuts import ShortcutTally
 from medthink.cases.check.texts import spell
+from medthink.cases.stores import LINKS_OUT
 from medthink.cases.tables import a_few_ahead
 from medthink.core.errors import DataError
 from medthink.core.numbers import as_percent
@@ -39,6 +40,7 @@ class _Pass:
         self._first_split: dict[int, str] = {}
         self._histories = NearlyIdentical()
         self._unreadable: dict[tuple[Path, str, str], list[int | None]] = {}
+        self._told_links: set[str] = set()
         self._first_history: dict[tuple[str, bytes], int] = {}
         self._tallies: defaultdict[str, ShortcutTally] = defaultdict(ShortcutTally)
         self._headings: defaultdict[str, HeadingTally] = defaultdict(HeadingTally)
@@ -52,7 +54,8 @@ class _Pass:
         """One case: what is wrong with it alone, and what it adds to the view across cases."""
         history = spell(case.question.history)
         file_findings = self._files.check(case)
-        found = (*check_case(case, history), *file_findings, *self._check_id(case), *self._check_history(case, history))
+        files = [finding for finding in file_findings if not self._is_told(finding)]
+        found = (*check_case(case, history), *files, *self._check_id(case), *self._check_history(case, history))
         for finding in found:
             self.problems.append(place(finding, split=case.split, case=case.id))
         self.cases.append((case.split, case.id))
@@ -85,6 +88,13 @@ class _Pass:
             others = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
             detail = f"{file.name}:{rows[0]}: {problem}{others}"
             yield place(Finding("row-unreadable", field, detail), split=file.stem)
+
+    def _is_told(self, finding: Finding) -> bool:
+        """Whether this very link was named for another image: a linked folder is one problem, not one for each."""
+        is_link = finding.detail.startswith(LINKS_OUT)
+        is_told = is_link and finding.detail in self._told_links
+        self._told_links |= {finding.detail} if is_link else set()
+        return is_told
 
     def _check_history(self, case: Case, history: bytes) -> tuple[Finding, ...]:
         words = b" ".join(history.split())

@@ -20,6 +20,7 @@ LOOPBACK = "127.0.0.1"
 @store_flag
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark whose cases can be read.")
 @click.option("--split", default="test", show_default=True, help="The split whose cases can be read.")
+@click.option("--runs", type=click.Path(path_type=Path), multiple=True, help="Runs that readers may judge; repeatable.")
 @click.option("--settings", type=click.Path(path_type=Path), metavar="TOML", help="Sign-up, providers, public address.")
 @click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
 @click.option("--bind", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")
@@ -29,6 +30,7 @@ def serve(
     store: str,
     data: Path | None,
     split: str,
+    runs: tuple[Path, ...],
     settings: Path | None,
     is_demo: bool,
     bind: str,
@@ -64,7 +66,7 @@ def serve(
     with open_store(store) as opened:
         if bind != LOOPBACK:
             _refuse_open_house(opened, chosen)
-        house = House(opened, data, split, chosen)
+        house = House(opened, data, split, chosen, runs=runs)
         socket = open_port(port, bind)
         number = socket.getsockname()[1]
         address = chosen.public_url or f"http://{LOOPBACK}:{number}/"

@@ -18,34 +18,49 @@ from medthink.web.own_account import account_routes
 from medthink.web.people import people_routes
 from medthink.web.rendering import Link, Site
 from medthink.web.renditions import Renditions
+from medthink.web.room import ReadingRoom, room_routes
 from medthink.web.settings import ServeSettings
+from medthink.web.studies import StudyOffice, study_routes
 from medthink.web.vouching import vouching_routes
 
 _BOARD = Link("", "Leaderboard")
 _CASES = (Link("cases", "Cases"), Link("readers", "Readers"))
+_READING = (Link("readings", "Your readings", "reader"), Link("studies", "Studies", "coordinator"))
 _PEOPLE = Link("people", "People", "maintainer")
 
 
 class House:
-    """Everything that is served: a store, and a benchmark where one is given."""
+    """Everything that is served: a store, and a benchmark and runs to read where they are given."""
 
-    def __init__(self, store: BoardStore, data: Path | None, split: str, settings: ServeSettings | None = None) -> None:
+    def __init__(
+        self,
+        store: BoardStore,
+        data: Path | None,
+        split: str,
+        settings: ServeSettings | None = None,
+        *,
+        runs: Sequence[Path] = (),
+    ) -> None:
         self._store = store
         self._settings = settings or ServeSettings()
-        self._site = Site(links=(_BOARD, *(_CASES if data else ()), _PEOPLE), has_accounts=True)
+        self._site = Site(links=(_BOARD, *((*_CASES, *_READING) if data else ()), _PEOPLE), has_accounts=True)
         self._entrance = Entrance(store, self._site, self._settings)
         self.board = BoardSite(store, self._site)
         self.library = Library()
         opened = self.library.open(data, split) if data else None
         self.explorer = Explorer(opened, HumanAnswers(store), self._site, self.board.letters) if opened else None
+        self.room = ReadingRoom(store, self.library, self._site)
+        self.office = StudyOffice(store, opened, self._site, runs) if opened else None
 
     def application(self, *, hosts: Sequence[str], renditions: Renditions | None = None) -> ASGIApp:
         """The application that serves it."""
         shared: dict[str, object] = {"board": self.board, "entrance": self._entrance}
         routes = [*board_routes, *entrance_routes, *vouching_routes, *account_routes, *people_routes]
         if self.explorer:
-            routes += [*explorer_routes, *image_routes]
+            routes += [*explorer_routes, *image_routes, *room_routes, *study_routes]
             shared |= {
+                "room": self.room,
+                "office": self.office,
                 "explorer": self.explorer,
                 "library": self.library,
                 "renditions": renditions or Renditions(),

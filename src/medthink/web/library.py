@@ -77,6 +77,11 @@ class OpenBenchmark:
         """The image with this id, if it is one of this split's."""
         return self._images.get(image_id)
 
+    def image_at(self, path: str) -> Image | None:
+        """The image at this path of the split."""
+        found = self._ids.get(path)
+        return None if found is None else self._images[found]
+
     def id_of(self, image: Image) -> str:
         """The id of an image of this split, whichever case lent it."""
         return self._ids[image.path]

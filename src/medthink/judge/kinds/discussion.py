@@ -207,6 +207,11 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             return {"education": None if word is None else int(word), "reason for 0": zero}
         return {"sentence": cells.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
 
+    def columns_of(self, form: str) -> tuple[Column, ...]:
+        """A label for a sentence, a score and the reason of a 0 for a dimension."""
+        label, *education = self.columns
+        return tuple(education) if form == "education" else (label,)
+
     def gaps(self, form: str, row: Mapping[str, str]) -> tuple[str, ...]:
         """A sentence's label; a dimension's score, and of a 0 the reason."""
         if form != "education":

@@ -123,6 +123,10 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:
         """A reader's cells as labels by aspect; ValueError names the cell that cannot be read or contradicts."""
 
+    def columns_of(self, form: str) -> tuple[Column, ...]:  # noqa: ARG002
+        """The columns that an item of this form takes."""
+        return self.columns
+
     def gaps(self, form: str, row: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG002
         """The columns of an item that a reader has still to fill in; "unsure" is an answer."""
         return tuple(one.name for one in self.columns if one.choices and not row.get(one.name, "").strip())

@@ -1,5 +1,7 @@
 """Adjudication: the items over which two readings differ, shown to a third reader without saying whose is whose."""
 
+from pathlib import Path
+
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -9,8 +11,9 @@ from medthink.core.errors import UsageError
 from medthink.readers.assigning import PLANTED, Code
 from medthink.readers.studies import tables
 from medthink.readers.studies.results import DoneReading, leading_label, read_done
-from medthink.readers.studies.setup import Frozen, Study, StudyReader, add_reader, add_sittings, list_readers
+from medthink.readers.studies.setup import Frozen, Study, add_reader, add_sittings, list_readers
 from medthink.readers.studies.sittings import ReadItem, ReadText, Sitting
+from medthink.readers.tables import write_table
 
 ADJUDICATED = "adjudicated"
 
@@ -95,9 +98,18 @@ def settle_study(study: Study, readings: list[DoneReading]) -> list[SettledItem]
     ]
 
 
-def adjudicator_of(connection: Connection, study: Study) -> StudyReader | None:
-    """The study's adjudicator, if it has one."""
-    return next((one for one in list_readers(connection, study.id) if one.is_adjudicator), None)
+def write_settled(items: list[SettledItem], path: Path) -> None:
+    """Write both readings and the adjudicator's word side by side, one row an item."""
+    names = dict.fromkeys(name for one in items for cells in (one.first, one.second) for name in cells)
+    columns = ["case", "unit", "text", *(f"{name}_{whose}" for name in names for whose in ("1", "2", ADJUDICATED))]
+    rows = [
+        {"case": one.case, "unit": one.unit, "text": one.text}
+        | {f"{name}_1": cell for name, cell in one.first.items()}
+        | {f"{name}_2": cell for name, cell in one.second.items()}
+        | {f"{name}_{ADJUDICATED}": cell for name, cell in (one.adjudicated or {}).items()}
+        for one in items
+    ]
+    write_table(path, columns, rows)
 
 
 class _MarkedItem(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """The plan of a study: what is read by whom, the hours that takes, and how precise its numbers will be."""
 
 import math
+from pathlib import Path
 
 import msgspec
 
@@ -49,6 +50,11 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 remedy="choose runs and kinds of judging, or neither",
             )
         self.reading()
+
+    @property
+    def folder(self) -> Path:
+        """Where the benchmark is."""
+        return Path(self.data)
 
     @property
     def is_baseline(self) -> bool:

@@ -1,0 +1,303 @@
+"""The reading room's routes for readers: their studies, one case, its marks. The server alone decides what is shown."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import NotFoundException
+from litestar.params import Body, FromPath, SkipValidation
+from litestar.response import Redirect, Response
+
+from medthink.board.store import BoardStore
+from medthink.core.digest import digest_bytes
+from medthink.core.errors import UsageError
+from medthink.readers.studies import desk, setup
+from medthink.readers.studies.adjudication import read_frozen
+from medthink.readers.studies.desk import MarkChange, OpenSitting, Saved, Stale
+from medthink.readers.studies.setup import Study, StudyReader
+from medthink.web.access import Asked, account_of, caller_of, needs
+from medthink.web.application import html
+from medthink.web.library import Library, OpenBenchmark
+from medthink.web.pages.room import (
+    ReadingsPage,
+    RoomPage,
+    StudyLine,
+    make_entry_page,
+    make_room_page,
+)
+from medthink.web.rendering import Site, render
+
+_HERE = "readings"
+
+
+class Seat(msgspec.Struct, frozen=True):
+    """A reader in a study, and one of the reader's sittings."""
+
+    study: Study
+    reader: StudyReader
+    opened: OpenSitting
+
+
+class ReadingRoom:
+    """The studies of a store, and the benchmarks that they are about."""
+
+    def __init__(self, store: BoardStore, library: Library, site: Site) -> None:
+        self.store = store
+        self.library = library
+        self.site = site
+
+    def bench(self, study: Study) -> OpenBenchmark:
+        """The benchmark that a study is about."""
+        return self.library.open(study.plan.folder, study.plan.split)
+
+    def readings(self, name: str) -> str:
+        """The studies that this account reads in."""
+        with self.store.read() as connection:
+            found = [
+                (study, reader, desk.list_sittings(connection, reader.id))
+                for study, reader in setup.readings_of(connection, name)
+            ]
+        lines = tuple(
+            StudyLine(
+                token=study.token,
+                name=study.plan.name,
+                done=sum(one.submitted_at is not None for one in sittings),
+                total=len(sittings),
+                is_adjudication=reader.is_adjudicator,
+                is_closed=study.closed_at is not None,
+            )
+            for study, reader, sittings in found
+        )
+        return render("readings.html", ReadingsPage(studies=lines), self.site, here=_HERE)
+
+    def find(self, token: str, name: str) -> tuple[Study, StudyReader]:
+        """The study with this token, if this account reads in it."""
+        with self.store.read() as connection:
+            study = setup.find_study(connection, token)
+            reader = setup.find_reader(connection, study.id, name) if study else None
+        if study is None or reader is None:
+            raise NotFoundException(detail="There is no such study.")
+        return study, reader
+
+    def seat(self, token: str, code: str, name: str) -> Seat:
+        """One sitting of this account's."""
+        study, reader = self.find(token, name)
+        with self.store.read() as connection:
+            opened = desk.find_sitting(connection, reader.id, code)
+        if opened is None:
+            raise NotFoundException(detail="There is no such case in this study.")
+        return Seat(study, reader, opened)
+
+    def entry(self, token: str, name: str) -> str:
+        """The entry to a study."""
+        study, reader = self.find(token, name)
+        with self.store.read() as connection:
+            sittings = desk.list_sittings(connection, reader.id)
+        return render("room-entry.html", make_entry_page(study, reader, sittings), self.site, here=_HERE)
+
+    def next_case(self, token: str, name: str) -> str:
+        """The code of the case that is to be read next; "" when all are read."""
+        study, reader = self.find(token, name)
+        with self.store.read() as connection:
+            return make_entry_page(study, reader, desk.list_sittings(connection, reader.id)).next
+
+    def page(self, seat: Seat) -> RoomPage:
+        """One case as its reader may see it now."""
+        with self.store.read() as connection:
+            sittings = desk.list_sittings(connection, seat.reader.id)
+            opened = next(one for one in sittings if one.id == seat.opened.id)
+            marks = desk.read_marks(connection, opened.id) if opened.is_revealed else {}
+            frozen = read_frozen(connection, opened.id) if opened.is_revealed else {}
+        return make_room_page(
+            seat.study, seat.reader, sittings, opened, self.bench(seat.study), marks=marks, frozen=frozen
+        )
+
+    def show(self, seat: Seat, *, problem: str = "") -> str:
+        """The page of one case."""
+        page = msgspec.structs.replace(self.page(seat), problem=problem)
+        return render("room.html", page, self.site, here=_HERE)
+
+
+GivenRoom = NamedDependency[SkipValidation[ReadingRoom]]
+
+
+class CommitForm(msgspec.Struct):
+    """The reader's own diagnosis; `seconds` is how long the case was looked at, as the page measured it."""
+
+    option: str = ""
+    confidence: str = ""
+    seconds: str = "0"
+
+
+@get("/readings", guards=[needs("reader")], sync_to_thread=True)
+def show_readings(request: Asked, room: GivenRoom) -> Response[str]:
+    """The studies that one reads in."""
+    return html(room.readings(account_of(request).name))
+
+
+@get("/room/{study:str}", guards=[needs("reader")], sync_to_thread=True)
+def show_entry(study: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
+    """The entry to a study, or with `?next` its next case."""
+    name = account_of(request).name
+    if "next" in request.query_params and (code := room.next_case(study, name)):
+        return Redirect(f"/room/{study}/{code}", status_code=303)
+    return html(room.entry(study, name))
+
+
+@get("/room/{study:str}/{code:str}", guards=[needs("reader")], sync_to_thread=True)
+def show_case(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
+    """One case; opening it begins the reader's time."""
+    seat = room.seat(study, code, account_of(request).name)
+    if make_entry_page(seat.study, seat.reader, ()).needs_training:
+        return Redirect(f"/room/{study}/training", status_code=303)
+    problem = ""
+    if seat.opened.submitted_at is None and seat.study.closed_at is None:
+        try:
+            with room.store.write() as connection:
+                desk.hold(connection, seat.opened, _device(request))
+        except UsageError as error:
+            problem = error.problem
+    return html(room.show(seat, problem=problem))
+
+
+@get("/room/{study:str}/{code:str}/state", guards=[needs("reader")], sync_to_thread=True)
+def tell_state(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[bytes]:
+    """The same as data for the page's script: nothing withheld before the reveal."""
+    page = room.page(room.seat(study, code, account_of(request).name))
+    return _json(page)
+
+
+@post("/room/{study:str}/{code:str}/commit", guards=[needs("reader")], sync_to_thread=True)
+def commit(
+    study: FromPath[str],
+    code: FromPath[str],
+    request: Asked,
+    room: GivenRoom,
+    data: Annotated[CommitForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[Any]:
+    """Commit to a diagnosis, which reveals the case."""
+    seat = room.seat(study, code, account_of(request).name)
+    sure = int(data.confidence) if data.confidence.isdecimal() else 0
+    try:
+        with room.store.write() as connection:
+            held = desk.hold(connection, _open(seat), _device(request))
+            desk.commit_diagnosis(connection, held, data.option, sure, seconds=_number(data.seconds))
+    except UsageError as error:
+        return html(room.show(seat, problem=str(error)), status=422)
+    return Redirect(f"/room/{study}/{code}", status_code=303)
+
+
+@post("/room/{study:str}/{code:str}/hold", guards=[needs("reader")], sync_to_thread=True)
+def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[bytes]:
+    """A sign of life of the page: the case stays with this device."""
+    seat = room.seat(study, code, account_of(request).name)
+    try:
+        with room.store.write() as connection:
+            held = desk.hold(connection, _open(seat), _device(request))
+    except UsageError as error:
+        return _json({"problem": error.problem}, status=423)
+    return _json({"held_until": held.held_until})
+
+
+@post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], sync_to_thread=True)
+def save_mark(
+    study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: MarkChange
+) -> Response[bytes]:
+    """Keep a mark: 200 with its version, 409 with what is there where it was made on another version."""
+    seat = room.seat(study, code, account_of(request).name)
+    try:
+        with room.store.write() as connection:
+            answer: Saved | Stale = desk.save_mark(connection, _open(seat), data, _device(request))
+    except UsageError as error:
+        return _json({"problem": error.problem}, status=422)
+    return _json(answer, status=200 if isinstance(answer, Saved) else 409)
+
+
+@post("/room/{study:str}/{code:str}/submit", guards=[needs("reader")], sync_to_thread=True)
+def submit(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
+    """Lock the reading, or say what is missing."""
+    seat = room.seat(study, code, account_of(request).name)
+    is_script = "application/json" in request.headers.get("accept", "")
+    try:
+        with room.store.write() as connection:
+            gaps = desk.submit_sitting(connection, _open(seat), _device(request))
+    except UsageError as error:
+        problem = _json({"problem": error.problem}, status=422)
+        return problem if is_script else html(room.show(seat, problem=str(error)), status=422)
+    if is_script:
+        return _json({"gaps": gaps})
+    if gaps:
+        words = f"{len(gaps)} of {seat.opened.sitting.units} units are not marked in full."
+        return html(room.show(seat, problem=words), status=422)
+    return Redirect(f"/room/{study}", status_code=303)
+
+
+@post("/room/{study:str}/{code:str}/form", guards=[needs("reader")])
+async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
+    """Keep all marks of a page without script, whose fields are named by item and column."""
+    from anyio import to_thread
+
+    fields = await request.form()
+    seat = await to_thread.run_sync(lambda: room.seat(study, code, account_of(request).name))
+    problem = await to_thread.run_sync(lambda: _save_form(room, seat, list(fields.multi_items()), _device(request)))
+    if problem:
+        return html(await to_thread.run_sync(lambda: room.show(seat, problem=problem)), status=409)
+    return Redirect(f"/room/{study}/{code}", status_code=303)
+
+
+room_routes = [show_readings, show_entry, show_case, tell_state, commit, keep_held, save_mark, submit, save_form]
+
+
+def _save_form(room: ReadingRoom, seat: Seat, fields: list[tuple[str, Any]], device: str) -> str:
+    """Keep the marks that differ from what is there; says what could not be kept."""
+    given: dict[str, dict[str, list[str]]] = {}
+    for name, value in fields:
+        item, _, column = name.partition(":")
+        given.setdefault(item, {}).setdefault(column, []).append(str(value))
+    stale = 0
+    try:
+        with room.store.write() as connection:
+            marks = desk.read_marks(connection, seat.opened.id)
+            for item, columns in given.items():
+                version = int(_number("".join(columns.pop("version", ["0"]))))
+                cells = {name: ";".join(filter(None, values)) for name, values in columns.items()}
+                cells = {name: text for name, text in cells.items() if text.strip()}
+                before = marks[item].cells if item in marks else {}
+                if cells == before:
+                    continue
+                key = digest_bytes(f"{item} {version} {sorted(cells.items())}".encode())
+                change = MarkChange(item=item, version=version, cells=cells, seconds=0.0, key=key[:64])
+                stale += isinstance(desk.save_mark(connection, _open(seat), change, device), Stale)
+    except UsageError as error:
+        return str(error)
+    return f"{stale} units were marked elsewhere meanwhile. What is there now is shown." if stale else ""
+
+
+def _open(seat: Seat) -> OpenSitting:
+    if seat.study.closed_at is not None:
+        raise UsageError("this study is closed", remedy="ask the coordinator")
+    return seat.opened
+
+
+def _device(request: Asked) -> str:
+    """The browser that asks, known by its session."""
+    return digest_bytes(caller_of(request).session.encode())[:16]
+
+
+def _number(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        return 0.0
+    return found if 0 <= found < 1e6 else 0.0
+
+
+def _json(value: object, *, status: int = 200) -> Response[bytes]:
+    return Response(
+        msgspec.json.encode(value),
+        media_type="application/json",
+        status_code=status,
+        headers={"Cache-Control": "no-store"},
+    )

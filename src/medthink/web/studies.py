@@ -1,0 +1,318 @@
+"""The coordinator's routes: set up a study, watch it, settle and export it."""
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import NotFoundException
+from litestar.params import Body, FromPath, SkipValidation
+from litestar.response import Redirect, Response
+
+from medthink.accounts.invitations import invite_reader, renew_link
+from medthink.accounts.people import find_account
+from medthink.board.store import BoardStore
+from medthink.core.errors import MedThinkError, UsageError
+from medthink.judge.units import UNITS_FILE
+from medthink.readers.studies import adjudication, desk, results, setup
+from medthink.readers.studies.plan import StudyPlan
+from medthink.readers.studies.setup import Study
+from medthink.runs.manifest import read_manifest
+from medthink.web.access import Asked, account_of, needs
+from medthink.web.application import html
+from medthink.web.entrance import GivenEntrance
+from medthink.web.library import OpenBenchmark
+from medthink.web.pages.studies import (
+    KINDS_SHOWN,
+    RunChoice,
+    SetUpPage,
+    StudiesPage,
+    StudyForm,
+    StudyPage,
+    StudyRow,
+    make_study_page,
+)
+from medthink.web.rendering import Site, render
+from medthink.web.shelf import find_runs
+
+_HERE = "studies"
+
+
+class StudyOffice:
+    """Where studies are set up: the runs that may be read, and the benchmark that they are about."""
+
+    def __init__(self, store: BoardStore, bench: OpenBenchmark, site: Site, runs: Sequence[Path]) -> None:
+        self.store = store
+        self._bench = bench
+        self._site = site
+        self._places = tuple(runs)
+
+    def runs(self) -> tuple[RunChoice, ...]:
+        """Every run below the folders that were named."""
+        return tuple(_describe(name, path, self._bench) for name, path in find_runs(self._places).items())
+
+    def list(self) -> str:
+        """All studies."""
+        rows = []
+        with self.store.read() as connection:
+            for study in setup.list_studies(connection):
+                progress = results.read_progress(connection, study)
+                rows.append(
+                    StudyRow(
+                        token=study.token,
+                        name=study.plan.name,
+                        made_at=study.made_at[:10],
+                        done=sum(one.done for one in progress),
+                        total=sum(one.total for one in progress),
+                        is_closed=study.closed_at is not None,
+                    )
+                )
+        return render("studies.html", StudiesPage(studies=tuple(rows)), self._site, here=_HERE)
+
+    def show_form(self, form: StudyForm, **more: Any) -> str:
+        """The form to set up a study."""
+        modalities = sorted({name for case in self._bench.cases.values() for name in case.modalities})
+        page = SetUpPage(form=form, runs=self.runs(), kinds=KINDS_SHOWN, modalities=tuple(modalities), **more)
+        return render("study-new.html", page, self._site, here=_HERE)
+
+    def plan(self, form: StudyForm) -> StudyPlan:
+        """The plan that a form asks for, or UsageError."""
+        known = {one.name: one.path for one in self.runs() if not one.problem}
+        return StudyPlan(
+            name=form.name.strip(),
+            data=str(self._bench.benchmark.path),
+            split=self._bench.benchmark.splits[0],
+            runs=tuple(known[name] for name in form.runs if name in known),
+            kinds=tuple(kind for kind, _ in KINDS_SHOWN if kind in form.kinds),
+            readers=tuple(name.strip().lower() for name in form.readers.replace("\n", ",").split(",") if name.strip()),
+            per_case=_whole(form.per_case, "readers per case"),
+            cases=_whole(form.cases, "number of texts") if form.cases.strip() else None,
+            modality=form.modality,
+            again_share=_whole(form.again, "share read twice") / 100,
+            planted_share=_whole(form.planted, "share of planted checks") / 100,
+            seed=_whole(form.seed, "seed"),
+            needs_training=bool(form.needs_training),
+        )
+
+    def find(self, token: str) -> Study:
+        """The study with this token."""
+        with self.store.read() as connection:
+            found = setup.find_study(connection, token)
+        if found is None:
+            raise NotFoundException(detail="There is no such study.")
+        return found
+
+    def page(self, study: Study) -> StudyPage:
+        """How the study stands."""
+        with self.store.read() as connection:
+            progress = results.read_progress(connection, study)
+            done = results.read_done(connection, study)
+            free = [
+                (one.id, reader.name, f"case {one.place + 1} of {reader.name}’s list")
+                for reader in setup.list_readers(connection, study.id)
+                for one in desk.list_sittings(connection, reader.id)
+                if one.opened_at is None
+            ]
+        settled = adjudication.settle_study(study, done)
+        disputes = adjudication.find_disputes(study, done)
+        return make_study_page(
+            study,
+            progress,
+            {Path(run).name: found for run, found in results.measure_study(study, done).items()},
+            drift=results.measure_drift(done),
+            baseline=results.measure_baseline(study, done) if done else None,
+            disputes=(sum(len(one.places) for one in disputes), sum(one.adjudicated is not None for one in settled)),
+            free=free[:200],
+        )
+
+    def show(self, study: Study, *, status: int = 200, **more: Any) -> Response[str]:
+        """The page of a study."""
+        page = msgspec.structs.replace(self.page(study), **more)
+        return html(render("study.html", page, self._site, here=_HERE), status=status)
+
+
+GivenOffice = NamedDependency[SkipValidation[StudyOffice]]
+FilledStudy = Annotated[StudyForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
+
+
+class ReaderForm(msgspec.Struct):
+    """Somebody's account name."""
+
+    name: str = ""
+
+
+class MoveForm(msgspec.Struct):
+    """A sitting that nobody has opened, and who is to read it."""
+
+    sitting: str = ""
+    name: str = ""
+
+
+@get("/studies", guards=[needs("coordinator")], sync_to_thread=True)
+def show_studies(office: GivenOffice) -> Response[str]:
+    """All studies."""
+    return html(office.list())
+
+
+@get("/studies/new", guards=[needs("coordinator")], sync_to_thread=True)
+def show_set_up(office: GivenOffice) -> Response[str]:
+    """The form to set up a study."""
+    return html(office.show_form(StudyForm(kinds=["steps", "omissions"], needs_training="yes")))
+
+
+@post("/studies", guards=[needs("coordinator")], sync_to_thread=True)
+def set_up(request: Asked, office: GivenOffice, entrance: GivenEntrance, data: FilledStudy) -> Response[Any]:
+    """Show what a study would take, and once that is confirmed, make it and show every new reader's link."""
+    try:
+        planned = setup.plan_study(office.plan(data))
+    except MedThinkError as error:
+        return html(office.show_form(data, problem=str(error)), status=422)
+    if data.really != "yes":
+        return html(office.show_form(data, forecast=planned.forecast))
+    actor = account_of(request).name
+    with office.store.write() as connection:
+        study = setup.create_study(connection, planned, made_by=actor)
+    links = []
+    for name in planned.plan.readers:
+        if find_account(office.store, name) is None:
+            _, secret = invite_reader(office.store, name, actor=actor)
+            links.append((name, f"{entrance.address(request)}/invitation/{secret}"))
+    return office.show(study, links=tuple(links), notice="The study is set up.")
+
+
+@get("/studies/{study:str}", guards=[needs("coordinator")], sync_to_thread=True)
+def show_study(study: FromPath[str], office: GivenOffice) -> Response[str]:
+    """How a study stands."""
+    return office.show(office.find(study))
+
+
+@post("/studies/{study:str}/close", guards=[needs("coordinator")], sync_to_thread=True)
+def close(study: FromPath[str], office: GivenOffice) -> Redirect:
+    """Let nobody read on."""
+    found = office.find(study)
+    with office.store.write() as connection:
+        setup.close_study(connection, found.id)
+    return Redirect(f"/studies/{study}", status_code=303)
+
+
+@post("/studies/{study:str}/link", guards=[needs("coordinator")], sync_to_thread=True)
+def new_link(
+    study: FromPath[str],
+    request: Asked,
+    office: GivenOffice,
+    entrance: GivenEntrance,
+    data: Annotated[ReaderForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[str]:
+    """Another personal link for a reader who lost theirs."""
+    found = office.find(study)
+    account = find_account(office.store, data.name)
+    with office.store.read() as connection:
+        reads = setup.find_reader(connection, found.id, data.name) is not None
+    if account is None or not reads:
+        return office.show(found, problem="There is no such reader in this study.", status=422)
+    if account.roles != ("reader",):
+        return office.show(found, problem="This person signs in with a password or a provider.", status=422)
+    secret = renew_link(office.store, account, actor=account_of(request).name)
+    return office.show(found, links=((data.name, f"{entrance.address(request)}/invitation/{secret}"),))
+
+
+@post("/studies/{study:str}/move", guards=[needs("coordinator")], sync_to_thread=True)
+def move(
+    study: FromPath[str],
+    office: GivenOffice,
+    data: Annotated[MoveForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[Any]:
+    """Give a case that nobody has opened to another reader."""
+    found = office.find(study)
+    try:
+        with office.store.write() as connection:
+            reader = setup.find_reader(connection, found.id, data.name)
+            sitting = next(
+                (
+                    one
+                    for own in setup.list_readers(connection, found.id)
+                    for one in desk.list_sittings(connection, own.id)
+                    if str(one.id) == data.sitting
+                ),
+                None,
+            )
+            if reader is None or sitting is None:
+                raise UsageError("no such case or reader in this study", remedy="choose from the list")
+            desk.reassign(connection, sitting, reader.id)
+    except UsageError as error:
+        return office.show(found, problem=str(error), status=422)
+    return Redirect(f"/studies/{study}", status_code=303)
+
+
+@post("/studies/{study:str}/adjudicate", guards=[needs("coordinator")], sync_to_thread=True)
+def adjudicate(
+    study: FromPath[str],
+    request: Asked,
+    office: GivenOffice,
+    entrance: GivenEntrance,
+    data: Annotated[ReaderForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+) -> Response[str]:
+    """Let a third reader settle what the readers differ over."""
+    found, name = office.find(study), data.name.strip().lower()
+    try:
+        with office.store.write() as connection:
+            count = adjudication.open_adjudication(connection, found, name)
+    except UsageError as error:
+        return office.show(found, problem=str(error), status=422)
+    links: tuple[tuple[str, str], ...] = ()
+    if find_account(office.store, name) is None:
+        _, secret = invite_reader(office.store, name, actor=account_of(request).name)
+        links = ((name, f"{entrance.address(request)}/invitation/{secret}"),)
+    return office.show(office.find(study), links=links, notice=f"{count} cases go to {name}.")
+
+
+@get("/studies/{study:str}/export.zip", guards=[needs("coordinator")], sync_to_thread=True)
+def export(study: FromPath[str], office: GivenOffice) -> Response[bytes]:
+    """The readers' tables, the key, and what was adjudicated, for `medthink agree`."""
+    found = office.find(study)
+    with office.store.read() as connection:
+        done = results.read_done(connection, found)
+    return Response(
+        _zip_study(found, done),
+        media_type="application/zip",
+        headers={"Content-Disposition": 'attachment; filename="study.zip"', "Cache-Control": "no-store"},
+    )
+
+
+study_routes = [show_studies, show_set_up, set_up, show_study, close, new_link, move, adjudicate, export]
+
+
+def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "reading"
+        out.mkdir()
+        results.write_study(study, done, out)
+        adjudication.write_settled(adjudication.settle_study(study, done), out / "adjudicated.csv")
+        held = io.BytesIO()
+        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(Path(folder).rglob("*")):
+                if path.is_file():
+                    archive.write(path, path.relative_to(folder))
+        return held.getvalue()
+
+
+def _describe(name: str, path: Path, bench: OpenBenchmark) -> RunChoice:
+    manifest = read_manifest(path)
+    problem = ""
+    if manifest.text_fingerprint != bench.text_fingerprint:
+        problem = "made on another benchmark"
+    elif not (path / UNITS_FILE).exists():
+        problem = "not cut into units yet: medthink judge RUN --judge baseline/rules"
+    return RunChoice(name=name, path=str(path), model=manifest.model, task=manifest.task, problem=problem)
+
+
+def _whole(text: str, what: str) -> int:
+    if not text.strip().isdecimal():
+        raise UsageError(f"the {what} is not a whole number: {text.strip()!r}", remedy="give a whole number")
+    return int(text)

@@ -1,6 +1,6 @@
 """A served board with people on it, and clients signed in as each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,16 @@ PASSWORD = "tarn lantern cobalt"
 class Board:
     """A store that is served, without a port."""
 
-    def __init__(self, root: Path, data: Path | None = None, settings: ServeSettings | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        data: Path | None = None,
+        settings: ServeSettings | None = None,
+        *,
+        runs: Sequence[Path] = (),
+    ) -> None:
         self.store = BoardStore(store_url(root / "board.sqlite"))
-        self.house = House(self.store, data, "test", settings)
+        self.house = House(self.store, data, "test", settings, runs=runs)
         self.app = self.house.application(hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
 
     def add(self, name: str, *roles: GivenRole, team: str = "", password: str | None = None) -> Account:

@@ -9,7 +9,7 @@ from litestar import get, post
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
-from litestar.exceptions import NotFoundException
+from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import Body, FromPath, SkipValidation
 from litestar.response import Redirect, Response
 
@@ -43,7 +43,9 @@ class Explorer:
         answers: HumanAnswers,
         site: Site,
         models: Callable[[], ModelLetters] = dict,
+        is_awaited: Callable[[str, int], bool] | None = None,
     ) -> None:
+        self._is_awaited = is_awaited
         self.bench = bench
         self._answers = answers
         self._site = site
@@ -78,6 +80,12 @@ class Explorer:
         sure = int(confidence) if confidence.isdecimal() and int(confidence) in CONFIDENCES else None
         self._answers.commit(reader, self._key, case.id, chosen, sure if chosen else None)
 
+    def refuse_awaited(self, request: Asked, code: str) -> None:
+        """Refuse a case that the caller has still to read blind in a study."""
+        account = caller_of(request).account
+        if account is not None and self._is_awaited and self._is_awaited(account.name, self.find(code).id):
+            raise PermissionDeniedException(detail="You read this case in a study. Read it there first.")
+
     def readers(self) -> str:
         """The human baseline."""
         page = make_readers_page(self.bench, self._name, self._answers.of_all(self._key), self._models())
@@ -111,6 +119,7 @@ def show_cases(request: Asked, explorer: GivenExplorer) -> Response[str]:
 @get("/cases/{code:str}", guards=[needs("visitor")], sync_to_thread=True)
 def read_case(code: FromPath[str], request: Asked, explorer: GivenExplorer) -> Response[str]:
     """One case."""
+    explorer.refuse_awaited(request, code)
     reader = _reader(request)
     return _remember(html(explorer.read_case(reader, code, request.query_params)), request, reader)
 
@@ -123,6 +132,7 @@ def commit_answer(
     data: Annotated[Committed, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Redirect:
     """Commit to an answer, and reveal."""
+    explorer.refuse_awaited(request, code)
     reader = _reader(request)
     explorer.commit(reader, code, data.option, data.confidence)
     query = read_query(ExploreQuery, request.query_params).encode()

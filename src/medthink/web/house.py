@@ -48,8 +48,12 @@ class House:
         self.board = BoardSite(store, self._site)
         self.library = Library()
         opened = self.library.open(data, split) if data else None
-        self.explorer = Explorer(opened, HumanAnswers(store), self._site, self.board.letters) if opened else None
         self.room = ReadingRoom(store, self.library, self._site)
+        self.explorer = (
+            Explorer(opened, HumanAnswers(store), self._site, self.board.letters, self.room.awaiting(opened))
+            if opened
+            else None
+        )
         self.office = StudyOffice(store, opened, self._site, runs) if opened else None
 
     def application(self, *, hosts: Sequence[str], renditions: Renditions | None = None) -> ASGIApp:

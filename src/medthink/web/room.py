@@ -1,5 +1,6 @@
 """The reading room's routes for readers: their studies, one case, its marks. The server alone decides what is shown."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -7,7 +8,7 @@ from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body, FromPath, SkipValidation
+from litestar.params import Body, FromPath, JSONBody, SkipValidation
 from litestar.response import Redirect, Response
 
 from medthink.board.store import BoardStore
@@ -51,6 +52,15 @@ class ReadingRoom:
     def bench(self, study: Study) -> OpenBenchmark:
         """The benchmark that a study is about."""
         return self.library.open(study.plan.folder, study.plan.split)
+
+    def awaiting(self, bench: OpenBenchmark) -> Callable[[str, int], bool]:
+        """Says of an account and a case of this benchmark whether it has still to be read in a study."""
+
+        def is_awaited(name: str, case_id: int) -> bool:
+            with self.store.read() as connection:
+                return setup.is_awaited(connection, name, bench.benchmark.path, case_id)
+
+        return is_awaited
 
     def readings(self, name: str) -> str:
         """The studies that this account reads in."""
@@ -203,7 +213,7 @@ def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: G
 
 @post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], sync_to_thread=True)
 def save_mark(
-    study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: MarkChange
+    study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: JSONBody[MarkChange]
 ) -> Response[bytes]:
     """Keep a mark: 200 with its version, 409 with what is there where it was made on another version."""
     seat = room.seat(study, code, account_of(request).name)

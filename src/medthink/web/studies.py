@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import get, post
+from litestar.datastructures import UploadFile
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
@@ -21,6 +22,7 @@ from medthink.board.store import BoardStore
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.judge.units import UNITS_FILE
 from medthink.readers.studies import adjudication, desk, results, setup
+from medthink.readers.studies.offline import take_table
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.setup import Study
 from medthink.runs.manifest import read_manifest
@@ -145,6 +147,12 @@ class ReaderForm(msgspec.Struct):
     """Somebody's account name."""
 
     name: str = ""
+
+
+class TableForm(msgspec.Struct):
+    """A table that was filled in elsewhere."""
+
+    table: UploadFile | None = None
 
 
 class MoveForm(msgspec.Struct):
@@ -272,6 +280,28 @@ def adjudicate(
     return office.show(office.find(study), links=links, notice=f"{count} cases go to {name}.")
 
 
+@post("/studies/{study:str}/import", guards=[needs("coordinator")], sync_to_thread=True)
+def take_in(
+    study: FromPath[str],
+    office: GivenOffice,
+    data: Annotated[TableForm, Body(media_type=RequestEncodingType.MULTI_PART)],
+) -> Response[str]:
+    """Take in a table that a reader filled in elsewhere."""
+    found = office.find(study)
+    if data.table is None or not data.table.filename:
+        return office.show(found, problem="No table was chosen.", status=422)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"table{Path(data.table.filename).suffix.lower()}"
+        path.write_bytes(data.table.file.read())
+        try:
+            with office.store.write() as connection:
+                taken = take_table(connection, found, path)
+        except MedThinkError as error:
+            return office.show(found, problem=f"{error.problem}. {error.remedy}", status=422)
+    notice = f"{taken.kept} marks kept, {taken.same} rows empty or the same as here."
+    return office.show(found, notice=notice, conflicts=taken.conflicts, problems=taken.problems)
+
+
 @get("/studies/{study:str}/export.zip", guards=[needs("coordinator")], sync_to_thread=True)
 def export(study: FromPath[str], office: GivenOffice) -> Response[bytes]:
     """The readers' tables, the key, and what was adjudicated, for `medthink agree`."""
@@ -285,7 +315,7 @@ def export(study: FromPath[str], office: GivenOffice) -> Response[bytes]:
     )
 
 
-study_routes = [show_studies, show_set_up, set_up, show_study, close, new_link, move, adjudicate, export]
+study_routes = [show_studies, show_set_up, set_up, show_study, close, new_link, move, adjudicate, take_in, export]
 
 
 def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:

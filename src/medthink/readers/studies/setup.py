@@ -191,6 +191,20 @@ def readings_of(connection: Connection, name: str) -> list[tuple[Study, StudyRea
     return [(studies[row["study_id"]], _reader(row)) for row in connection.execute(wanted).mappings()]
 
 
+def is_awaited(connection: Connection, name: str, data: Path, case_id: int) -> bool:
+    """Whether this account has still to read the case in a study, so that nothing may tell its answer before."""
+    table = tables.sittings
+    own = [
+        reader.id
+        for study, reader in readings_of(connection, name)
+        if study.closed_at is None and study.plan.folder.resolve() == data.resolve()
+    ]
+    wanted = sa.select(table.c.id).where(
+        table.c.reader_id.in_(own), table.c.case_id == case_id, table.c.committed_at.is_(None)
+    )
+    return connection.execute(wanted).first() is not None
+
+
 def find_reader(connection: Connection, study_id: int, name: str) -> StudyReader | None:
     """The reader of this study with this account."""
     return next((one for one in list_readers(connection, study_id) if one.name == name), None)

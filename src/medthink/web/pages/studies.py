@@ -9,7 +9,7 @@ from medthink.readers.agreement import RunAgreement
 from medthink.readers.studies.plan import StudyForecast, StudyPlan
 from medthink.readers.studies.results import BaselineAccuracy, DriftPart, ReaderProgress
 from medthink.readers.studies.setup import Study
-from medthink.scoring.scores import number, percent
+from medthink.report.seated import mean, share
 
 KINDS_SHOWN = (
     ("steps", "Steps of the rationale"),
@@ -18,6 +18,10 @@ KINDS_SHOWN = (
     ("discussion", "Teaching discussions"),
     ("preference", "Which of two discussions is better"),
 )
+
+
+# Readers among themselves come first.
+_ORDER = ("reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself")
 
 
 class RunChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +128,8 @@ class StudyPage(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[tuple[str, str], ...] = ()
     problem: str = ""
     notice: str = ""
+    conflicts: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def make_study_page(
@@ -137,7 +143,7 @@ def make_study_page(
     free: Sequence[tuple[int, str, str]],
 ) -> StudyPage:
     """The study as it stands; `disputes` counts those there are and those that are settled."""
-    checks = {one.reader: percent(one.right) for found in agreement.values() for one in found.checks}
+    checks = {one.reader: share(one.right) for found in agreement.values() for one in found.checks}
     return StudyPage(
         token=study.token,
         name=study.plan.name,
@@ -179,15 +185,15 @@ def _pair_rows(found: RunAgreement) -> list[PairRow]:
             kind=pair.kind,
             aspect=pair.aspect,
             n=pair.nominal.n,
-            agreement=percent(pair.nominal.percent),
-            kappa=number(pair.nominal.kappa),
-            ac1=number(pair.nominal.ac1),
+            agreement=share(pair.nominal.percent),
+            kappa=mean(pair.nominal.kappa, 2),
+            ac1=mean(pair.nominal.ac1, 2),
         )
-        for pair in found.pairs
-        if not pair.slicing
+        for pair in sorted(found.pairs, key=lambda pair: _ORDER.index(pair.kind))
+        if not pair.slicing and not pair.is_smoke_test
     ]
 
 
 def _baseline_rows(found: BaselineAccuracy) -> tuple[tuple[str, str], ...]:
-    rows = [(name, percent(measured)) for name, measured in found.readers.items()]
-    return (*rows, *((("all readers", percent(found.together)),) if found.together else ()))
+    rows = [(name, share(measured)) for name, measured in found.readers.items()]
+    return (*rows, *((("all readers", share(found.together)),) if found.together else ()))

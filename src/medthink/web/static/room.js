@@ -166,8 +166,8 @@ function drawItem({text, item, number, count}) {
 
 function drawList({text}) {
   const rows = text.items.map((item, number) => make("div", {class: "score-row"}, make("p", {}, make("kbd", {"aria-hidden": "true"}, String(number + 1)), ` ${item.text} `, make("span", {class: "soft small"}, Object.keys(text.parts).length > 1 ? `in the ${item.part}` : "")), readings(item), fieldset(item, item.fields[0], {keys: false})));
-  return [[make("h2", {}, "What was missed?"), make("p", {class: "small soft"}, "Decisive findings of this case. A key 1–9 marks one as missed, once more as contradicted, once more as mentioned; Enter takes those left open as mentioned."), wholeText(text, null), ...rows,
-    added && make("label", {class: "field"}, make("span", {class: "label"}, "One that the list lacks ", make("kbd", {"aria-hidden": "true"}, "T")), make("textarea", {class: "textarea", rows: 2, "data-words": "added", value: cells[added.code].finding ?? "", onchange: (event) => put(added, "finding", event.target.value.trim())})), ...aside(text)],
+  return [[make("h2", {}, "What was missed?"), make("p", {class: "small soft"}, "Decisive findings of this case. A key 1–9 marks one as missed, once more as contradicted, once more as mentioned; Enter takes those left open as mentioned."), ...rows,
+    added && make("label", {class: "field"}, make("span", {class: "label"}, "One that the list lacks ", make("kbd", {"aria-hidden": "true"}, "T")), make("textarea", {class: "textarea", rows: 2, "data-words": "added", value: cells[added.code].finding ?? "", onchange: (event) => put(added, "finding", event.target.value.trim())})), make("h3", {}, "The text"), wholeText(text, null), ...aside(text)],
   [button("On", "Enter", next, "primary"), button("Back", "", back), button(state.anchors ? "Hide what the words mean" : "What the words mean", "H", anchors, "quiet")]];
 }
 

@@ -1,0 +1,69 @@
+"""A reading room with a study in it: a judged run, a coordinator, two readers, and one who reads nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from judged_run import make_run
+from medthink.judge.session import JudgeOrder, judge_run
+from medthink.readers.studies import desk, setup
+from medthink.readers.studies.plan import StudyPlan
+from people import Board
+
+TEXT = (
+    "There is a mass in the left lung. The margin is smooth. No effusion is seen. The hilum is normal. "
+    "Age and history fit. So the diagnosis follows."
+)
+CASES = 4
+
+
+def make_judged_run(root: Path, text: str = TEXT) -> Path:
+    """A run whose rationales are cut into six steps, with lists of decisive findings."""
+    run = make_run(root, cases=CASES, rationales=[text] * CASES)
+    judge_run(JudgeOrder(run=run, judges=("baseline/rules",), what=("steps", "omissions"), splitter="sentences"))
+    return run
+
+
+class Room:
+    """A served board with one study."""
+
+    def __init__(self, root: Path, run: Path, **plan: Any) -> None:
+        self.run = run
+        self.board = Board(root, run.parent / "bench", runs=[run])
+        self.cora = self.board.add("cora", "coordinator")
+        self.anna, self.ben, self.eve = (self.board.add(name, "reader") for name in ("anna", "ben", "eve"))
+        fields: dict[str, Any] = {"kinds": ("steps", "omissions"), "needs_training": False, "again_share": 0.0}
+        made = StudyPlan(
+            name="Double reading",
+            data=str(run.parent / "bench"),
+            runs=(str(run),),
+            readers=("anna", "ben"),
+            planted_share=0.0,
+            **(fields | plan),
+        )
+        with self.board.store.write() as connection:
+            self.study = setup.create_study(connection, setup.plan_study(made), made_by="cora")
+
+    def codes(self, name: str) -> list[str]:
+        """The codes of a reader's sittings, in the order of reading."""
+        with self.board.store.read() as connection:
+            reader = setup.find_reader(connection, self.study.id, name)
+            assert reader is not None
+            return [one.sitting.code for one in desk.list_sittings(connection, reader.id)]
+
+    def case(self, name: str, place: int = 0) -> int:
+        """The number of the case of a reader's sitting."""
+        return self.board.house.room.seat(self.study.token, self.codes(name)[place], name).opened.sitting.case
+
+    def address(self, name: str, place: int = 0) -> str:
+        """Where a reader's sitting is."""
+        return f"/room/{self.study.token}/{self.codes(name)[place]}"
+
+
+@contextmanager
+def open_room(root: Path, run: Path, **plan: Any) -> Iterator[Room]:
+    """A room, closed afterwards."""
+    room = Room(root, run, **plan)
+    yield room
+    room.board.store.close()

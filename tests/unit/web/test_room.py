@@ -1,0 +1,229 @@
+"""The reading room as served: blind before the commit, nobody's name, and only one's own sittings."""
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from medthink.cli.door import enter
+from medthink.runs.run import Run
+from people import FROM_HERE, send
+from reading_room import TEXT, Room, make_judged_run, open_room
+
+MARK = {"factual": "supported", "weight": "contributory"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_judged_run(tmp_path_factory.mktemp("room"))
+
+
+@pytest.fixture
+def room(tmp_path: Path, run: Path) -> Iterator[Room]:
+    with open_room(tmp_path, run) as made:
+        yield made
+
+
+def post_mark(client: Any, address: str, item: str, cells: dict[str, str], **fields: Any) -> Any:
+    change = {"item": item, "cells": cells, "version": 0, "seconds": 3.0, "key": f"{item}-0"} | fields
+    return client.post(f"{address}/marks", json=change, headers=FROM_HERE)
+
+
+def state(client: Any, address: str) -> Any:
+    return client.get(f"{address}/state").json()
+
+
+def commit(client: Any, address: str) -> Any:
+    client.get(address)
+    answer = send(client, f"{address}/commit", option="A", confidence="3", seconds="40")
+    assert answer.status_code == 303, answer.text
+    return state(client, address)
+
+
+def read_to_the_end(client: Any, address: str, marks: Any = lambda item: MARK) -> None:
+    for text in commit(client, address)["reveal"]["texts"]:
+        for item in text["items"]:
+            cells = marks(item) if text["what"] == "steps" else {"finding": "mentioned"}
+            assert post_mark(client, address, item["code"], cells).status_code == 200
+    assert client.post(f"{address}/submit", headers=FROM_HERE | {"accept": "application/json"}).json() == {"gaps": []}
+
+
+def test_before_the_commit_no_answer_of_the_server_gives_what_is_withheld(room: Room):
+    address = room.address("anna")
+    reference = Run.open(room.run).cases()[room.case("anna")].reference
+    known = reference.images[0]
+    withheld = [reference.findings, reference.discussion, known.caption, TEXT[:30], "baseline/random", str(room.run)]
+    with room.board.client(room.anna) as client:
+        places = ("/readings", f"/room/{room.study.token}", address, f"{address}/state")
+        answers = [client.get(place) for place in places]
+        answers.append(post_mark(client, address, room.codes("anna")[0], MARK))
+        answers.append(client.post(f"{address}/submit", headers=FROM_HERE))
+        answers.append(client.get(f"/images/{state(client, address)['images'][0]['id']}/1024"))
+        for answer in answers:
+            told = answer.text + json.dumps(dict(answer.headers))
+            assert [text for text in withheld if text and text in told] == [], answer.url
+            assert not re.search(r"\bben\b|Case number", told), answer.url
+        assert not re.search(rf"\b{known.modality}\b", answers[2].text + answers[3].text)
+        assert state(client, address)["reveal"] is None
+        revealed = json.dumps(commit(client, address))
+    assert reference.findings in revealed and TEXT in revealed and known.modality in revealed
+    assert "baseline/random" not in revealed
+
+
+def test_a_reader_sees_only_what_is_the_readers_own(room: Room):
+    address = room.address("anna")
+    with room.board.client(room.anna) as own:
+        commit(own, address)
+    for account, status in ((room.ben, 404), (room.eve, 404), (room.cora, 404), (None, 303)):
+        with room.board.client(account) as client:
+            for place in (address, f"{address}/state", f"/room/{room.study.token}/{room.codes('ben')[0]}x"):
+                assert client.get(place, follow_redirects=False).status_code == status
+            refused = 401 if account is None else 404
+            assert send(client, f"{address}/commit", option="B", confidence="1").status_code == refused
+            assert post_mark(client, address, "u0", MARK).status_code == refused
+    with room.board.client(room.anna) as client:
+        for place in (
+            "/studies",
+            "/studies/new",
+            f"/studies/{room.study.token}",
+            f"/studies/{room.study.token}/export.zip",
+        ):
+            assert client.get(place).status_code == 403
+        for place in ("close", "link", "move", "adjudicate", "import"):
+            assert send(client, f"/studies/{room.study.token}/{place}").status_code == 403
+
+
+def test_a_case_of_a_study_cannot_be_revealed_in_the_explorer_before_it_is_read(room: Room):
+    code, number = room.board.house.explorer.bench.code, room.case("anna")
+    with room.board.client(room.anna) as client:
+        assert client.get(f"/cases/{code(number)}").status_code == 403
+        assert send(client, f"/cases/{code(number)}/answer", option="skip").status_code == 403
+        commit(client, room.address("anna"))
+        assert client.get(f"/cases/{code(number)}").status_code == 200
+    with room.board.client(room.eve) as client:
+        assert client.get(f"/cases/{code(number)}").status_code == 200
+
+
+def test_marks_are_saved_once_and_stale_ones_are_shown(room: Room):
+    address = room.address("anna")
+    with room.board.client(room.anna) as client:
+        item = commit(client, address)["reveal"]["texts"][0]["items"][0]["code"]
+        assert post_mark(client, address, item, MARK).json() == {"version": 1}
+        assert post_mark(client, address, item, MARK).json() == {"version": 1}
+        stale = post_mark(client, address, item, {"factual": "unsure"}, key="other")
+        assert (stale.status_code, stale.json()["cells"], stale.json()["version"]) == (409, MARK, 1)
+        assert post_mark(client, address, item, {"factual": "perhaps"}, version=1, key="bad").status_code == 422
+        assert state(client, address)["reveal"]["texts"][0]["items"][0]["cells"] == MARK
+
+
+def test_another_device_waits_until_the_first_lets_go(room: Room):
+    address = room.address("anna")
+    with room.board.client(room.anna) as one, room.board.client(room.anna) as two:
+        commit(one, address)
+        assert two.post(f"{address}/hold", headers=FROM_HERE).status_code == 423
+        assert "open on another device" in two.get(address).text
+        assert one.post(f"{address}/hold", headers=FROM_HERE).status_code == 200
+
+
+def test_the_room_works_without_script(room: Room):
+    address = room.address("anna")
+    with room.board.client(room.anna) as client:
+        page = client.get(address).text
+        assert 'name="option"' in page and TEXT not in page
+        assert send(client, f"{address}/commit", option="A").status_code == 422
+        commit(client, address)
+        page = client.get(address).text
+        names = sorted(set(re.findall(r'name="(u\w+):(factual|finding)"', page)))
+        fields = {f"{code}:{name}": "supported" if name == "factual" else "missed" for code, name in names}
+        fields |= {f"{code}:weight": "incidental" for code, name in names if name == "factual"}
+        versions = {f"{code}:version": "0" for code, _ in names}
+        assert send(client, f"{address}/submit").status_code == 422
+        assert send(client, f"{address}/form", **fields, **versions).status_code == 303
+        # The same page sent once more is stale where it says something else, and says so.
+        other = {f"{names[0][0]}:{names[0][1]}": "unsure"}
+        assert send(client, f"{address}/form", **(fields | other), **versions).status_code == 409
+        assert send(client, f"{address}/submit").headers["location"] == f"/room/{room.study.token}"
+        assert "locked" in client.get(address).text
+
+
+def test_a_coordinator_sets_up_a_study_and_new_readers_come_in_by_their_links(room: Room):
+    form = {"name": "Second", "runs": "run", "kinds": "steps", "readers": "dora, eve", "cases": "2"}
+    form |= {"again": "0", "planted": "0"}
+    with room.board.client(room.cora) as client:
+        assert "not a whole number" in send(client, "/studies", **(form | {"cases": "many"})).text
+        reckoned = send(client, "/studies", **form).text
+        assert "Set up the study" in reckoned and "about 0." in reckoned and "is known to ±" in reckoned
+        made = send(client, "/studies", **form, really="yes").text
+        links = re.findall(r"http://[^<]*(/invitation/[\w-]+)", made)
+        assert len(links) == 1 and "dora" in made
+    with room.board.client() as dora:
+        assert dora.post(links[0], headers=FROM_HERE, follow_redirects=False).status_code == 303
+        assert "Second" in dora.get("/readings").text
+
+
+def read_both(room: Room, cases: int, different: str) -> None:
+    """Both readers read some cases, the same ones; ben cannot verify the steps with this word."""
+
+    def doubt(item: Any) -> dict[str, str]:
+        return {"factual": "unverifiable", "weight": "incidental"} if different in item["text"] else MARK
+
+    wanted = sorted(room.case("anna", place) for place in range(4))[:cases]
+    for account, marks in ((room.anna, lambda item: MARK), (room.ben, doubt)):
+        with room.board.client(account) as client:
+            for place in range(4):
+                if room.case(account.name, place) in wanted:
+                    read_to_the_end(client, room.address(account.name, place), marks)
+
+
+def test_the_coordinators_figures_are_those_of_medthink_agree(room: Room, tmp_path: Path, capsys: Any):
+    read_both(room, 4, "effusion")
+    with room.board.client(room.cora) as client:
+        page = client.get(f"/studies/{room.study.token}").text
+        exported = client.get(f"/studies/{room.study.token}/export.zip").content
+    zipfile.ZipFile(io.BytesIO(exported)).extractall(tmp_path)
+    tables = [str(tmp_path / "reading" / f"{name}.csv") for name in ("anna", "ben")]
+    words = ["agree", str(room.run), *tables, "--key", str(tmp_path / "reading-key.json"), "--json"]
+    assert enter(words) == 0
+    pairs = [one for one in json.loads(capsys.readouterr().out)["pairs"] if one["kind"] == "reader–reader"]
+    (support,) = (one for one in pairs if one["aspect"] == "support" and not one["slicing"])
+    value = support["nominal"]["percent"]["value"]
+    assert f"{value * 100:.1f} %" in page and 0 < value < 1
+    assert (tmp_path / "reading" / "adjudicated.csv").read_text().count("\n") > 10
+
+
+def test_adjudication_goes_to_a_third_reader_who_is_told_no_name(room: Room):
+    read_both(room, 1, "margin")
+    with room.board.client(room.cora) as client:
+        assert "1 unit judged differently" in client.get(f"/studies/{room.study.token}").text
+        assert "go to eve" in send(client, f"/studies/{room.study.token}/adjudicate", name="eve").text
+    with room.board.client(room.eve) as client:
+        shown = commit(client, room.address("eve"))
+        (item,) = shown["reveal"]["texts"][0]["items"]
+        assert item["text"] == "The margin is smooth." and len(item["readings"]) == 2
+        assert not {"anna", "ben"} & set(re.findall(r"\w+", json.dumps(shown)))
+        read_to_the_end(client, room.address("eve"))
+    with room.board.client(room.cora) as client:
+        assert "1 settled" in client.get(f"/studies/{room.study.token}").text
+
+
+def test_a_table_filled_in_elsewhere_fills_gaps_and_overwrites_nothing(room: Room):
+    address = room.address("anna")
+    with room.board.client(room.anna) as client:
+        items = [item["code"] for item in commit(client, address)["reveal"]["texts"][0]["items"]]
+        post_mark(client, address, items[0], MARK)
+    table = "unit,factual,weight\n" + "".join(f"{code},unverifiable,incidental\n" for code in [*items[:2], "u000"])
+    with room.board.client(room.cora) as client:
+        told = client.post(
+            f"/studies/{room.study.token}/import",
+            files={"table": ("anna.csv", table.encode(), "text/csv")}, headers=FROM_HERE,
+        ).text  # fmt: skip
+    assert "1 marks kept" in told and "here supported, contributory; in the table unverifiable, incidental" in told
+    assert "no such unit in this study" in told
+    with room.board.client(room.anna) as client:
+        cells = [item["cells"] for item in state(client, address)["reveal"]["texts"][0]["items"]]
+    assert cells[0] == MARK and cells[1] == {"factual": "unverifiable", "weight": "incidental"}

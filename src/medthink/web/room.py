@@ -33,7 +33,7 @@ from medthink.web.rendering import Site, render
 _HERE = "readings"
 
 
-class Seat(msgspec.Struct, frozen=True):
+class RoomSeat(msgspec.Struct, frozen=True):
     """A reader in a study, and one of the reader's sittings."""
 
     study: Study
@@ -91,14 +91,14 @@ class ReadingRoom:
             raise NotFoundException(detail="There is no such study.")
         return study, reader
 
-    def seat(self, token: str, code: str, name: str) -> Seat:
+    def seat(self, token: str, code: str, name: str) -> RoomSeat:
         """One sitting of this account's."""
         study, reader = self.find(token, name)
         with self.store.read() as connection:
             opened = desk.find_sitting(connection, reader.id, code)
         if opened is None:
             raise NotFoundException(detail="There is no such case in this study.")
-        return Seat(study, reader, opened)
+        return RoomSeat(study, reader, opened)
 
     def entry(self, token: str, name: str) -> str:
         """The entry to a study."""
@@ -113,7 +113,7 @@ class ReadingRoom:
         with self.store.read() as connection:
             return make_entry_page(study, reader, desk.list_sittings(connection, reader.id)).next
 
-    def page(self, seat: Seat) -> RoomPage:
+    def page(self, seat: RoomSeat) -> RoomPage:
         """One case as its reader may see it now."""
         with self.store.read() as connection:
             sittings = desk.list_sittings(connection, seat.reader.id)
@@ -124,7 +124,7 @@ class ReadingRoom:
             seat.study, seat.reader, sittings, opened, self.bench(seat.study), marks=marks, frozen=frozen
         )
 
-    def show(self, seat: Seat, *, problem: str = "") -> str:
+    def show(self, seat: RoomSeat, *, problem: str = "") -> str:
         """The page of one case."""
         page = msgspec.structs.replace(self.page(seat), problem=problem)
         return render("room.html", page, self.site, here=_HERE)
@@ -260,7 +260,7 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, r
 room_routes = [show_readings, show_entry, show_case, tell_state, commit, keep_held, save_mark, submit, save_form]
 
 
-def _save_form(room: ReadingRoom, seat: Seat, fields: list[tuple[str, Any]], device: str) -> str:
+def _save_form(room: ReadingRoom, seat: RoomSeat, fields: list[tuple[str, Any]], device: str) -> str:
     """Keep the marks that differ from what is there; says what could not be kept."""
     given: dict[str, dict[str, list[str]]] = {}
     for name, value in fields:
@@ -285,7 +285,7 @@ def _save_form(room: ReadingRoom, seat: Seat, fields: list[tuple[str, Any]], dev
     return f"{stale} units were marked elsewhere meanwhile. What is there now is shown." if stale else ""
 
 
-def _open(seat: Seat) -> OpenSitting:
+def _open(seat: RoomSeat) -> OpenSitting:
     if seat.study.closed_at is not None:
         raise UsageError("this study is closed", remedy="ask the coordinator")
     return seat.opened

@@ -7,13 +7,11 @@ import click
 
 from medthink.cli.agree_items import show_items
 from medthink.cli.show import console, print_json, say, table
+from medthink.cli.unused_rows import show_unused
 
 if TYPE_CHECKING:
     from medthink.readers.agreement import Bias, RaterPair, RunAgreement
-    from medthink.readers.readings import UnusedRow
     from medthink.stats import Measured
-
-_ROWS_NAMED = 5
 
 
 @click.command()
@@ -66,27 +64,8 @@ def agree(
     if as_json:
         print_json(to_builtins(result) | {"unused_rows": to_builtins(problems)})
         return
-    _show_problems(problems)
+    show_unused(problems)
     _show(result, with_slices=slices)
-
-
-def _show_problems(problems: "tuple[UnusedRow, ...]") -> None:
-    # Lists of several runs hold rows of the others too; these are counted, not listed.
-    told = [problem for problem in problems if problem.kind != "other_run"]
-    unlabelled: dict[str, list[int]] = {}
-    for problem in told:
-        if problem.kind == "unlabelled":
-            unlabelled.setdefault(problem.file, []).append(problem.row)
-        else:
-            say(str(problem), stderr=True)
-    # Most of a list may be unfilled still; a line for each row would bury what is wrong with the others.
-    for file, rows in unlabelled.items():
-        named = [*map(str, dict.fromkeys(rows))]  # a row may stand for several units
-        first = ", ".join(named[:_ROWS_NAMED])
-        more = ", …" if len(named) > _ROWS_NAMED else ""
-        say(f"{file}: unlabelled: nothing is said of {len(rows)} units, in row {first}{more}", stderr=True)
-    if told:
-        say(f"{len(told)} rows or cells were not used, for the reasons above.", stderr=True)
 
 
 def _show(result: "RunAgreement", *, with_slices: bool) -> None:

@@ -5,11 +5,19 @@ from typing import Any
 
 import click
 
+from medthink.cli.lazy import ParentCommand
 from medthink.cli.params import Real
 from medthink.cli.show import say
 
 
-@click.command()
+@click.command(
+    cls=ParentCommand,
+    modules={
+        "training": "medthink.cli.reading_training",
+        "mark": "medthink.cli.reading_mark",
+        "export": "medthink.cli.reading_export",
+    },
+)
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--readers", required=True, metavar="NAME,NAME…", help="Who reads: a list for each.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where the lists go.")

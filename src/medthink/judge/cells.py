@@ -63,11 +63,10 @@ def read_truth(column: str, text: str) -> bool | None:
 
 
 def read_types(text: str) -> tuple[ErrorType, ...]:
-    """Error types, apart by semicolons, commas or lines, or as a JSON list; in the order of the rubric."""
+    """Error types, apart by semicolons, commas or lines, or as a JSON list; as written, the main one first."""
     stripped = text.strip()
     pieces = _json_list(stripped) if stripped.startswith("[") else _SEPARATORS.split(stripped)
-    found = {_read_type(piece) for piece in pieces if _fold(piece) not in _NOTHING}
-    return tuple(name for name in ERROR_TYPES if name in found)
+    return tuple(dict.fromkeys(_read_type(piece) for piece in pieces if _fold(piece) not in _NOTHING))
 
 
 def _read_type(piece: str) -> ErrorType:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from medthink.core.errors import DataError
+from medthink.judge.cells import read_types
 from medthink.judge.kinds import KINDS
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assigning import PLANTED, Code, ReadingKey
@@ -168,6 +169,7 @@ class Importer:
                 unit=known.id,
                 case=known.case,
                 labels=said,
+                error_types=read_types(cells.get("error_types", "")),
                 note=cells.get("note", ""),
                 file=str(path),
                 row=row.number,

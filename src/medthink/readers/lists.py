@@ -15,7 +15,7 @@ from medthink.core.jsonio import read_json, write_json
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
 from medthink.judge.units import NOT_SHOWN
-from medthink.readers.assigning import Code, ListEntry, ReadingKey, ReadingPlan, Sheet, assign
+from medthink.readers.assigning import ListEntry, ReadingKey, ReadingPlan, Sheet, assign
 from medthink.readers.instructions import reading_instructions
 from medthink.readers.tables import write_table
 
@@ -31,26 +31,40 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: 
     """Write every reader's list, case table and images, how to read them, and the key; returns the key."""
     if not sheets:
         raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
-    lists = [f"{reader}{part}.{form}" for reader in plan.readers for part in ("", "-cases")]
-    key_file = key_path(out)
-    if key_file.exists() or any((out / name).exists() for name in lists):
+    refuse_written(out, plan.readers, form)
+    lists = assign(sheets, plan)
+    write_entries(out, lists, plan.seed, form=form)
+    codes = {
+        code: one
+        for reader, entries in lists.items()
+        for entry in entries
+        for code, one in entry.codes(plan.seed, reader).items()
+    }
+    models = {sheet.run: sheet.model for sheet in sheets}
+    key = ReadingKey(seed=plan.seed, rubric=load_rubric().version(), runs=models, codes=codes)
+    write_json(key_path(out), msgspec.to_builtins(key))
+    return key
+
+
+def refuse_written(out: Path, readers: Sequence[str], form: str) -> None:
+    """Raise UsageError where the folder holds lists already: they may be filled in."""
+    lists = [out / f"{reader}{part}.{form}" for reader in readers for part in ("", "-cases")]
+    if key_path(out).exists() or any(path.exists() for path in lists):
         raise UsageError(f"{out} holds reading lists already, perhaps filled in", remedy="name another folder by --out")
-    codes: dict[str, Code] = {}
-    for reader, entries in assign(sheets, plan).items():
+
+
+def write_entries(out: Path, lists: Mapping[str, Sequence[ListEntry]], seed: int, *, form: str) -> None:
+    """Write every reader's list, case table and images, and how to read them."""
+    for reader, entries in lists.items():
         rows: list[dict[str, Any]] = []
         cases: list[dict[str, Any]] = []
         for entry in entries:
-            sheet = entry.sheet_code(plan.seed, reader)
+            sheet = entry.sheet_code(seed, reader)
             cases.append({"sheet": sheet, "images": _write_images(out, sheet, entry), **_context(entry)})
-            codes |= entry.codes(plan.seed, reader)
-            rows += list_rows(entry, plan.seed, reader)
+            rows += list_rows(entry, seed, reader)
         write_table(out / f"{reader}.{form}", COLUMNS, rows)
         write_table(out / f"{reader}-cases.{form}", CASE_COLUMNS, cases)
     write_atomic(out / HOW_TO_FILE, [reading_instructions().encode()])
-    models = {sheet.run: sheet.model for sheet in sheets}
-    key = ReadingKey(seed=plan.seed, rubric=load_rubric().version(), runs=models, codes=codes)
-    write_json(key_file, msgspec.to_builtins(key))
-    return key
 
 
 def key_path(out: Path) -> Path:

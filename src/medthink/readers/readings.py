@@ -34,12 +34,16 @@ class Readable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What one reader says of one item, by aspect; an aspect that the reader left open is not there."""
+    """What one reader says of one item, by aspect; an aspect that the reader left open is not there.
+
+    `error_types` are those named, in the reader's order: the main one first.
+    """
 
     reader: str
     unit: str
     case: int
     labels: dict[str, Label]
+    error_types: tuple[str, ...] = ()
     note: str = ""
     file: str = ""
     row: int = 0

@@ -1,0 +1,221 @@
+"""Training of readers on the items of the judge's exam: sentences whose truth is known, feedback, and a pass mark.
+
+Nothing here touches files or pages. What a reader is shown (`TrainingItem`) holds nothing of the truth, which is apart
+(`TrainingTruth`), so that it cannot be shown before the reader has answered.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+import msgspec
+
+from medthink.cases.case import Case
+from medthink.core.digest import digest_value, seed_from
+from medthink.core.errors import DataError
+from medthink.judge.edits import EDITS, INVENTED, OPTION
+from medthink.judge.evidence import DEFAULT_SIGHT, gather_evidence
+from medthink.judge.exam.marking import is_right_label
+from medthink.judge.exam.sheets import REWORDED, UNTOUCHED, ExamSheet, SheetChange, lay_out
+from medthink.judge.kinds import KINDS
+from medthink.judge.kinds.kind import Label
+from medthink.judge.units import SENTENCES, Source, UnitSet, unit_set
+from medthink.readers.assigning import ListEntry, ListLine
+from medthink.workflow.condition import Condition
+from medthink.workflow.sentences import Span
+from medthink.workflow.view import apply as show_question
+
+PASS_MARK = 0.8
+DEFAULT_ITEMS = 10
+TRAINING = "training"
+
+
+class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One sentence of a text about a case, to be judged; `units` holds that sentence alone."""
+
+    code: str
+    case: int
+    source: Source
+    units: UnitSet
+
+    def entry(self, case: Case) -> ListEntry:
+        """The item as it stands on a reader's list, with the case it is about."""
+        items = KINDS[self.source.what].items(self.units)[:1]
+        return ListEntry(
+            run=TRAINING,
+            case=case,
+            evidence=gather_evidence(case, show_question(Condition(), case.question), (*DEFAULT_SIGHT, "images")),
+            source=self.source,
+            units=self.units,
+            supported=frozenset(),
+            lines=tuple(ListLine(self.code, item.form, item.part, item.text) for item in items),
+        )
+
+
+class TrainingTruth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known of an item: what was done to the expert's sentence, and how it read before."""
+
+    what: str
+    change: SheetChange
+
+    @property
+    def expected(self) -> Label:
+        """The label that the rubric asks for."""
+        kind = KINDS[self.what]
+        if self.change.is_true:
+            return kind.true_label
+        if self.change.edit == INVENTED:
+            return "unverifiable"
+        assert kind.wrong_label is not None
+        return kind.wrong_label
+
+
+class Training(msgspec.Struct, frozen=True, kw_only=True):
+    """A set of items, and the truth of each by its code."""
+
+    items: tuple[TrainingItem, ...]
+    truths: dict[str, TrainingTruth]
+
+
+class Feedback(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reader is told after answering: whether it was right, and why."""
+
+    code: str
+    said: Label | None
+    expected: Label
+    is_right: bool
+    why: str
+
+
+class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A reader's training: the feedback on every item, and whether enough was right. What is open is not right."""
+
+    feedback: tuple[Feedback, ...]
+    right: int
+    needed: int
+    is_passed: bool
+
+
+def draw_training(
+    sheets: Iterable[ExamSheet], *, items: int = DEFAULT_ITEMS, seed: int = 0, what: str = "steps"
+) -> Training:
+    """Draw items from an exam, in any order: half are false by different edits, half reworded or untouched.
+
+    One of the false ones is an invention, where there is any: of it the third label is right.
+    """
+    chance = Random(seed_from(TRAINING, seed))
+    usable = [one for one in sheets if one.form == "statements" and one.reverses is None]
+    chance.shuffle(usable)
+    if not usable:
+        raise DataError("the exam has no sentences to train on", remedy="make it from texts in English")
+    invented = [one for one in usable if _edit_of(one) == INVENTED]
+    false = _spread(usable, math.ceil(items / 2), first=invented[:1])
+    cases = {sheet.case for sheet in false}
+    rest = [one for one in usable if one.case not in cases] or usable
+    drawn = [(sheet, _false_change(sheet)) for sheet in false]
+    drawn += [(sheet, _true_change(sheet, number)) for number, sheet in enumerate(_spread(rest, items // 2))]
+    chance.shuffle(drawn)
+    made = [_make_item(sheet, what, change, seed=seed) for sheet, change in drawn]
+    return Training(items=tuple(item for item, _ in made), truths={item.code: truth for item, truth in made})
+
+
+def give_feedback(code: str, truth: TrainingTruth, said: Label | None) -> Feedback:
+    """Whether a label is right, and why."""
+    return Feedback(
+        code=code,
+        said=said,
+        expected=truth.expected,
+        is_right=said is not None and is_right_label(truth.what, truth.change, said),
+        why=_explain(truth.change),
+    )
+
+
+def mark_training(truths: Mapping[str, TrainingTruth], answers: Mapping[str, Label | None]) -> TrainingResult:
+    """Mark a reader's labels, by code."""
+    feedback = tuple(give_feedback(code, truth, answers.get(code)) for code, truth in truths.items())
+    right, needed = sum(one.is_right for one in feedback), math.ceil(PASS_MARK * len(truths))
+    return TrainingResult(feedback=feedback, right=right, needed=needed, is_passed=right >= needed > 0)
+
+
+def _spread(sheets: Sequence[ExamSheet], wanted: int, first: Sequence[ExamSheet] = ()) -> list[ExamSheet]:
+    """So many sheets, of as many edits and cases as can be, those first that are surely false."""
+    chosen = list(first)
+    left = [one for one in sheets if one not in chosen]
+    while left and len(chosen) < wanted:
+        edits = [_edit_of(one) for one in chosen]
+        cases = [one.case for one in chosen]
+        best = min(left, key=lambda one: (edits.count(_edit_of(one)), cases.count(one.case), _rank(_edit_of(one))))
+        left.remove(best)
+        chosen.append(best)
+    return chosen
+
+
+def _edit_of(sheet: ExamSheet) -> str:
+    return _false_change(sheet).edit
+
+
+def _false_change(sheet: ExamSheet) -> SheetChange:
+    return next(change for change in sheet.changes if not change.is_true)
+
+
+def _true_change(sheet: ExamSheet, number: int) -> SheetChange:
+    """In turn a harmless change, where there is one, and none."""
+    false = _false_change(sheet)
+    untouched = SheetChange(place=false.place if false.before else 0, edit=UNTOUCHED, is_true=True, before="")
+    twins = [change for change in sheet.changes if change.edit == REWORDED and number % 2 == 0]
+    return twins[0] if twins else untouched
+
+
+def _rank(edit: str) -> int:
+    """Surely false first, then an option and an invention, then what a reader may well dispute."""
+    if edit in EDITS:
+        return 0 if EDITS[edit].is_counted else 2
+    return 1
+
+
+def _make_item(sheet: ExamSheet, what: str, kept: SheetChange, *, seed: int) -> tuple[TrainingItem, TrainingTruth]:
+    """The sheet with one change alone, or with none."""
+    texts = {
+        place: sheet.texts[0][start:end] if kept == sheet.change_of(place) else _restore(sheet, place)
+        for place, (start, end) in enumerate(sheet.spans)
+    }
+    left = {place: text for place, text in texts.items() if text}
+    text, spans = lay_out(list(left.values()))
+    return _number_item(sheet, what, text=text, span=spans[list(left).index(kept.place)], change=kept, seed=seed)
+
+
+def _restore(sheet: ExamSheet, place: int) -> str:
+    """A sentence as the expert wrote it; an invented one is gone."""
+    change = sheet.change_of(place)
+    start, end = sheet.spans[place]
+    return sheet.texts[0][start:end] if change.edit == UNTOUCHED else change.before
+
+
+def _number_item(
+    sheet: ExamSheet, what: str, *, text: str, span: tuple[int, int], change: SheetChange, seed: int
+) -> tuple[TrainingItem, TrainingTruth]:
+    kind = KINDS[what]
+    source = Source(
+        run=TRAINING,
+        case=sheet.case,
+        sample=sheet.number,
+        what=what,
+        parts={kind.exam_part: text},
+        answer=sheet.answer if kind.shows_answer else "",
+    )
+    units = unit_set(source, [source.unit(kind.exam_part, Span(*span))], splitter=SENTENCES)
+    code = "t" + digest_value([TRAINING, seed, sheet.case, sheet.number, text, span])[:12]
+    return TrainingItem(code=code, case=sheet.case, source=source, units=units), TrainingTruth(what=what, change=change)
+
+
+def _explain(change: SheetChange) -> str:
+    """Why a sentence is true or not, in the words of the rubric."""
+    if change.edit == INVENTED:
+        return "The expert says nothing of it. Silence never contradicts, and it does not support either."
+    if change.edit == OPTION:
+        return f"The diagnosis is another. The expert writes: “{change.before}”"
+    if change.edit == UNTOUCHED:
+        return "The expert writes the same."
+    if change.is_true:
+        return f"The same in other words. The expert writes: “{change.before}”"
+    return f"Changed here: {change.edit}. The expert writes: “{change.before}”"

@@ -11,7 +11,7 @@ from itertools import product
 
 from medthink.metrics.spelling import american_word, plain_letters
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BRACKET = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]")
 _ALSO = re.compile(r"\b(?:also (?:known|called|termed) as|so-called|a\.?k\.?a\.?|i\.e\.|syn\.|or)\b", re.I)
 _CLAUSE = re.compile(
@@ -23,23 +23,41 @@ _CLAUSE = re.compile(
 # What says how much, when or which, and leaves the diagnosis the same.
 QUALIFIERS = frozenset(
     (
-        "acute", "subacute", "chronic", "recurrent", "bilateral", "unilateral", "left", "right", "left-sided", "giant",
-        "large", "small", "multiple", "solitary", "isolated", "simultaneous", "synchronous", "diffuse", "focal",
-        "classical", "typical", "atypical", "incidental", "symptomatic", "asymptomatic", "spontaneous", "idiopathic",
-        "primary", "progressive", "severe", "mild", "massive", "extensive", "rare", "unusual", "advanced", "early",
-        "late", "adult", "juvenile", "infantile", "simple", "complex", "partial", "complete", "disseminated",
+        "acute", "subacute", "chronic", "recurrent", "bilateral", "unilateral", "left", "right", "left-sided",
+        "giant", "large", "small", "multiple", "solitary", "isolated", "simultaneous", "synchronous", "diffuse",
+        "focal", "classical", "typical", "atypical", "incidental", "symptomatic", "asymptomatic", "spontaneous",
+        "idiopathic", "primary", "progressive", "severe", "mild", "massive", "extensive", "rare", "unusual",
+        "advanced", "early", "late", "adult", "juvenile", "infantile", "simple", "complex", "partial", "complete",
+        "disseminated", "limited", "calcified", "malignant", "benign", "congenital", "secondary", "traumatic",
+        "previous",
     )
 )  # fmt: skip
 # Words that name a kind of thing and not which: found alone they give nothing away.
 GENERIC = frozenset(
     (
-        "abnormality", "abscess", "adenoma", "anomaly", "aneurysm", "arthritis", "atresia", "bone", "breast", "cancer",
-        "carcinoma", "collection", "condition", "cyst", "defect", "deficiency", "deformity", "disease", "disorder",
-        "dissection", "dysplasia", "effusion", "embolism", "fistula", "fracture", "granuloma", "hematoma", "hemorrhage",
-        "hernia", "hypoplasia", "infarct", "infarction", "infection", "inflammation", "injury", "lesion", "lymphoma",
-        "malformation", "malignancy", "mass", "melanoma", "metastasis", "neoplasm", "nodule", "obstruction",
-        "perforation", "pneumonia", "rupture", "sarcoma", "stenosis", "stroke", "syndrome", "tear", "thrombosis",
-        "tissue", "tuberculosis", "tumor", "type", "variant", "liver", "lung", "kidney", "brain", "spleen", "sign",
+        "abnormality", "abscess", "adenoma", "anomaly", "aneurysm", "arthritis", "atresia", "bone", "breast",
+        "cancer", "carcinoma", "collection", "condition", "cyst", "defect", "deficiency", "deformity", "disease",
+        "disorder", "dissection", "dysplasia", "effusion", "embolism", "fistula", "fracture", "granuloma",
+        "hematoma", "hemorrhage", "hernia", "hypoplasia", "infarct", "infarction", "infection", "inflammation",
+        "injury", "lesion", "lymphoma", "malformation", "malignancy", "mass", "melanoma", "metastasis", "neoplasm",
+        "nodule", "obstruction", "perforation", "pneumonia", "rupture", "sarcoma", "stenosis", "stroke", "syndrome",
+        "tear", "thrombosis", "tissue", "tuberculosis", "tumor", "type", "variant", "liver", "lung", "kidney",
+        "brain", "spleen", "sign",
+    )
+)  # fmt: skip
+# Places of the body: a history names them whatever the diagnosis is.
+ANATOMY = frozenset(
+    (
+        "abdominal", "accessory", "adrenal", "aortic", "appendix", "arterial", "artery", "biliary", "bladder",
+        "brachial", "cardiac", "carotid", "caudate", "cecal", "central", "cerebellar", "cerebral", "cervical",
+        "cochlear", "colonic", "coronary", "cortical", "cruciate", "cutaneous", "ductal", "dural", "epidural",
+        "esophageal", "esophagus", "femoral", "gallbladder", "gastric", "gastrointestinal", "hepatic", "humeral",
+        "intestinal", "intracranial", "lacrimal", "ligament", "lumbar", "mammary", "mediastinal", "mesenteric",
+        "mitral", "muscle", "muscular", "nasal", "navicular", "omental", "orbital", "ovarian", "ovary", "pancreas",
+        "pancreatic", "parotid", "pelvic", "pericardial", "peripheral", "peritoneal", "plexus", "pleural", "portal",
+        "posterior", "prostate", "pulmonary", "rectal", "retinal", "retroperitoneal", "scapula", "sinus",
+        "skeletal", "sphenoid", "spinal", "splenic", "stomach", "subdural", "temporal", "testicular", "thoracic",
+        "thyroid", "tibial", "urinary", "uterine", "valve", "vascular", "venous", "ventral", "vertebral", "vesical",
     )
 )  # fmt: skip
 _STOPS = frozenset(
@@ -49,11 +67,11 @@ _TAILS = frozenset(("disease", "syndrome", "lesion", "disorder", "type", "tumor"
 # Letters that stand for an examination, a value or a structure: none of them is a diagnosis.
 _NOT_ACRONYMS = frozenset(
     (
-        "ACA", "ADC", "AFP", "AIDS", "ALT", "AST", "BMI", "BUN", "CBC", "CEA", "CNS", "CRP", "CSF", "CTA", "CTV", "CXR",
-        "DSA", "DWI", "ECG", "EEG", "EKG", "EMG", "ERCP", "ESR", "FDG", "FLAIR", "FNAC", "GCS", "GFR", "HCG", "HIV",
-        "HRCT", "ICA", "ICU", "IVC", "IVU", "LDH", "LUQ", "MCA", "MIP", "MPR", "MRA", "MRCP", "MRI", "MRV", "NIHSS",
-        "PACS", "PCA", "PCR", "PET", "PSA", "PTH", "RBC", "RLQ", "RUQ", "SMA", "SPECT", "STIR", "SUV", "SVC", "TNM",
-        "TOF", "TSH", "USA", "USG", "WBC", "WHO",
+        "ACA", "ADC", "AFP", "AIDS", "ALT", "AST", "BMI", "BUN", "CBC", "CEA", "CNS", "CRP", "CSF", "CTA", "CTV",
+        "CXR", "DSA", "DWI", "ECG", "EEG", "EKG", "EMG", "ERCP", "ESR", "FDG", "FLAIR", "FNAC", "GCS", "GFR", "HCG",
+        "HIV", "HRCT", "ICA", "ICU", "IVC", "IVU", "LDH", "LUQ", "MCA", "MIP", "MPR", "MRA", "MRCP", "MRI", "MRV",
+        "NIHSS", "PACS", "PCA", "PCR", "PET", "PSA", "PTH", "RBC", "RLQ", "RUQ", "SMA", "SPECT", "STIR", "SUV",
+        "SVC", "TNM", "TOF", "TSH", "USA", "USG", "WBC", "WHO",
     )
 )  # fmt: skip
 _ROMAN = frozenset(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"))
@@ -61,12 +79,12 @@ _ROMAN = frozenset(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 _FORMS = tuple(
     sorted(
         (
-            "adeno", "angio", "arterio", "atrio", "broncho", "cardio", "cerebro", "chole", "chondro", "chorio", "costo",
-            "cranio", "cysto", "dermato", "encephalo", "extra", "fibro", "gastro", "glomerulo", "hemato", "hepato",
-            "hydro", "hyper", "hypo", "inter", "intra", "leuko", "lipo", "lympho", "meningo", "muco", "myelo", "myo",
-            "naso", "neuro", "oculo", "osteo", "peri", "phospho", "pneumo", "poly", "pseudo", "pyelo", "pyo", "pyro",
-            "retino", "retro", "sacro", "spondylo", "sub", "supra", "thrombo", "trans", "trigemino", "tubulo",
-            "uretero", "vesico", "xantho",
+            "adeno", "angio", "arterio", "atrio", "broncho", "cardio", "cerebro", "chole", "chondro", "chorio",
+            "costo", "cranio", "cysto", "dermato", "encephalo", "extra", "fibro", "gastro", "glomerulo", "hemato",
+            "hepato", "hydro", "hyper", "hypo", "inter", "intra", "leuko", "lipo", "lympho", "meningo", "muco",
+            "myelo", "myo", "naso", "neuro", "oculo", "osteo", "peri", "phospho", "pneumo", "poly", "pseudo",
+            "pyelo", "pyo", "pyro", "retino", "retro", "sacro", "spondylo", "sub", "supra", "thrombo", "trans",
+            "trigemino", "tubulo", "uretero", "vesico", "xantho",
         ),
         key=len,
         reverse=True,
@@ -96,7 +114,7 @@ def _singular(word: str) -> str:
 
 def words_of(name: str) -> list[str]:
     """The folded words of a name, hyphens opened."""
-    return [fold_word(match[0]) for match in _WORD.finditer(name)]
+    return [fold_word(match[0]) for match in WORD.finditer(name)]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -22,6 +22,7 @@ STAGES = {
     "ingest": StageEntry(f"{_STAGES}.ingest", "Read raw cases from a table and image files"),
     "aliases": StageEntry(f"{_STAGES}.aliases", "Gather the other names of each diagnosis"),
     "options": StageEntry(f"{_STAGES}.options", "Find the right diagnosis and its distractors in each list"),
+    "leaks": StageEntry(f"{_STAGES}.leaks", "Leave out cases whose history tells the diagnosis"),
     "balance": StageEntry(f"{_STAGES}.balance", "Choose five options; even out lengths and letters"),
 }
 

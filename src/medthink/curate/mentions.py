@@ -1,0 +1,282 @@
+"""Where a text mentions a diagnosis: by its name, another name, its words, its capitals, or a misspelling.
+
+Strong rules decide alone; suspect rules only nominate. Every finding is a place in the text. What another option of the
+case explains better is no mention: a distractor named in the history says nothing of the right diagnosis.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from rapidfuzz import fuzz
+
+from medthink.curate.aliases import is_abbreviation
+from medthink.curate.names import (
+    ANATOMY,
+    GENERIC,
+    QUALIFIERS,
+    WORD,
+    acronyms_of,
+    core_words,
+    eponyms_of,
+    fold_word,
+    head_of,
+    is_telling,
+    name_key,
+    other_names,
+    without_qualifiers,
+    words_of,
+)
+
+MentionClass = Literal["L3", "L2", "L1", "negated", "suspect"]
+_FUZZY, _SHORTEST_FUZZY = 90, 8
+_SPARE_WORDS = 3
+_RARE_SHARE, _RARE_LETTERS = 0.02, 6
+_PREFIX = 7
+_CUE_CHARS = 50
+
+_HEDGE = re.compile(
+    r"\b(?:suspect(?:ed|ing)?|suspicio(?:n|us)|possib(?:le|ly)|probab(?:le|ly)|presum(?:ed|ptive)|quer(?:y|ied)|likely|"
+    r"rule out|r/o|to exclude|concern(?:ing)? for|known(?: case of)?|history of|diagnosed|consistent with|questionable|"
+    r"differential|provisional|working diagnosis|suggest(?:ive|ing|ed)?)\b[^.]*$|\?\s*$",
+    re.I,
+)
+_NEGATED_BEFORE = re.compile(
+    r"\b(?:no|not|without|denie[sd]|denying|negative for|absence of|excluded|ruled out|never had|free of|lack of)\b"
+    r"[^.;,]*$",
+    re.I,
+)
+_NEGATED_AFTER = re.compile(
+    r"^[^.;,]{0,20}\b(?:was|were|is|been|being)?\s*(?:excluded|ruled out|unlikely|absent)\b", re.I
+)
+_SENTENCE_END = re.compile(r"[.!?;]\s|\n")
+
+
+class TextMention(NamedTuple):
+    """A place of the text that mentions the diagnosis: which rule found it, and of which class it is."""
+
+    start: int
+    end: int
+    rule: str
+    level: MentionClass
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether the rule decides alone."""
+        return self.level != "suspect"
+
+
+class SpelledText:
+    """A text with its folded words, each with its place, and the same without gaps."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        matches = list(WORD.finditer(text))
+        self.raw = [match[0] for match in matches]
+        self.words = [fold_word(word) for word in self.raw]
+        self.places = [match.span() for match in matches]
+        self.joined = "".join(self.words)
+        self._starts: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        at = 0
+        for number, word in enumerate(self.words):
+            self._starts.setdefault(at, number)
+            at += len(word)
+            self._ends[at] = number
+
+    def find(self, key: str) -> Iterator[tuple[int, int]]:
+        """The words that spell the key, from the first to behind the last, however they are cut and hyphenated."""
+        at = self.joined.find(key) if key else -1
+        while at >= 0:
+            first, last = self._starts.get(at), self._ends.get(at + len(key))
+            if first is not None and last is not None:
+                yield first, last + 1
+            at = self.joined.find(key, at + 1)
+
+    def span(self, first: int, behind: int) -> tuple[int, int]:
+        """The place of these words in the text."""
+        return self.places[first][0], self.places[behind - 1][1]
+
+    def sentences(self) -> Iterator[tuple[int, int]]:
+        """The words of each sentence, from the first to behind the last."""
+        first = 0
+        for number in range(len(self.words)):
+            gap_end = self.places[number + 1][0] if number + 1 < len(self.words) else len(self.text)
+            if number + 1 == len(self.words) or _SENTENCE_END.search(self.text[self.places[number][1] : gap_end]):
+                yield first, number + 1
+                first = number + 1
+
+
+class SoughtName(NamedTuple):
+    """A diagnosis to look for: its names by rule, its capitals, its words, and what would explain a find better."""
+
+    names: tuple[tuple[str, str], ...]
+    capitals: frozenset[str]
+    core: tuple[str, ...]
+    telling: frozenset[str]
+    others: tuple[str, ...]
+
+    @classmethod
+    def of(cls, gold: str, *, aliases: Iterable[str] = (), others: Sequence[str] = ()) -> "SoughtName":
+        """Everything that rules derive from the name, but for what another option has, too."""
+        keys = tuple(
+            dict.fromkeys(key for other in others for key in (name_key(other), name_key(head_of(other))) if key)
+        )
+        plain = [name for name in aliases if not is_abbreviation(name)]
+        derived = [
+            *(("alias", name) for name in (*plain, *other_names(gold))),
+            ("head", head_of(gold)),
+            ("qualifier dropped", without_qualifiers(gold)),
+            *(("eponym", person) for name in (gold, *plain) for person in eponyms_of(name)),
+        ]
+        names = {name_key(gold): "name"}
+        for rule, name in derived:
+            key = name_key(name)
+            if (is_telling(name) or rule == "eponym") and len(key) >= 5 and not any(key in other for other in keys):
+                names.setdefault(key, rule)
+        capitals = {one.split()[0] for one in aliases if is_abbreviation(one)} | acronyms_of(gold)
+        taken = {one for other in others for one in acronyms_of(other)}
+        core = tuple(core_words(gold))
+        theirs = [set(core_words(other)) for other in others]
+        usable = len(core) >= 2 and is_telling(" ".join(core)) and not any(set(core) <= other for other in theirs)
+        return cls(
+            tuple((key, rule) for key, rule in names.items() if key),
+            frozenset(one for one in capitals - taken if len(one) >= 3),
+            core if usable else (),
+            _telling_words(gold) - {word for other in others for word in words_of(other)},
+            keys,
+        )
+
+
+def strong_mentions(text: SpelledText, target: SoughtName) -> list[TextMention]:
+    """Every place that a strong rule finds, the surest rule for each place."""
+    explained = [text.span(*words) for key in target.others for words in text.find(key)]
+    found: dict[tuple[int, int], TextMention] = {}
+    for rule, first, behind in _finds(text, target):
+        start, end = text.span(first, behind)
+        is_others = rule != "name" and any(a <= start and end <= b and (a, b) != (start, end) for a, b in explained)
+        overlaps = any(start < b and a < end for a, b in found)
+        if not is_others and not overlaps:
+            level = _class_of(text.text, start, end, "L3" if rule == "name" else "L2")
+            found[start, end] = TextMention(start, end, rule, level)
+    return sorted(found.values())
+
+
+def _finds(text: SpelledText, target: SoughtName) -> Iterator[tuple[str, int, int]]:
+    """What each strong rule finds, the surest rules first."""
+    for key, rule in target.names:
+        yield from ((rule, *words) for words in text.find(key))
+    for number, word in enumerate(text.raw):
+        if word in target.capitals or (word.endswith("s") and word[:-1] in target.capitals):
+            yield "capitals", number, number + 1
+    yield from (("word order", *words) for words in _core_in_sentence(text, target.core))
+    yield from (("misspelt", *words) for words in _misspelt(text, target))
+
+
+def _core_in_sentence(text: SpelledText, core: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """All core words close together in one sentence, in any order."""
+    wanted = set(core)
+    if not wanted or not wanted <= set(text.words):
+        return
+    for first, behind in text.sentences():
+        places = [at for at in range(first, behind) if text.words[at] in wanted]
+        for begin in places:
+            window = [at for at in places if begin <= at < begin + len(core) + _SPARE_WORDS]
+            if {text.words[at] for at in window} == wanted:
+                yield begin, window[-1] + 1
+                break
+
+
+def _misspelt(text: SpelledText, target: SoughtName) -> Iterator[tuple[int, int]]:
+    """Words that spell a name but for a letter or two, and no other option better."""
+    for key, rule in target.names:
+        if rule not in ("name", "alias", "head", "qualifier dropped") or len(key) < _SHORTEST_FUZZY:
+            continue
+        for first, behind, joined in _windows(text, len(key)):
+            score = fuzz.ratio(joined, key, score_cutoff=_FUZZY)
+            if score and not any(fuzz.ratio(joined, other, score_cutoff=score) for other in target.others):
+                yield first, behind
+
+
+def _windows(text: SpelledText, length: int) -> Iterator[tuple[int, int, str]]:
+    """Words one after the other that together are about so many letters long."""
+    slack = max(1, length // 8)
+    for first in range(len(text.words)):
+        joined = ""
+        for at in range(first, len(text.words)):
+            joined += text.words[at]
+            if len(joined) > length + slack:
+                break
+            if len(joined) >= length - slack:
+                yield first, at + 1, joined
+
+
+def _class_of(text: str, start: int, end: int, plain: MentionClass) -> MentionClass:
+    """Negated, hedged, or what the rule says."""
+    before, after = text[max(0, start - _CUE_CHARS) : start], text[end : end + _CUE_CHARS]
+    if _NEGATED_BEFORE.search(before) and not re.search(r"\bnot only\b", before, re.I):
+        return "negated"
+    if _NEGATED_AFTER.search(after):
+        return "negated"
+    return "L1" if _HEDGE.search(before) or after.lstrip().startswith("?") else plain
+
+
+class WordFrequency:
+    """In how many texts each word stands."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._texts = 0
+
+    def add(self, text: SpelledText) -> None:
+        """Take in one text."""
+        self._texts += 1
+        for word in set(text.words):
+            if len(word) >= _RARE_LETTERS:
+                self._counts[word] = self._counts.get(word, 0) + 1
+
+    def is_rare(self, word: str) -> bool:
+        """Whether so few texts have the word that it tells something."""
+        return self._counts.get(word, 0) <= max(1, _RARE_SHARE * self._texts)
+
+
+def suspect_mentions(text: SpelledText, target: SoughtName, frequency: WordFrequency) -> list[TextMention]:
+    """Rare words that the diagnosis has too, or that begin as one of its words does in another language."""
+    prefixes = {cognate(word)[:_PREFIX] for word in target.telling if len(cognate(word)) >= _PREFIX}
+    found = []
+    for number, word in enumerate(text.words):
+        if len(word) < _RARE_LETTERS or not frequency.is_rare(word):
+            continue
+        rule = "rare word" if word in target.telling else "cognate" if cognate(word)[:_PREFIX] in prefixes else ""
+        if rule:
+            found.append(TextMention(*text.places[number], rule, "suspect"))
+    return found
+
+
+_SAY_LITTLE = GENERIC | QUALIFIERS | ANATOMY
+
+
+def _telling_words(gold: str) -> frozenset[str]:
+    return frozenset(word for word in words_of(gold) if len(word) >= _RARE_LETTERS and word not in _SAY_LITTLE)
+
+
+_COGNATES = (
+    ("ae", "e"), ("oe", "e"), ("ue", "u"), ("rrh", "r"), ("ph", "f"), ("th", "t"), ("ch", "c"), ("rh", "r"),
+    ("qu", "c"), ("k", "c"), ("z", "c"), ("y", "i"), ("x", "cs"), ("w", "v"), ("j", "i"),
+)  # fmt: skip
+_DOUBLE = re.compile(r"(.)\1")
+
+
+@lru_cache(maxsize=1 << 16)
+def cognate(word: str) -> str:
+    """A word as its relatives in German, French and Spanish are spelt, too."""
+    for old, new in _COGNATES:
+        word = word.replace(old, new)
+    return _DOUBLE.sub(r"\1", word)
+
+
+def options_of(names: Mapping[str, str] | Sequence[str], gold: str) -> list[str]:
+    """The other options of a case."""
+    values = names.values() if isinstance(names, Mapping) else names
+    return [name for name in values if name_key(name) != name_key(gold)]

@@ -1,0 +1,66 @@
+"""Text burned into images, read by rapidocr (extra `[ocr]`): the whole picture, and its borders enlarged.
+
+Letters of ten pixels are too small for the reader: strips at the top and at the bottom, where names and diagnoses
+stand, are read once more at three times their size.
+"""
+
+import logging
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rapidfuzz import fuzz
+
+from medthink.cases.images import decode, flatten
+from medthink.core.errors import UsageError
+from medthink.curate.names import name_key
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
+_STRIP, _ENLARGED, _LARGEST = 0.2, 3, 1600
+_CLOSE, _SHORTEST = 88, 6
+
+
+class BurnedInReader:
+    """Reads what is written in pictures; the model is loaded at the first of them."""
+
+    @cached_property
+    def _engine(self) -> Any:
+        try:
+            from rapidocr import RapidOCR
+        except ImportError:
+            raise UsageError("reading text in images needs rapidocr", remedy='pip install "medthink[ocr]"') from None
+        logging.getLogger("RapidOCR").setLevel(logging.ERROR)
+        return RapidOCR(params={"Global.log_level": "error"})
+
+    def read(self, data: bytes, *, name: str) -> list[str]:
+        """The pieces of text in a picture, none twice."""
+        picture = flatten(decode(data, name=name)).convert("RGB")
+        found = [text for view in _views(picture) for text in self._read_view(view)]
+        return list(dict.fromkeys(found))
+
+    def _read_view(self, view: "PillowImage") -> list[str]:
+        import numpy as np
+
+        result = self._engine(np.asarray(view)[:, :, ::-1], use_cls=False)
+        return [text.strip() for text in (result.txts or ()) if text.strip()]
+
+
+def _views(picture: "PillowImage") -> Iterator["PillowImage"]:
+    """The picture and its strips, each as large as the reader likes."""
+    yield picture
+    height = int(picture.height * _STRIP)
+    for top in (0, picture.height - height):
+        strip = picture.crop((0, top, picture.width, top + height))
+        scale = min(_ENLARGED, _LARGEST / max(strip.size))
+        if height > 0 and scale > 1:
+            yield strip.resize((int(strip.width * scale), int(strip.height * scale)))
+
+
+def is_written(name: str, texts: list[str]) -> bool:
+    """Whether one of the pieces holds the name, spaces and a wrong letter aside."""
+    key = name_key(name)
+    return len(key) >= _SHORTEST and any(
+        len(read) >= len(key) * 0.9 and fuzz.partial_ratio(key, read) >= _CLOSE for read in map(name_key, texts)
+    )

@@ -1,5 +1,7 @@
 """The benchmarks that a board takes submissions for: known by fingerprint, read from where they lie."""
 
+from pathlib import Path
+
 import msgspec
 import sqlalchemy as sa
 
@@ -37,6 +39,12 @@ def enter_benchmark(store: BoardStore, held: HeldBenchmark, name: str = "") -> B
         if connection.execute(sa.select(tables.benchmarks.c.id).where(where)).first() is None:
             connection.execute(tables.benchmarks.insert().values(values))
         return _record(connection.execute(sa.select(tables.benchmarks).where(where)).mappings().one())
+
+
+def find_or_enter(store: BoardStore, data: Path, split: str, text_fingerprint: str) -> BoardBenchmark:
+    """The benchmark with these texts, entered from its files if it is not there yet."""
+    known = next((one for one in list_benchmarks(store) if one.text_fingerprint == text_fingerprint), None)
+    return known or enter_benchmark(store, HeldBenchmark.open(data, split))
 
 
 def list_benchmarks(store: BoardStore) -> list[BoardBenchmark]:

@@ -135,6 +135,13 @@ def open_file(store: BoardStore, submission: SubmissionRecord) -> Iterator[Path]
         yield path
 
 
+def file_size(store: BoardStore, sha256: str) -> int:
+    """The bytes of an upload, counted; 0 where there is none."""
+    with store.read() as connection:
+        query = sa.select(tables.files.c.size).where(tables.files.c.sha256 == sha256)
+        return connection.execute(query).scalar() or 0
+
+
 def queue_position(store: BoardStore, submission: SubmissionRecord) -> int | None:
     """How many submissions wait before this one, itself counted; None when it does not wait."""
     if submission.status != "received":

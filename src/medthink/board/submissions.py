@@ -41,11 +41,13 @@ from medthink.board.teams import enter_team, insert_once, lock_team
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import Declined, UsageError
+from medthink.core.markup import clean
 from medthink.scoring.scores import Scores, to_plain
 from medthink.scoring.submission import SubmissionProblem
 
 LEASE_S = 30
 MOST_TRIES = 3
+_LONGEST, _LONGEST_NOTES = 200, 2000
 _COUNTED: tuple[Status, ...] = ("received", "checking", *EVER_SCORED)
 
 
@@ -70,8 +72,7 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
 
 def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, actor: str = "") -> Received:
     """Take an upload in; the same file again is the same submission, and a full quota is refused."""
-    if not upload.model.strip():
-        raise UsageError("the model has no name", remedy="name the model")
+    _refuse_long_texts(upload)
     sha256 = digest_bytes(upload.data)
     packed = zlib.compress(upload.data, 6)
     with store.write() as connection:
@@ -191,6 +192,21 @@ def enforce_deadlines(store: BoardStore) -> int:
     return ended
 
 
+def _refuse_long_texts(upload: Upload) -> None:
+    if not upload.model.strip():
+        raise UsageError("the model has no name", remedy="name the model")
+    texts = {"model": upload.model} | {
+        name: value for name, value in msgspec.structs.asdict(upload.about).items() if isinstance(value, str)
+    }
+    for name, text in texts.items():
+        most = _LONGEST_NOTES if name == "notes" else _LONGEST
+        if len(text) > most or clean(text) != text:
+            raise UsageError(f"the {name} is too long, or has characters that cannot be shown", remedy=f"take {most}")
+    link = upload.about.link
+    if link and not link.startswith(("https://", "http://")):
+        raise UsageError("the link is no address", remedy="begin it with https://")
+
+
 def _fresh(upload: Upload, team_id: int, sha256: str) -> dict[str, Any]:
     now = now_utc()
     return {
@@ -219,13 +235,17 @@ def _find_same(connection: Connection, benchmark_id: int, team_id: int, sha256: 
     )
 
 
+def received_today(connection: Connection, team_id: int) -> int:
+    """How many files of a team were received within a day, those with errors left out."""
+    table = tables.submissions
+    counted = (table.c.team_id == team_id, table.c.received_at > utc_in(-86400), table.c.status.in_(_COUNTED))
+    return connection.execute(sa.select(sa.func.count()).where(*counted)).scalar_one()
+
+
 def _refuse_over_quota(connection: Connection, team_id: int, per_day: int | None) -> None:
     if per_day is None:
         return
-    table = tables.submissions
-    since = utc_in(-86400)
-    counted = (table.c.team_id == team_id, table.c.received_at > since, table.c.status.in_(_COUNTED))
-    used = connection.execute(sa.select(sa.func.count()).where(*counted)).scalar_one()
+    used = received_today(connection, team_id)
     if used >= per_day:
         raise Declined(
             f"this team has handed in {used} files within a day, of {per_day} allowed",

@@ -13,6 +13,7 @@ from medthink.cli.lazy import LazyGroup
         "build": "medthink.cli.board_build",
         "rerun": "medthink.cli.board_rerun",
         "withdraw": "medthink.cli.board_withdraw",
+        "work": "medthink.cli.board_work",
         "backup": "medthink.cli.board_backup",
         "restore": "medthink.cli.board_restore",
     },

@@ -1,16 +1,19 @@
 """`medthink serve`: the leaderboard, accounts and the case explorer in the browser."""
 
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from medthink.cli.crew import Crew, follow_parent
 from medthink.cli.show import say
 from medthink.cli.stores import open_store, store_flag
 from medthink.core.errors import UsageError
 
 if TYPE_CHECKING:
     from medthink.board.store import BoardStore
+    from medthink.web.house import House
     from medthink.web.settings import ServeSettings
 
 LOOPBACK = "127.0.0.1"
@@ -18,14 +21,17 @@ LOOPBACK = "127.0.0.1"
 
 @click.command()
 @store_flag
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark whose cases can be read.")
-@click.option("--split", default="test", show_default=True, help="The split whose cases can be read.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark whose cases are read and submitted to.")
+@click.option("--split", default="test", show_default=True, help="The split whose cases are read and submitted to.")
 @click.option("--runs", type=click.Path(path_type=Path), multiple=True, help="Runs that readers may judge; repeatable.")
-@click.option("--settings", type=click.Path(path_type=Path), metavar="TOML", help="Sign-up, providers, public address.")
+@click.option("--settings", type=click.Path(path_type=Path), metavar="TOML", help="Sign-up, quotas, public address.")
 @click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
 @click.option("--bind", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to open.  [default: the first free from 7350]")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(0, 64), help="Processes that score.")
+@click.option("--processes", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that answer.")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
+@click.option("--fd", type=int, hidden=True, help="Answer at this socket, which the parent has opened.")
 def serve(
     store: str,
     data: Path | None,
@@ -35,22 +41,24 @@ def serve(
     is_demo: bool,
     bind: str,
     port: int | None,
+    workers: int,
+    processes: int,
     no_open: bool,
+    fd: int | None,
 ) -> None:
-    """Serve a leaderboard with accounts, and a benchmark's cases to read blind.
+    """Serve a leaderboard with accounts; with --data also submissions, and the cases to read blind.
 
     The leaderboard and the accounts are those of the store; `medthink accounts add` makes the first maintainer. With
-    --data, cases can be read: nothing of the reference is sent before a reader commits to an answer, and the answers
-    make a human baseline. Without a maintainer, the address is the loopback alone.
+    --data, submissions are taken in, checked and scored by workers, and cases can be read: nothing of the reference is
+    sent before a reader commits to an answer, and the answers make a human baseline. Without a maintainer, the address
+    is the loopback alone.
 
     \b
     Example: medthink serve --store board.sqlite --data bench/
     """
     try:
         from medthink.web.house import House
-        from medthink.web.security import loopback_hosts
         from medthink.web.server import open_port
-        from medthink.web.server import serve as answer_requests
         from medthink.web.settings import ServeSettings, read_settings
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed", remedy="pip install 'medthink[web,board]'") from None
@@ -67,13 +75,30 @@ def serve(
         if bind != LOOPBACK:
             _refuse_open_house(opened, chosen)
         house = House(opened, data, split, chosen, runs=runs)
-        socket = open_port(port, bind)
-        number = socket.getsockname()[1]
-        address = chosen.public_url or f"http://{LOOPBACK}:{number}/"
+        if fd is not None:
+            follow_parent()
+            _answer(house, socket.socket(fileno=fd))
+            return
+        listening = open_port(port, bind)
+        address = chosen.public_url or f"http://{LOOPBACK}:{listening.getsockname()[1]}/"
         say(f"Leaderboard at {address}  (Ctrl+C ends it)")
         if not no_open:
             click.launch(address)
-        answer_requests(house.application(hosts=sorted(loopback_hosts(number))), socket)
+        place = ["--store", store, "--split", split, *(["--data", str(data)] if data else [])]
+        crew = [["board", "work", "--with-parent", *place]] * (workers if data else 0)
+        more = [word for run in runs for word in ("--runs", str(run))] + (
+            ["--settings", str(settings)] if settings else []
+        )
+        crew += [["serve", "--fd", str(listening.fileno()), *place, *more]] * (processes - 1)
+        with Crew(crew, inherited=[listening.fileno()]).at_work():
+            _answer(house, listening)
+
+
+def _answer(house: "House", listening: socket.socket) -> None:
+    from medthink.web.security import loopback_hosts
+    from medthink.web.server import serve as answer_requests
+
+    answer_requests(house.application(hosts=sorted(loopback_hosts(listening.getsockname()[1]))), listening)
 
 
 def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from litestar.types import ASGIApp
 
+from medthink.board.benchmarks import find_or_enter
 from medthink.board.store import BoardStore
 from medthink.web.application import make_application
 from medthink.web.board_site import BoardSite, board_routes
@@ -21,11 +22,14 @@ from medthink.web.renditions import Renditions
 from medthink.web.room import ReadingRoom, room_routes
 from medthink.web.settings import ServeSettings
 from medthink.web.studies import StudyOffice, study_routes
+from medthink.web.submission_desk import SubmissionDesk
+from medthink.web.submission_routes import make_upload_route, submission_routes
 from medthink.web.vouching import vouching_routes
 
 _BOARD = Link("", "Leaderboard")
 _CASES = (Link("cases", "Cases"), Link("readers", "Readers"))
 _READING = (Link("readings", "Your readings", "reader"), Link("studies", "Studies", "coordinator"))
+_SUBMIT = (Link("submit", "Submit"), Link("queue", "Submissions", "maintainer"))
 _PEOPLE = Link("people", "People", "maintainer")
 
 
@@ -43,11 +47,14 @@ class House:
     ) -> None:
         self._store = store
         self._settings = settings or ServeSettings()
-        self._site = Site(links=(_BOARD, *((*_CASES, *_READING) if data else ()), _PEOPLE), has_accounts=True)
+        links = (*_CASES, *_READING, *_SUBMIT) if data else ()
+        self._site = Site(links=(_BOARD, *links, _PEOPLE), has_accounts=True)
         self._entrance = Entrance(store, self._site, self._settings)
-        self.board = BoardSite(store, self._site)
         self.library = Library()
         opened = self.library.open(data, split) if data else None
+        benchmark = find_or_enter(store, data, split, opened.text_fingerprint) if data and opened else None
+        self.board = BoardSite(store, self._site, benchmark.name if benchmark else None)
+        self._desk = SubmissionDesk(store, self._site, self._settings, benchmark) if benchmark else None
         self.room = ReadingRoom(store, self.library, self._site)
         self.explorer = (
             Explorer(opened, HumanAnswers(store), self._site, self.board.letters, self.room.awaiting(opened))
@@ -60,6 +67,9 @@ class House:
         """The application that serves it."""
         shared: dict[str, object] = {"board": self.board, "entrance": self._entrance}
         routes = [*board_routes, *entrance_routes, *vouching_routes, *account_routes, *people_routes]
+        if self._desk:
+            routes += [*submission_routes, make_upload_route(self._settings.largest_upload)]
+            shared["desk"] = self._desk
         if self.explorer:
             routes += [*explorer_routes, *image_routes, *room_routes, *study_routes]
             shared |= {

@@ -114,6 +114,7 @@ def _environment() -> Environment:
         "paragraphs": _paragraphs,
         "money": tell_money,
         "seconds": tell_time,
+        "when": _tell_when,
     }
     return made
 
@@ -128,6 +129,11 @@ def _asset_name(name: str) -> str:
     found = load_asset(name)
     assert found is not None, name
     return f"static/{name}?{found.digest}"
+
+
+def _tell_when(time: str) -> str:
+    """`2026-01-31 12:00 UTC`."""
+    return f"{time[:10]} {time[11:16]} UTC" if len(time) > 16 else time
 
 
 def _paragraphs(text: str) -> Sequence[str]:

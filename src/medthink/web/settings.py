@@ -17,17 +17,27 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """How a board is served.
 
     `public_url` is the address that people type where a proxy stands in front. `sign_up` says whether anybody may make
-    an account or only those who were invited.
+    an account or only those who were invited. Quotas are those of a team; files with errors do not count. With
+    `needs_approval`, maintainers publish what a team offers.
     """
 
     public_url: str = ""
     sign_up: SignUp = "invitation"
     providers: tuple[IdentityProvider, ...] = ()
+    uploads_per_day: int = 5
+    publications_per_week: int = 2
+    needs_approval: bool = False
+    largest_upload_mb: int = 50
 
     @property
     def is_secure(self) -> bool:
         """Whether people come by https, so that cookies must."""
         return self.public_url.startswith("https://")
+
+    @property
+    def largest_upload(self) -> int:
+        """The largest file that is taken, in bytes."""
+        return self.largest_upload_mb * 1024 * 1024
 
     @property
     def hosts(self) -> tuple[str, ...]:

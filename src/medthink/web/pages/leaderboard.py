@@ -46,6 +46,7 @@ class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
     submissions: str
     published_at: str
     note: str
+    flag: str = ""
 
 
 class PublishedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +160,7 @@ def make_board_line(row: BoardRow) -> BoardLine:
         submissions=f"{row.by_team} by the team, {row.by_family} of the family",
         published_at=(one.published_at or "")[:10],
         note=one.detail,
+        flag=one.flag,
     )
 
 
@@ -184,6 +186,8 @@ def make_model_page(row: BoardRow) -> ModelPage:
         "proof": f"{PROOF_WORDS[one.provenance]}: {PROVENANCE[one.provenance]}",
         "published": one.published_at or "",
         "notes": one.about.notes,
+        "note by the maintainers": one.annotation,
+        "flagged by the maintainers": one.flag,
     }
     return ModelPage(
         line=make_board_line(row),

@@ -1,0 +1,68 @@
+"""Processes that work for a server: started, started again when they end, and ended with it."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+_LOOK_S = 0.5
+# One that ends again and again is started no more often than this.
+_PAUSE_S = 3.0
+_PATIENCE_S = 5.0
+
+
+class Crew:
+    """Some `medthink` commands that are kept running, each in a process of its own."""
+
+    def __init__(self, commands: Sequence[Sequence[str]], inherited: Sequence[int] = ()) -> None:
+        self._commands = [[sys.executable, "-m", "medthink", *words] for words in commands]
+        self._inherited = tuple(inherited)
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._keep, args=(words,), daemon=True) for words in self._commands
+        ]  # fmt: skip
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Keep them running until the end of the block."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            for thread in self._threads:
+                thread.join()
+
+    def _keep(self, words: Sequence[str]) -> None:
+        while not self._stop.is_set():
+            # The pipe is never written to: it closes when this process ends, even by `kill -9`, and they follow.
+            child = subprocess.Popen(words, stdin=subprocess.PIPE, pass_fds=self._inherited, start_new_session=True)
+            while child.poll() is None and not self._stop.wait(_LOOK_S):
+                pass
+            _end(child)
+            self._stop.wait(_PAUSE_S)
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(timeout=_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+    child.wait()
+    if child.stdin is not None:
+        child.stdin.close()
+
+
+def follow_parent() -> None:
+    """Have this process end when the one that started it has ended, however it did."""
+
+    def follow() -> None:
+        sys.stdin.buffer.read()
+        os._exit(0)
+
+    threading.Thread(target=follow, daemon=True).start()

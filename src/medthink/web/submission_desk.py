@@ -1,0 +1,194 @@
+"""Handing in, looking at and deciding on submissions: the work behind the pages and the API."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from medthink.accounts.account import Account
+from medthink.board.benchmarks import BoardBenchmark
+from medthink.board.moderation import offer, publish, published_this_week
+from medthink.board.ranking import family_of
+from medthink.board.records import (
+    EVER_SCORED,
+    About,
+    SubmissionRecord,
+    file_size,
+    find_submission,
+    history,
+    list_submissions,
+    queue_position,
+    read_scores,
+)
+from medthink.board.results import ScoreShelf
+from medthink.board.store import BoardStore
+from medthink.board.submissions import Received, Upload, enforce_deadlines, receive, received_today
+from medthink.board.teams import find_team
+from medthink.core.errors import Declined, UsageError
+from medthink.web.callers import WebCaller
+from medthink.web.pages.submissions import (
+    SHOWN_PROBLEMS,
+    STATE_MARKS,
+    QueuePage,
+    SubmissionLine,
+    SubmissionPage,
+    SubmitPage,
+    SubmitQuery,
+    UploadForm,
+    find_declined,
+    is_scored,
+    make_counts,
+    make_line,
+    make_preview_view,
+    make_steps,
+    tell_history,
+)
+from medthink.web.rendering import Site, render
+from medthink.web.settings import ServeSettings
+
+_MOST_LISTED = 500
+_TOLD = ("organisation", "family", "effort", "link", "notes")
+
+
+class SubmissionDesk:
+    """The desk of one benchmark's board."""
+
+    def __init__(self, store: BoardStore, site: Site, settings: ServeSettings, benchmark: BoardBenchmark) -> None:
+        self.store = store
+        self.settings = settings
+        self.benchmark = benchmark
+        self._site = site
+        self._shelf = ScoreShelf(store)
+
+    def hand_in(self, account: Account, fields: Mapping[str, str], data: bytes | None) -> Received:
+        """Take a file in for the account's team; UsageError or Declined say why not."""
+        if data is None:
+            raise UsageError("no file was chosen", remedy="choose a file in the submission format")
+        if account.team is None:
+            raise UsageError("your account has no team", remedy="ask a maintainer to invite you into one")
+        said: dict[str, Any] = {name: fields.get(name, "") for name in _TOLD}
+        upload = Upload(
+            benchmark_id=self.benchmark.id,
+            team=account.team,
+            model=fields.get("model", ""),
+            data=data,
+            about=About(is_expert_cued=fields.get("condition", "") == "cued", **said),
+            allows_download=fields.get("download", "") in ("yes", "on", "true"),
+            sent_by=account.name,
+        )
+        return receive(self.store, upload, per_day=self.settings.uploads_per_day, actor=account.name)
+
+    def refuse_full_quota(self, account: Account) -> None:
+        """Say that a team has handed in enough before its file is read."""
+        used, _ = self.used(account.team)
+        if used >= self.settings.uploads_per_day:
+            raise Declined(
+                f"this team has handed in {used} files within a day, of {self.settings.uploads_per_day} allowed",
+                remedy="come back tomorrow; files with errors do not count",
+            )
+
+    def used(self, team: str | None) -> tuple[int, int]:
+        """How much of its quotas a team has used: files today, publications this week."""
+        with self.store.read() as connection:
+            team_id = find_team(connection, team) if team else None
+            if team_id is None:
+                return 0, 0
+            return received_today(connection, team_id), published_this_week(connection, team_id)
+
+    def find(self, caller: WebCaller, token: str) -> SubmissionRecord | None:
+        """The submission, if this caller may see it: the team's own, and every one for maintainers."""
+        found = find_submission(self.store, token)
+        if found is None or found.benchmark_id != self.benchmark.id:
+            return None
+        is_own = caller.may("submitter") and caller.team is not None and caller.team == found.team
+        return found if is_own or caller.may("maintainer") else None
+
+    def own(self, caller: WebCaller) -> list[SubmissionRecord]:
+        """What the caller's team has handed in, newest first."""
+        if caller.team is None or not caller.may("submitter"):
+            return []
+        return list_submissions(self.store, benchmark_id=self.benchmark.id, team=caller.team)[::-1]
+
+    def make_public(self, found: SubmissionRecord, actor: str) -> SubmissionRecord:
+        """Publish, or offer to the maintainers where they decide."""
+        does = offer if self.settings.needs_approval else publish
+        return does(self.store, found.token, actor=actor, per_week=self.settings.publications_per_week)
+
+    def show_submit(self, caller: WebCaller, *, form: UploadForm | None = None, problem: str = "") -> str:
+        """The page to hand in on."""
+        own = self.own(caller)[:_MOST_LISTED]
+        today, week = self.used(caller.team)
+        page = SubmitPage(
+            benchmark=self.benchmark.name,
+            n_cases=self.benchmark.n_cases,
+            team=caller.team or "",
+            is_submitter=caller.may("submitter") and caller.team is not None,
+            used_today=today,
+            per_day=self.settings.uploads_per_day,
+            published_this_week=week,
+            per_week=self.settings.publications_per_week,
+            largest_mb=self.settings.largest_upload_mb,
+            form=form or UploadForm(),
+            problem=problem,
+            lines=self._lines(own),
+        )
+        return render("submit.html", page, self._site, here="submit")
+
+    def show(self, caller: WebCaller, found: SubmissionRecord, *, problem: str = "") -> str:
+        """The page of one submission."""
+        enforce_deadlines(self.store)
+        found = find_submission(self.store, found.token) or found
+        events = history(self.store, found.id)
+        scores = read_scores(self.store, found.id) if is_scored(found) else None
+        page = SubmissionPage(
+            record=found,
+            mark=STATE_MARKS[found.status],
+            steps=make_steps(found.status),
+            is_moving=found.status in ("received", "checking"),
+            position=queue_position(self.store, found),
+            size=_tell_size(file_size(self.store, found.file_sha256 or "")),
+            problems=found.problems[:SHOWN_PROBLEMS],
+            n_problems=len(found.problems),
+            preview=make_preview_view(found, scores, self._family_count(found)) if scores else None,
+            declined=find_declined(events) if found.status == "scored" else "",
+            history=tell_history(events),
+            needs_approval=self.settings.needs_approval,
+            is_maintainer=caller.may("maintainer"),
+            problem=problem,
+        )
+        return render("submission.html", page, self._site, here="submit")
+
+    def show_queue(self, query: SubmitQuery) -> str:
+        """Every submission, for maintainers."""
+        records = list_submissions(self.store, benchmark_id=self.benchmark.id)[::-1]
+        chosen = [
+            one
+            for one in records
+            if (not query.status or one.status == query.status)
+            and all(word in f"{one.model} {one.team} {one.sent_by}".casefold() for word in query.words)
+        ][:_MOST_LISTED]
+        page = QueuePage(
+            query=query,
+            lines=self._lines(chosen),
+            total=len(records),
+            counts=make_counts(records),
+        )
+        return render("queue.html", page, self._site, here="queue")
+
+    def _lines(self, records: Sequence[SubmissionRecord]) -> tuple[SubmissionLine, ...]:
+        results = self._shelf.read(one.id for one in records)
+        return tuple(make_line(one, results[one.id].scores if one.id in results else None) for one in records)
+
+    def _family_count(self, found: SubmissionRecord) -> int:
+        ever = list_submissions(self.store, benchmark_id=self.benchmark.id, team=found.team, statuses=EVER_SCORED)
+        return sum(family_of(one) == family_of(found) for one in ever)
+
+
+def fill_form(fields: Mapping[str, Any]) -> UploadForm:
+    """What was filled in."""
+    known = {name: str(fields[name])[:2000] for name in UploadForm.__struct_fields__ if name in fields}
+    return msgspec.convert(known, UploadForm)
+
+
+def _tell_size(size: int) -> str:
+    return f"{size / 1024:,.0f} KB" if size < 1024 * 1024 else f"{size / 1024 / 1024:,.1f} MB"

@@ -1,0 +1,194 @@
+"""The pages on which submissions are handed in, followed, published and moderated."""
+
+import asyncio
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from anyio import to_thread
+from litestar import get, post
+from litestar.datastructures import UploadFile
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import ClientException, NotFoundException
+from litestar.params import Body, FromPath, SkipValidation
+from litestar.response import Redirect, Response
+
+from medthink.board.moderation import annotate, approve, decline, discard, flag, try_again, withdraw
+from medthink.board.records import SubmissionRecord
+from medthink.core.errors import MedThinkError
+from medthink.scoring.submission import problem_lines
+from medthink.web.access import Asked, account_of, caller_of, needs
+from medthink.web.application import html
+from medthink.web.entrance import tell
+from medthink.web.pages.query import read_query
+from medthink.web.pages.submissions import SubmitQuery
+from medthink.web.submission_desk import SubmissionDesk, fill_form
+
+GivenDesk = NamedDependency[SkipValidation[SubmissionDesk]]
+# Whoever sends more slowly than this would hold a place for ever.
+_UPLOAD_S = 600
+_MOST_FIELDS = 40
+
+
+class WordsForm(msgspec.Struct):
+    """A reason or a note."""
+
+    words: str = ""
+
+
+Said = Annotated[WordsForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
+
+
+@get("/submit", guards=[needs("visitor")], sync_to_thread=True)
+def show_submit(request: Asked, desk: GivenDesk) -> Response[str]:
+    """The page to hand in on."""
+    return html(desk.show_submit(caller_of(request)))
+
+
+@get("/submissions/{token:str}", guards=[needs("submitter")], sync_to_thread=True)
+def show_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[str]:
+    """One submission."""
+    return html(desk.show(caller_of(request), find_seen(desk, request, token)))
+
+
+@get("/submissions/{token:str}/problems.txt", guards=[needs("submitter")], sync_to_thread=True)
+def download_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[str]:
+    """Every problem, in the words of `medthink submit check`."""
+    found = find_seen(desk, request, token)
+    text = "".join(f"{line}\n" for line in problem_lines(found.problems))
+    headers = {"Content-Disposition": 'attachment; filename="problems.txt"'}
+    return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+def make_upload_route(largest: int) -> Any:
+    """The route that takes files of at most so many bytes."""
+
+    @post("/submit", guards=[needs("submitter")], request_max_body_size=largest, multipart_form_part_limit=_MOST_FIELDS)
+    async def hand_in(request: Asked, desk: GivenDesk) -> Response[Any]:
+        """Take a file in."""
+        account = account_of(request)
+        fields: dict[str, str] = {}
+        try:
+            # Before the file is read: what cannot be taken must cost nothing.
+            await to_thread.run_sync(desk.refuse_full_quota, account)
+            fields, data = await read_upload(request)
+            received = await to_thread.run_sync(desk.hand_in, account, fields, data)
+        except MedThinkError as error:
+            shown = partial(desk.show_submit, caller_of(request), form=fill_form(fields), problem=tell(error))
+            return html(await to_thread.run_sync(shown), status=422)
+        return Redirect(f"/submissions/{received.token}", status_code=303)
+
+    return hand_in
+
+
+async def read_upload(request: Asked) -> tuple[dict[str, str], bytes | None]:
+    """The texts of a form and the bytes of its one file, None where there is none."""
+    try:
+        async with asyncio.timeout(_UPLOAD_S):
+            form = await request.form()
+    except TimeoutError:
+        raise ClientException(detail="The file came too slowly.", status_code=408) from None
+    except (LookupError, ValueError):
+        raise ClientException(detail="This is no form.") from None
+    fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+    file = form.get("file")
+    return fields, await file.read() if isinstance(file, UploadFile) else None
+
+
+@post("/submissions/{token:str}/publish", guards=[needs("submitter")], sync_to_thread=True)
+def publish_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
+    """Make it public, or ask the maintainers to."""
+    found = find_seen(desk, request, token)
+    return _act(desk, request, found, lambda: desk.make_public(found, account_of(request).name))
+
+
+@post("/submissions/{token:str}/discard", guards=[needs("submitter")], sync_to_thread=True)
+def discard_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
+    """Give it up."""
+    found = find_seen(desk, request, token)
+    return _act(desk, request, found, lambda: discard(desk.store, token, actor=account_of(request).name))
+
+
+@post("/submissions/{token:str}/again", guards=[needs("submitter")], sync_to_thread=True)
+def check_again(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
+    """Have it checked again."""
+    found = find_seen(desk, request, token)
+    return _act(desk, request, found, lambda: try_again(desk.store, token, actor=account_of(request).name))
+
+
+@post("/submissions/{token:str}/withdraw", guards=[needs("submitter")], sync_to_thread=True)
+def withdraw_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
+    """Take it off the ranking."""
+    found = find_seen(desk, request, token)
+    actor = account_of(request).name
+    return _act(desk, request, found, lambda: withdraw(desk.store, token, actor=actor, why=data.words))
+
+
+@get("/queue", guards=[needs("maintainer")], sync_to_thread=True)
+def show_queue(request: Asked, desk: GivenDesk) -> Response[str]:
+    """Every submission."""
+    return html(desk.show_queue(read_query(SubmitQuery, request.query_params)))
+
+
+@post("/submissions/{token:str}/approve", guards=[needs("maintainer")], sync_to_thread=True)
+def approve_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
+    """Publish what was offered."""
+    found = find_seen(desk, request, token)
+    return _act(desk, request, found, lambda: approve(desk.store, token, actor=account_of(request).name))
+
+
+@post("/submissions/{token:str}/decline", guards=[needs("maintainer")], sync_to_thread=True)
+def decline_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
+    """Give back what was offered."""
+    found = find_seen(desk, request, token)
+    actor = account_of(request).name
+    return _act(desk, request, found, lambda: decline(desk.store, token, actor=actor, why=data.words))
+
+
+@post("/submissions/{token:str}/annotate", guards=[needs("maintainer")], sync_to_thread=True)
+def annotate_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
+    """Say something that everybody reads."""
+    found = find_seen(desk, request, token)
+    actor = account_of(request).name
+    return _act(desk, request, found, lambda: annotate(desk.store, token, actor=actor, words=data.words))
+
+
+@post("/submissions/{token:str}/flag", guards=[needs("maintainer")], sync_to_thread=True)
+def flag_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
+    """Mark it as doubtful, or take the mark away."""
+    found = find_seen(desk, request, token)
+    actor = account_of(request).name
+    return _act(desk, request, found, lambda: flag(desk.store, token, actor=actor, why=data.words))
+
+
+def find_seen(desk: SubmissionDesk, request: Asked, token: str) -> SubmissionRecord:
+    """The submission, if the caller may see it; otherwise it is not there."""
+    found = desk.find(caller_of(request), token)
+    if found is None:
+        raise NotFoundException(detail="There is no such submission, or it is not your team's.")
+    return found
+
+
+def _act(desk: SubmissionDesk, request: Asked, found: SubmissionRecord, does: Any) -> Response[Any]:
+    try:
+        does()
+    except MedThinkError as error:
+        return html(desk.show(caller_of(request), found, problem=tell(error)), status=422)
+    return Redirect(f"/submissions/{found.token}", status_code=303)
+
+
+submission_routes = [
+    show_submit,
+    show_submission,
+    download_problems,
+    publish_submission,
+    discard_submission,
+    check_again,
+    withdraw_submission,
+    show_queue,
+    approve_submission,
+    decline_submission,
+    annotate_submission,
+    flag_submission,
+]

@@ -21,7 +21,12 @@ LABELS = [json.loads(line) for line in (HERE / "finding_labels.jsonl").read_text
 LABEL = re.compile(r"(?P<finding>\w+?)(?P<absent>-?)(?:@(?P<site>\w+))?(?:/(?P<side>\w+))?")
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z“\"(])|\n+")
 # What is measured now, to the percent below; docs/metrics/findings.md says what it was before the labels were read.
-LEAST = {"development": (0.89, 0.97), "held-out": (0.95, 0.97), "held-out, read last": (0.83, 0.97)}
+LEAST = {
+    "development": (0.89, 0.97),
+    "held-out": (0.95, 0.97),
+    "held-out, read last": (0.83, 0.97),
+    "held-out, second labeller": (0.84, 0.87),
+}
 
 
 def half(case: str) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from medthink.cli.batch_flags import say_jobs
 from medthink.cli.judge_flags import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
 from medthink.cli.lazy import ParentCommand
 from medthink.cli.show import print_json, say
@@ -65,6 +66,7 @@ def judge(as_json: bool, **flags: Any) -> None:
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
     _show(session, order, as_json=as_json)
+    say_jobs(session.jobs)
     if session.stopped_by is not None:
         raise session.stopped_by
     own = [one for one in session.judgements if one.judge in order.judges and one.setting == order.setting]

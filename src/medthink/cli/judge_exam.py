@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from medthink.cli.batch_flags import say_jobs
 from medthink.cli.judge_flags import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
 from medthink.cli.show import print_json, say
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
@@ -75,6 +76,7 @@ def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -
     for run in runs:
         keep_results(run.path / EXAMS_FILE, session.results)
     _show(session, out, as_json=as_json)
+    say_jobs(session.jobs)
     _end(session)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from medthink.cli.batch_flags import batch_option, no_wait_option, read_batch
 from medthink.cli.params import Real
 from medthink.core.errors import UsageError
 from medthink.models.request import Effort
@@ -43,6 +44,8 @@ _ASKING = (
         "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
         help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
     ),
+    batch_option,
+    no_wait_option,
     click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first."),
     click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before judging costs more."),
     click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before judging makes more calls."),
@@ -77,6 +80,7 @@ def read_terms(flags: dict[str, Any]) -> dict[str, Any]:
         "sees": tuple(name for name in SIGHTS if name in seen),
         "use_schema": not flags.pop("no_schema"),
         "preflight": not flags.pop("no_preflight"),
+        **read_batch(flags),
         **{name: flags.pop(name) for name in same},
     }
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from medthink.cli.batch_flags import batch_option, no_wait_option, read_batch, say_jobs
 from medthink.cli.conditions import condition_flags, read_condition
 from medthink.cli.params import Real
 from medthink.cli.plans import take_plan, write_plan
@@ -76,8 +77,8 @@ _GARBAGE_THRESHOLD = 20_000
     "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
     help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
 )  # fmt: skip
-@click.option("--batch", is_flag=True, help="Ask by the provider's batches: half the price, within a day per step.")
-@click.option("--no-wait", is_flag=True, help="With --batch: leave when all is sent; the same command collects it.")
+@batch_option
+@no_wait_option
 @click.option(
     "--cancel-batches", is_flag=True, help="End the batches of earlier sessions first, keeping what they answered."
 )
@@ -156,9 +157,7 @@ def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | N
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
     _show_session(session, rule, as_json=as_json)
-    if session.jobs:
-        calls = sum(job.calls for job in session.jobs)
-        say(f"{calls:,} calls wait in {len(session.jobs)} batches; run the same command to collect them", stderr=True)
+    say_jobs(session.jobs)
     if session.stopped_by is not None:
         raise session.stopped_by
     _refuse_failures(session.run.manifest.progress)
@@ -222,10 +221,7 @@ def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "
     )
     plan = None if out is None else write_plan(click.get_current_context(), out)
     preflight = not flags.pop("no_preflight")
-    batches = {"batch": flags.pop("batch"), "wait": not flags.pop("no_wait")}
-    batches["cancel_batches"] = flags.pop("cancel_batches")
-    if not batches["batch"] and not batches["wait"]:
-        raise UsageError("--no-wait is about batches", remedy="add --batch, or leave it out")
+    batches = read_batch(flags) | {"cancel_batches": flags.pop("cancel_batches")}
     limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
     condition = read_condition(task, flags)
     return RunSpec(

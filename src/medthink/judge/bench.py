@@ -16,9 +16,11 @@ from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
 from medthink.judge.terms import JudgeTerms
 from medthink.judge.units import Source, UnitKey, UnitSet
 from medthink.judge.verdicts import Unjudged
-from medthink.runs.answerers import Answerer, ReplayAnswerer, open_model_answerer, refuse_unfit
-from medthink.runs.asking import Desk
+from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer, open_model_answerer, refuse_unfit
+from medthink.runs.asking import Desk, Pass
+from medthink.runs.batching import BatchDesk, BatchOffice, take_in_batches, work_by_batches
 from medthink.runs.budget import Budget
+from medthink.runs.jobs import Batch, read_batches
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.progress import Tracker
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 JUDGE_LEDGER = "judge.sqlite"
+BATCHES = "judge-batches"
 
 
 class Bench(NamedTuple):
@@ -35,11 +38,30 @@ class Bench(NamedTuple):
 
     hearings: dict[str, Hearing]
     ledger: Ledger
+    offices: list[BatchOffice]
+    is_patient: bool
 
     @property
     def calls_made(self) -> int:
         """How many calls were made in this session."""
         return sum(hearing.desk.made for hearing in self.hearings.values())
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether calls wait in a batch: what hangs on them is left out for now."""
+        return any(hearing.desk.waiting for hearing in self.hearings.values())
+
+    @property
+    def jobs(self) -> tuple[Batch, ...]:
+        """The batches that have not ended."""
+        return tuple(one for one in read_batches(self.ledger.connection) if one.state != "ended")
+
+    async def work(self, make_pass: Pass) -> None:
+        """Ask everything: once, or by batches again and again until nothing is left to ask."""
+        if self.offices:
+            await work_by_batches(self.offices, make_pass, is_patient=self.is_patient)
+        else:
+            await make_pass()
 
 
 @asynccontextmanager
@@ -62,26 +84,52 @@ async def open_bench(
         places = max(one.concurrency for one in answerers.values())
         with hold(folder):
             ledger = Ledger(folder / JUDGE_LEDGER, places=places)
+            offices: list[BatchOffice] = []
             try:
-                budget, shared = _budget(terms, ledger), asyncio.Semaphore(places)
+                set_aside_usd = 0.0 if terms.batch else await _take_in(folder, terms, ledger, tracker, transport)
+                budget, shared = _budget(terms, ledger, set_aside_usd), asyncio.Semaphore(places)
+                spools = folder / BATCHES
+                batched = [one for one in answerers.values() if terms.batch and isinstance(one, ModelAnswerer)]
+                offices += [BatchOffice(one, ledger, budget, tracker=tracker, folder=spools) for one in batched]
                 desks = {
                     spec: Desk(one, ledger, budget, shared, tracker, preflight=terms.preflight)
                     for spec, one in answerers.items()
                 }
+                desks |= {office.answerer.spec: BatchDesk(office, ledger, tracker=tracker) for office in offices}
                 hearings = {
                     spec: Hearing(desk, terms.setting, condition or Condition(), barred) for spec, desk in desks.items()
                 }
-                yield Bench(hearings, ledger)
+                yield Bench(hearings, ledger, offices, terms.wait)
             finally:
+                for office in offices:
+                    await office.close()
                 ledger.close()
     finally:
         for one in answerers.values():
             await one.close()
 
 
-def _budget(terms: JudgeTerms, ledger: Ledger) -> Budget:
+def _budget(terms: JudgeTerms, ledger: Ledger, set_aside_usd: float) -> Budget:
     totals = ledger.totals()
-    return Budget(max_usd=terms.max_usd, max_calls=terms.max_calls, spent_usd=totals.cost_usd, calls=totals.calls_made)
+    spent_usd = None if totals.cost_usd is None else totals.cost_usd + set_aside_usd
+    return Budget(max_usd=terms.max_usd, max_calls=terms.max_calls, spent_usd=spent_usd, calls=totals.calls_made)
+
+
+async def _take_in(
+    folder: Path, terms: JudgeTerms, ledger: Ledger, tracker: Tracker, transport: "Transport | None"
+) -> float:
+    """What batches of earlier sessions brought; returns what the calls that still wait in them may cost."""
+    set_aside_usd = 0.0
+    for spec in dict.fromkeys(batch.model for batch in read_batches(ledger.connection) if batch.state != "ended"):
+        answerer = _open_model(spec, terms, transport, is_batch=True)
+        assert isinstance(answerer, ModelAnswerer)
+        try:
+            set_aside_usd += await take_in_batches(
+                answerer, ledger, tracker=tracker, folder=folder / BATCHES, cancels=False
+            )
+        finally:
+            await answerer.close()
+    return set_aside_usd
 
 
 def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answerer[JudgePrompt]:
@@ -94,7 +142,15 @@ def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answer
         raise UsageError(f"{spec} is no judge", remedy=f"the embedded judge is {RULES}")
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name), JUDGE_LEDGER)
-    return open_model_answerer(spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices)
+    return _open_model(spec, terms, transport, is_batch=terms.batch)
+
+
+def _open_model(
+    spec: str, terms: JudgeTerms, transport: "Transport | None", *, is_batch: bool
+) -> Answerer[JudgePrompt]:
+    return open_model_answerer(
+        spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices, is_batch=is_batch
+    )
 
 
 def blank_judgement(key: UnitKey, judge: str, terms: JudgeTerms, *, repeat: int) -> Judgement:

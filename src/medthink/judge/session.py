@@ -24,6 +24,7 @@ from medthink.judge.voices import voice_of
 from medthink.runs.budget import BudgetReached
 from medthink.runs.doubts import ImageDoubts, count_image_doubts
 from medthink.runs.engine import work_through
+from medthink.runs.jobs import Batch
 from medthink.runs.ledger import Ledger
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest
@@ -57,7 +58,7 @@ class JudgeSession(msgspec.Struct, frozen=True):
     """How a session ended: the run, all its judgements, the calls made now, and what stopped it early, if anything.
 
     `image_doubts` counts replies with too few input tokens for their images: the server may ignore images.
-    `warnings` is what a person should know and stopped nothing.
+    `warnings` is what a person should know and stopped nothing. `jobs` are the batches that its calls wait in.
     """
 
     run: Run
@@ -66,6 +67,7 @@ class JudgeSession(msgspec.Struct, frozen=True):
     image_doubts: ImageDoubts
     stopped_by: BudgetReached | None
     warnings: tuple[str, ...] = ()
+    jobs: tuple[Batch, ...] = ()
 
 
 def judge_run(
@@ -109,15 +111,26 @@ class _Worker:
             condition=manifest.condition,
             barred=barred - {""},
         )
+        sessions: list[JudgeSession] = []
+
+        async def make_pass() -> BudgetReached | None:
+            sessions.append(await self._judge_all(opened))
+            return sessions[-1].stopped_by
+
         async with bench as opened:
-            return await self._judge_all(opened)
+            await opened.work(make_pass)
+            # What a pass queued is sent when it is over.
+            return msgspec.structs.replace(sessions[-1], jobs=opened.jobs)
 
     async def _judge_all(self, bench: Bench) -> JudgeSession:
         hearings = bench.hearings
+        self._made.clear()
+        self._tracker.begin_pass()
         lists, no_list, short = await self._list_decisive(hearings)
         sources = self._read_sources(lists)
         sets, stop = await self._cut(hearings, sources)
-        sets |= {key: no_list[key[0]] for key in sources if KINDS[key[2]].uses_decisive and key[0] in no_list}
+        if not bench.is_waiting:
+            sets |= {key: no_list[key[0]] for key in sources if KINDS[key[2]].uses_decisive and key[0] in no_list}
         self._tell_totals(sets)
         # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
         seated = [hearing for spec, hearing in hearings.items() if spec in self._judges]

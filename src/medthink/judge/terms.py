@@ -10,7 +10,10 @@ from medthink.models.request import Effort
 
 
 class JudgeTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """Who judges, what of a case they see, the parameters of their calls, and the limits."""
+    """Who judges, what of a case they see, the parameters of their calls, and the limits.
+
+    With `batch`, models are asked by their providers' batches; without `wait` the session leaves when all is sent.
+    """
 
     judges: tuple[str, ...]
     sees: tuple[Sight, ...] = DEFAULT_SIGHT
@@ -23,6 +26,8 @@ class JudgeTerms(msgspec.Struct, frozen=True, kw_only=True):
     max_usd: float | None = None
     max_calls: int | None = None
     preflight: bool = True
+    batch: bool = False
+    wait: bool = True
 
     @property
     def setting(self) -> Setting:

@@ -95,4 +95,5 @@ def read_rewordings(exam: Path) -> dict[tuple[str, int], Rewording]:
 
 def write_rewordings(exam: Path, rewordings: dict[tuple[str, int], Rewording]) -> None:
     """Keep the rewordings, by judge and case."""
-    write_jsonl(exam / REWORDINGS_FILE, (msgspec.to_builtins(rewordings[key]) for key in sorted(rewordings)))
+    if rewordings:
+        write_jsonl(exam / REWORDINGS_FILE, (msgspec.to_builtins(rewordings[key]) for key in sorted(rewordings)))

@@ -25,6 +25,7 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.terms import JudgeTerms
 from medthink.runs.budget import BudgetReached
 from medthink.runs.engine import work_through
+from medthink.runs.jobs import Batch
 from medthink.runs.loop import run_to_end
 from medthink.runs.progress import RunListener, Tracker
 from medthink.workflow.condition import Condition
@@ -66,7 +67,10 @@ class ExamOrder(JudgeTerms, frozen=True, kw_only=True):
 
 
 class ExamSession(msgspec.Struct, frozen=True):
-    """How a session ended: the results of its judges, the calls made now, and what stopped it early, if anything."""
+    """How a session ended: the results of its judges, the calls made now, and what stopped it early, if anything.
+
+    `jobs` are the batches that its calls wait in.
+    """
 
     results: tuple[ExamResult, ...]
     manifest: ExamManifest
@@ -74,6 +78,7 @@ class ExamSession(msgspec.Struct, frozen=True):
     stopped_by: BudgetReached | None
     failed: tuple[Judgement, ...] = ()
     warnings: tuple[str, ...] = ()
+    jobs: tuple[Batch, ...] = ()
 
 
 def sit_exam(
@@ -167,14 +172,27 @@ class _Sitting:
         """Do it all under the folder's lock."""
         order = self._order
         bench = open_bench(order.out, order, specs=order.judges, tracker=self._tracker, transport=self._transport)
+        sessions: list[ExamSession] = []
+
+        async def make_pass() -> BudgetReached | None:
+            sessions.append(await self._sit_all(opened))
+            return sessions[-1].stopped_by
+
         async with bench as opened:
-            rewordings, short = await self._reword(opened)
-            sheets = (*self._sheets, *own_sheets(rewordings.values(), self._cases))
-            self._tell_totals(sheets)
-            ends = await asyncio.gather(
-                *(self._sit(hearing, sheets, opened) for hearing in opened.hearings.values()), return_exceptions=True
-            )
-            return self._finish(opened, sheets, [short, *ends])
+            await opened.work(make_pass)
+            # What a pass queued is sent when it is over.
+            return msgspec.structs.replace(sessions[-1], jobs=opened.jobs)
+
+    async def _sit_all(self, bench: Bench) -> ExamSession:
+        self._made.clear()
+        self._tracker.begin_pass()
+        rewordings, short = await self._reword(bench)
+        sheets = (*self._sheets, *own_sheets(rewordings.values(), self._cases))
+        self._tell_totals(sheets)
+        ends = await asyncio.gather(
+            *(self._sit(hearing, sheets, bench) for hearing in bench.hearings.values()), return_exceptions=True
+        )
+        return self._finish(bench, sheets, [short, *ends])
 
     def _finish(
         self, bench: Bench, sheets: Sequence[ExamSheet], ends: Sequence[BudgetReached | BaseException | None]

@@ -78,7 +78,7 @@ class Engine:
     async def _predict(self, work: tuple[Case, int]) -> None:
         case, sample = work
         if (case.id, sample) in self._kept:
-            kept = msgspec.json.decode(self._ledger.prediction(case.id, sample), type=Prediction)
+            kept = self._ledger.prediction(case.id, sample)
             self._tracker.counts.kept += count_calls(self._task.name, self._condition, len(kept.slots))
             self._see(kept, is_kept=True)
             return

@@ -133,7 +133,7 @@ def _read_ledger(run: Path) -> tuple[IndexRow, ...]:
         return ()
     records = Records.open(run)
     try:
-        return _shorten(enumerate(records.predictions(), start=1), run / LEDGER)
+        return _ordered(map(_row, records.predictions_as(_Line)))
     finally:
         records.close()
 
@@ -149,6 +149,10 @@ def _shorten(lines: Iterable[tuple[int, bytes]], path: Path) -> tuple[IndexRow, 
             raise DataError(
                 f"not a prediction: {error}", file=path, row=number, remedy="run the same command again"
             ) from None
+    return _ordered(rows)
+
+
+def _ordered(rows: Iterable[IndexRow]) -> tuple[IndexRow, ...]:
     return tuple(sorted(rows, key=lambda row: (row.case, row.sample)))
 
 

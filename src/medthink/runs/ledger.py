@@ -12,7 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply
+from medthink.runs.reader import open_reader, unreadable
 from medthink.runs.records import Records, find_uri
 
 _SCHEMA = """
@@ -108,6 +109,7 @@ class Settled(NamedTuple):
 
 
 _Written = dict[str, Settled]
+Linked = TypeVar("Linked", bound=sqlite3.Connection)
 # SQLite takes no text of more than a gigabyte; a reply of the largest size allowed has eight times as much at most.
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_PLACES = 2**31 - 1
@@ -130,16 +132,18 @@ class Ledger(Records):
 
     def __init__(self, path: Path, *, places: int = 0) -> None:
         self.path = path
+        uri = path.absolute().as_uri()
         with contextlib.ExitStack() as if_it_fails:
             try:
-                super().__init__(_connect(path, if_it_fails))
+                super().__init__(_prepare(open_reader(uri, path), if_it_fails))
                 self._reader.executescript(_SCHEMA)
                 self._close_open_calls()
                 # Kept for the session that finds this one dead.
                 self._reader.execute(f"PRAGMA user_version = {min(places, _MOST_PLACES)}")
-                self._connection = _connect(path, if_it_fails)
+                writer = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=30)
+                self._connection = _prepare(writer, if_it_fails)
             except sqlite3.Error as error:
-                raise _unusable(path, error) from None
+                raise unreadable(path, error) from None
             if_it_fails.pop_all()
         self._failure: sqlite3.Error | None = None
         self._gathered: list[_Order] = []
@@ -174,8 +178,9 @@ class Ledger(Records):
         self._reader.execute("ATTACH ? AS other", (find_uri(other),))
         try:
             self._copy_other()
-        except sqlite3.Error as error:
-            raise LedgerError(f"{other}: cannot be taken in: {error}", remedy="run its command again first") from None
+        except (sqlite3.Error, LedgerError) as error:
+            why = error.problem if isinstance(error, LedgerError) else error
+            raise LedgerError(f"{other}: cannot be taken in: {why}", remedy="run its command again first") from None
         self._reader.execute("DETACH other")
 
     def _copy_other(self) -> None:
@@ -256,8 +261,7 @@ class Ledger(Records):
             self._reader.execute(_INTERRUPT)
 
 
-def _connect(path: Path, if_it_fails: contextlib.ExitStack) -> sqlite3.Connection:
-    connection = sqlite3.connect(path.absolute().as_uri(), uri=True, check_same_thread=False, timeout=30)
+def _prepare(connection: Linked, if_it_fails: contextlib.ExitStack) -> Linked:
     if_it_fails.callback(connection.close)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -318,7 +322,3 @@ def _tell(waiting: "list[asyncio.Future[_Written]]", written: _Written | sqlite3
             )
         else:
             done.set_result(written)
-
-
-def _unusable(path: Path, error: sqlite3.Error) -> LedgerError:
-    return LedgerError(f"{path}: the ledger cannot be opened: {error}", remedy="check the disk and the file's rights")

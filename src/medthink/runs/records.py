@@ -1,7 +1,6 @@
 """What a ledger says, read without writing to it: a run under way can be looked at by another process."""
 
 import contextlib
-import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -11,6 +10,8 @@ import msgspec
 from medthink.core.errors import LedgerError
 from medthink.models.request import Reply, Usage
 from medthink.runs.lock import is_held
+from medthink.runs.prediction import Prediction
+from medthink.runs.reader import Kind, Reader, open_reader
 
 LEDGER = "ledger.sqlite"
 CallState = Literal["open", "queued", "done", "failed"]
@@ -103,20 +104,18 @@ def find_uri(run: Path, ledger: str = LEDGER) -> str:
         uris = [uri, still] if is_held(run) else [still, uri]
     problems = []
     for one in uris:
-        problem = _try_reading(one)
+        problem = _try_reading(one, path)
         if problem is None:
             return one
         problems.append(problem)
-    raise LedgerError(
-        f"{path}: the ledger cannot be read: {problems[0]}", remedy="copy the run to a folder you may write"
-    )
+    raise problems[0]
 
 
-def _try_reading(uri: str) -> sqlite3.Error | None:
-    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
+def _try_reading(uri: str, path: Path) -> LedgerError | None:
+    with contextlib.closing(open_reader(uri, path)) as reader:
         try:
-            connection.execute("SELECT count(*) FROM (SELECT 1 FROM calls LIMIT 1)").fetchone()
-        except sqlite3.Error as error:
+            reader.execute("SELECT count(*) FROM (SELECT 1 FROM calls LIMIT 1)").fetchone()
+        except LedgerError as error:
             return error
     return None
 
@@ -124,13 +123,13 @@ def _try_reading(uri: str) -> sqlite3.Error | None:
 class Records:
     """Questions to a ledger."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._reader = connection
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     @classmethod
     def open(cls, run: Path, ledger: str = LEDGER) -> "Records":
         """A ledger of a run's folder, for reading alone."""
-        return cls(sqlite3.connect(find_uri(run, ledger), uri=True, timeout=30))
+        return cls(open_reader(find_uri(run, ledger), run / ledger))
 
     def close(self) -> None:
         """Close the file."""
@@ -150,14 +149,14 @@ class Records:
         row = self._reader.execute(
             "SELECT id, reply, cost_usd FROM calls WHERE key = ? AND state = 'done'", (key,)
         ).fetchone()
-        return None if row is None else Finished(row[0], msgspec.json.decode(row[1], type=Reply), row[2])
+        return None if row is None else Finished(row[0], self._reader.decode(row[1], Reply), row[2])
 
     def replay(self, asked: str) -> Reply | None:
         """The reply to this very request, whichever case it was about."""
         row = self._reader.execute(
             "SELECT reply FROM calls WHERE asked = ? AND state = 'done' ORDER BY id LIMIT 1", (asked,)
         ).fetchone()
-        return None if row is None else msgspec.json.decode(row[0], type=Reply)
+        return None if row is None else self._reader.decode(row[0], Reply)
 
     def totals(self) -> Totals:
         """Calls by state, attempts sent, and money."""
@@ -241,14 +240,14 @@ class Records:
     def finished_calls(self) -> Iterator[FinishedCall]:
         """What every answered call took, in the order they were first asked."""
         for (reply,) in self._reader.execute("SELECT reply FROM calls WHERE state = 'done' ORDER BY id"):
-            taken = msgspec.json.decode(reply, type=_Taken)
+            taken = self._reader.decode(reply, _Taken)
             yield FinishedCall(taken.usage, taken.latency_s, taken.attempts)
 
     def answered_calls(self) -> Iterator[AnsweredCall]:
         """Every answered call with its reply, ordered by case."""
         found = "SELECT case_id, asked, reply, cost_usd, ended_at FROM calls WHERE state = 'done' ORDER BY case_id, id"
         for case, asked, reply, cost_usd, ended_at in self._reader.execute(found):
-            yield AnsweredCall(case, asked, msgspec.json.decode(reply, type=Reply), cost_usd, ended_at)
+            yield AnsweredCall(case, asked, self._reader.decode(reply, Reply), cost_usd, ended_at)
 
     def costs(self) -> list[float | None]:
         """What each call cost, failed ones too; None where the price or the tokens are not known."""
@@ -260,8 +259,8 @@ class Records:
             """SELECT request, reply FROM calls WHERE state = 'done' AND instr(request, '["image",')"""
             " AND key IN (SELECT call_key FROM attempts WHERE is_sent)"
         ):
-            usage = msgspec.json.decode(reply, type=_Taken).usage
-            sent = msgspec.json.decode(request, type=_Sent)
+            usage = self._reader.decode(reply, _Taken).usage
+            sent = self._reader.decode(request, _Sent)
             texts = [part[1] for part in sent.parts if part[0] == "text"]
             images = len(sent.parts) - len(texts)
             if usage is not None and images:
@@ -270,17 +269,21 @@ class Records:
     def predictions(self) -> Iterator[bytes]:
         """The predictions' JSON texts, ordered by case and sample."""
         for (body,) in self._reader.execute("SELECT body FROM predictions ORDER BY case_id, sample"):
-            yield body.encode()
+            yield self._reader.check(body, str).encode()
+
+    def predictions_as(self, kind: type[Kind]) -> Iterator[Kind]:
+        """The same, read as this type."""
+        for body in self.predictions():
+            yield self._reader.decode(body, kind)
 
     def good_predictions(self) -> frozenset[tuple[int, int]]:
         """Case and sample of every prediction whose state is ok."""
         return frozenset(self._reader.execute("SELECT case_id, sample FROM predictions WHERE state = 'ok'"))
 
-    def prediction(self, case_id: int, sample: int) -> bytes:
-        """The JSON text of a prediction that is there."""
+    def prediction(self, case_id: int, sample: int) -> Prediction:
+        """A prediction that is there."""
         found = "SELECT body FROM predictions WHERE case_id = ? AND sample = ?"
-        body: str = self._reader.execute(found, (case_id, sample)).fetchone()[0]
-        return body.encode()
+        return self._reader.decode(self._reader.execute(found, (case_id, sample)).fetchone()[0], Prediction)
 
     def prediction_states(self) -> dict[str, int]:
         """How many predictions are in which state."""

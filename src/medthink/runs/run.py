@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
-from medthink.core.jsonio import parse_json, read_jsonl
+from medthink.core.jsonio import read_jsonl
 from medthink.runs.index import PREDICTIONS_FILE, is_killed
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
@@ -35,32 +35,31 @@ class Run:
 
     def predictions(self) -> Iterator[Prediction]:
         """Every prediction, by case and sample; of a run that was killed, those that its ledger holds."""
-        path = self.path / PREDICTIONS_FILE
-        values = self._values_on_record() if is_killed(self.path) else self._values_on_file(path)
-        for row, value in values:
-            try:
-                yield msgspec.convert(value, Prediction)
-            except msgspec.ValidationError as error:
-                raise DataError(
-                    f"not a prediction: {error}", file=path, row=row, remedy="run the same command again"
-                ) from None
+        return iter(self._on_record()) if is_killed(self.path) else self._on_file()
 
-    def _values_on_file(self, path: Path) -> Iterator[tuple[int, Any]]:
+    def _on_file(self) -> Iterator[Prediction]:
+        path = self.path / PREDICTIONS_FILE
         if path.stat().st_size == 0:
             raise self._no_result()
-        return ((line.number, line.value) for line in read_jsonl(path))
+        for line in read_jsonl(path):
+            try:
+                yield msgspec.convert(line.value, Prediction)
+            except msgspec.ValidationError as error:
+                raise DataError(
+                    f"not a prediction: {error}", file=path, row=line.number, remedy="run the same command again"
+                ) from None
 
-    def _values_on_record(self) -> Iterator[tuple[int, Any]]:
+    def _on_record(self) -> list[Prediction]:
         if not (self.path / LEDGER).is_file():
             raise self._no_result()
         records = Records.open(self.path)
         try:
-            bodies = list(records.predictions())
+            found = list(records.predictions_as(Prediction))
         finally:
             records.close()
-        if not bodies:
+        if not found:
             raise self._no_result()
-        return ((row, parse_json(body, file=self.path / LEDGER)) for row, body in enumerate(bodies, start=1))
+        return found
 
     def _no_result(self) -> DataError:
         progress = self.manifest.progress

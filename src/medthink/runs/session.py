@@ -1,6 +1,6 @@
 """One session of a run: open or continue it, do what is left, write what came out."""
 
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
@@ -25,7 +25,8 @@ from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Amendment, Manifest, Progress, read_manifest, refuse_other_run, write_manifest
 from medthink.runs.progress import LIVE, RunListener, Tracker
-from medthink.runs.records import LEDGER, Records
+from medthink.runs.reader import damaged
+from medthink.runs.records import LEDGER, Records, Totals
 from medthink.runs.run import Run
 from medthink.runs.selection import DEFAULT_SPLIT, Selection, select_cases, select_from
 from medthink.runs.siblings import Siblings
@@ -223,6 +224,7 @@ class _Worker:
         ledger = Ledger(self._out / LEDGER, places=answerer.concurrency)
         try:
             totals = ledger.totals()
+            _refuse_lost(manifest, totals, ledger.path)
             tracker.counts.count_tokens(ledger.tokens())
             tracker.counts.cost_usd, tracker.counts.is_least_cost = ledger.paid().cost_usd, totals.unseen_replies > 0
             if manifest.progress is None:
@@ -239,15 +241,15 @@ class _Worker:
                 rule=self._rule,
             )
             tracker.enter(answerer.first_phase)
+            # Whatever ends the run, what is done is there to be read; what ended it goes before a full disk.
+            problems: AbstractContextManager[None] = suppress(MedThinkError)
             try:
                 stopped_by = await desk.work(lambda: engine.run(select_cases(self._benchmark, spec.selection)))
-            except BaseException:
-                # Whatever ended the run, what is done is there to be read; what ended it goes before a full disk.
-                with suppress(MedThinkError):
+                problems = nullcontext()
+            finally:
+                with problems:
+                    tracker.enter("writing")
                     write_results(self._out, manifest, ledger, total)
-                raise
-            tracker.enter("writing")
-            write_results(self._out, manifest, ledger, total)
             jobs = tuple(one for one in read_batches(ledger.connection) if one.state != "ended")
         finally:
             ledger.close()
@@ -337,6 +339,13 @@ def refuse_early(spec: RunSpec, answerer: Answerer[Prompt]) -> None:
     kinds = prompt_versions(spec.task, spec.condition)
     example, has_options = example_request(spec.condition), spec.condition.show_options
     refuse_unfit(answerer, example, kinds, has_options=has_options, max_usd=spec.max_usd)
+
+
+def _refuse_lost(manifest: Manifest, totals: Totals, ledger: Path) -> None:
+    """Raise LedgerError where calls are gone that were on record: to ask for them again is to pay for them again."""
+    before = sum(manifest.progress.calls.values()) if manifest.progress else 0
+    if sum(totals.calls.values()) < before:
+        raise damaged(ledger, f"it holds {sum(totals.calls.values())} calls, and run.json counts {before}")
 
 
 def _is_finished(out: Path) -> bool:

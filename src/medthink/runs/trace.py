@@ -4,7 +4,6 @@ Reading needs no lock, so a run can be looked at while another process works on 
 can be found: it says which answers are right and which files the images came from. Without it, both stay unknown.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from medthink.models.request import Reply, Usage
 from medthink.runs.asking import encode_image
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
-from medthink.runs.records import Records, find_uri
+from medthink.runs.reader import open_reader
+from medthink.runs.records import LEDGER, Records, find_uri
 from medthink.runs.showing import Showing
 from medthink.workflow.tasks import ends_in_answer, has_letters
 
@@ -124,13 +124,13 @@ class Trace(Records):
     ) -> None:
         self.path = run
         self.manifest: Manifest = read_manifest(run)
-        super().__init__(sqlite3.connect(find_uri(run), uri=True, timeout=30))
+        super().__init__(open_reader(find_uri(run), run / LEDGER))
         self.benchmark, self.doubt = (opened[0], "") if opened else _find_benchmark(self.manifest, data)
         self._answers: dict[int, str] | None = opened[1] if opened else None
 
     def rows(self) -> list[CaseRow]:
         """Every case that has been asked about, by case and sample; those without a prediction are unfinished."""
-        made = [self._row(_read_prediction(body)) for body in self.predictions()]
+        made = [self._row(one) for one in self.predictions_as(Prediction)]
         under_way = self._reader.execute(
             "SELECT case_id, count(*), sum(cost_usd), count(*) - count(cost_usd) FROM calls"
             " WHERE case_id NOT IN (SELECT case_id FROM predictions) GROUP BY case_id"
@@ -193,7 +193,7 @@ class Trace(Records):
     def _predictions_of(self, case_id: int) -> Iterator[Prediction]:
         found = self._reader.execute("SELECT body FROM predictions WHERE case_id = ? ORDER BY sample", (case_id,))
         for (body,) in found:
-            yield _read_prediction(body.encode())
+            yield self._reader.decode(body, Prediction)
 
     def _calls_of(self, case_id: int) -> Iterator[CallTrace]:
         images = self.images(case_id)
@@ -203,7 +203,7 @@ class Trace(Records):
             (case_id,),
         ).fetchall()
         for key, number, kind, state, request, reply, *rest in found:
-            asked = msgspec.json.decode(request, type=_Asked)
+            asked = self._reader.decode(request, _Asked)
             error_kind, error_detail, cost_usd, started_at, ended_at = rest
             yield CallTrace(
                 id=number,
@@ -214,7 +214,7 @@ class Trace(Records):
                 parts=tuple(self._read_part(part, images) for part in asked.parts),
                 schema=asked.schema,
                 settings={name: getattr(asked, name) for name in _SETTINGS if getattr(asked, name) is not None},
-                reply=msgspec.json.decode(reply, type=Reply) if reply and state == "done" else None,
+                reply=self._reader.decode(reply, Reply) if reply and state == "done" else None,
                 error_kind=error_kind,
                 error_detail=error_detail,
                 cost_usd=cost_usd,
@@ -252,10 +252,6 @@ def _find_benchmark(manifest: Manifest, data: Path | None) -> tuple[Benchmark | 
     except MedThinkError as error:
         return None, f"the benchmark cannot be read: {error.problem}"
     return split, ""
-
-
-def _read_prediction(body: bytes) -> Prediction:
-    return msgspec.json.decode(body, type=Prediction)
 
 
 def _sent_digest(image: Image, manifest: Manifest) -> str | None:

@@ -262,7 +262,7 @@ def test_one_unpriced_call_makes_the_cost_unknown(ledger):
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):
     path = tmp_path / "ledger.sqlite"
     path.write_bytes(b"not a database at all" * 100)
-    with pytest.raises(LedgerError, match="cannot be opened"):
+    with pytest.raises(LedgerError, match="the ledger is damaged: file is not a database"):
         Ledger(path)
 
 

@@ -258,4 +258,4 @@ def test_a_ledger_that_is_none_is_refused(benchmark, tmp_path, capsys, word):
         "replay": ["run", str(benchmark), "--model", f"replay/{run}", "--out", str(tmp_path / "again")],
     }
     assert enter(words[word]) == 2
-    assert "the ledger cannot be read: file is not a database" in capsys.readouterr().err
+    assert "the ledger is damaged: file is not a database" in capsys.readouterr().err

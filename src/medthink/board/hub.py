@@ -28,6 +28,10 @@ def write_hub_results(scores: Scores, out: Path, *, dataset: str = DATASET, date
 
 
 def _accuracy(scores: Scores) -> float:
+    if scores.partial is not None:
+        raise UsageError(
+            f"{scores.origin.name} is not finished: it has {scores.partial}", remedy="run its command again first"
+        )
     if scores.answers is None or scores.answers.accuracy.value is None:
         raise UsageError(f"{scores.origin.name} has no accuracy to report", remedy="take a run of answer or twi")
     return round(100 * scores.answers.accuracy.value, 2)

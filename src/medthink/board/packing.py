@@ -14,12 +14,12 @@ from medthink.core.jsonio import write_jsonl
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.runs.records import Records
-from medthink.scoring.material import Material, load_run
+from medthink.scoring.material import Material, load_run, refuse_partial
 
 
 def pack_run(run: Path, out: Path, data: Path | None = None) -> int:
     """Write a run as a submission with traces; returns the number of lines."""
-    material = load_run(run, data)
+    material = refuse_partial(load_run(run, data))
     if material.manifest is None or not material.has_letters:
         raise UsageError(f"{run} has no letters to submit", remedy="submit a run of the task answer or twi")
     lines = list(_lines(run, material, material.manifest))

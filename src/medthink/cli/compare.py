@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.show import console, print_json, table
+from medthink.cli.show import console, print_json, say, table
 from medthink.core.numbers import as_p_value, as_percent
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def compare(
     Example: medthink compare runs/a runs/b --sequential
     """
     from medthink.scoring.compare import compare_paths
-    from medthink.scoring.tables import pairs_grid, ranking_grid, ranking_note, with_short_names
+    from medthink.scoring.tables import pairs_grid, partial_note, ranking_grid, ranking_note, with_short_names
 
     if sequential:
         _watch(runs, data, split, as_json=as_json)
@@ -59,6 +59,8 @@ def compare(
         print_json(to_builtins(comparison))
         return
     comparison = with_short_names(comparison)
+    if comparison.partial:
+        say(partial_note(comparison))
     if len(comparison.runs) <= _MOST_BESIDE:
         _show_differing(comparison)
         _draw(pairs_grid(comparison))
@@ -78,7 +80,7 @@ def _watch(runs: tuple[Path, ...], data: Path | None, split: str, *, as_json: bo
     from medthink.scoring.material import load_all
     from medthink.scoring.sequential import watch_runs
 
-    loaded = load_all(runs, data, split=split, is_finished=False)
+    loaded = load_all(runs, data, split=split)
     names = short_names([one.name for one in loaded])
     statements = watch_runs([one._replace(name=names[one.name]) for one in loaded])
     if as_json:
@@ -88,18 +90,19 @@ def _watch(runs: tuple[Path, ...], data: Path | None, split: str, *, as_json: bo
 
 
 def _show_items(runs: tuple[Path, ...], data: Path | None, split: str, *, as_json: bool) -> None:
-    from medthink.scoring.compare import compare_runs
+    from medthink.scoring.compare import compare_loaded, load_scored
     from medthink.scoring.items import view_items
-    from medthink.scoring.material import load_all
-    from medthink.scoring.score import kept_scores
     from medthink.scoring.scores import number, percent
+    from medthink.scoring.tables import partial_note, with_short_names
 
-    materials = load_all(runs, data, split=split)
-    scored = [kept_scores(path, material) for path, material in zip(runs, materials, strict=True)]
-    view = view_items(scored, compare_runs(scored, materials[0].cases))
+    loaded = load_scored(runs, data, split=split)
+    comparison = compare_loaded(loaded)
+    view = view_items(loaded.scored, comparison)
     if as_json:
-        print_json(to_builtins(view))
+        print_json(to_builtins(view) | {"partial": to_builtins(comparison.partial)})
         return
+    if comparison.partial:
+        say(partial_note(with_short_names(comparison)))
     out = console()
     rows = [
         (

@@ -117,9 +117,7 @@ def describe_states(states: Mapping[str, int]) -> str:
 
 def describe_cost(counts: LiveCounts) -> str:
     """The money so far; "at least" where replies that never came may have been billed."""
-    if counts.cost_usd is None:
-        return "cost unknown"
-    return f"{'at least ' if counts.is_least_cost else ''}{as_usd(counts.cost_usd)}"
+    return "cost unknown" if counts.cost_usd is None else as_usd(counts.cost_usd, is_least=counts.is_least_cost)
 
 
 def describe_time(seconds: float) -> str:

@@ -38,7 +38,8 @@ def show_status(run: Path, *, as_json: bool) -> None:
         console().print(table(str(run), ("", ""), [*_about(manifest), *rows]))
         return
     records = Records.open(run)
-    progress = summarise(records, counts.predictions or _count_predictions(manifest))
+    total = counts.predictions or _count_predictions(manifest)
+    progress = summarise(records, total, is_running=counts.is_running)
     records.close()
     if as_json:
         live = counts.snapshot() if counts.is_running else None
@@ -160,9 +161,11 @@ def _about(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
 
 
 def _say_cost(progress: Progress) -> str:
-    if not progress.unseen_replies or progress.cost_usd is None:
-        return as_usd(progress.cost_usd)
-    return f"at least {as_usd(progress.cost_usd)}: {progress.unseen_replies} replies never arrived and may be billed"
+    cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
+    if not progress.is_least_cost:
+        return cost
+    replies = "1 reply" if progress.unseen_replies == 1 else f"{progress.unseen_replies:,} replies"
+    return f"{cost}: {replies} never arrived and may be billed"
 
 
 def _say_state(progress: Progress) -> str:
@@ -173,8 +176,9 @@ def _say_state(progress: Progress) -> str:
 def _done(progress: Progress) -> str:
     """What is not asked again; a case that failed is."""
     states = {state: count for state, count in progress.states.items() if state != "failed"}
+    cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
     made = f"{sum(states.values())} of {progress.cases} predictions: {describe_states(states)}"
-    return f"{made}; {progress.calls.get('done', 0):,} calls; cost {as_usd(progress.cost_usd)}"
+    return f"{made}; {progress.calls.get('done', 0):,} calls; cost {cost}"
 
 
 def _read_jobs(run: Path) -> list[Batch]:

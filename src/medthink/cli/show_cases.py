@@ -100,7 +100,7 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
             _shorten(row.answer or "–"),
             _RIGHT[row.is_right],
             row.calls,
-            as_usd(row.cost_usd),
+            as_usd(row.cost_usd, is_least=row.is_least_cost),
             _shorten(row.detail, 80),
         )
         for row in rows
@@ -127,7 +127,8 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
         answer = f" · answer {row.answer} · {_RIGHT[row.is_right]}{correct}" if row.answer else ""
         sample = f" · sample {row.sample}" if len(case.rows) > 1 else ""
         detail = f": {row.detail}" if row.detail else ""
-        say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {row.calls} calls · {as_usd(row.cost_usd)}")
+        cost = as_usd(row.cost_usd, is_least=row.is_least_cost)
+        say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {row.calls} calls · {cost}")
     _draw_images(trace, case.case)
     for number, call in enumerate(case.calls, 1):
         _print_call(f"{number} of {len(case.calls)}", call)

@@ -100,10 +100,7 @@ def _refuse_failures(session: "SweepSession") -> None:
 
 
 def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
-    finished = [
-        one.session.run.path for one in session.runs if one.session is not None and one.session.stopped_by is None
-    ]
-    entries, figure, why = _draw(finished, spec.out / _FIGURE)
+    entries, figure, why = _draw([run.folder for run in spec.runs if _has_results(run.folder)], spec.out / _FIGURE)
     if as_json:
         runs = [{"name": one.name, "error": str(one.error) if one.error else None} for one in session.runs]
         told = to_builtins(session.manifest) | {"sweep": str(spec.out), "ended": runs}
@@ -112,7 +109,8 @@ def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
     _print_runs(spec, session, entries)
     manifest = session.manifest
     shared = f"{_count_shared(spec):,} more shared"
-    say(f"{manifest.calls_made:,} calls made in all sessions, {shared}; paid: {as_usd(manifest.paid_usd)}")
+    paid = as_usd(manifest.paid_usd, is_least=manifest.is_least_paid)
+    say(f"{manifest.calls_made:,} calls made in all sessions, {shared}; paid: {paid}")
     for one in session.runs:
         for warning in one.session.warnings if one.session is not None else ():
             say(f"Caution: {one.name}: {warning}", stderr=True)
@@ -137,9 +135,9 @@ def _print_runs(spec: "SweepSpec", session: "SweepSession", entries: "dict[str, 
 
 
 def _draw(runs: list[Path], figure: Path) -> "tuple[dict[str, Entry], Path | None, str]":
-    """The finished runs' entries by name, and the figure of them all, or why there is none."""
+    """The entries of the runs that have results, by name, and the figure of the finished ones, or why there is none."""
     if not runs:
-        return {}, None, "no run is finished"
+        return {}, None, "no run has results"
     from medthink.report.entries import group_entries, load_entries
     from medthink.report.figures.overview import overview_drawing
     from medthink.report.figures.style import save_drawing
@@ -149,11 +147,21 @@ def _draw(runs: list[Path], figure: Path) -> "tuple[dict[str, Entry], Path | Non
     except MedThinkError as error:
         return {}, None, error.problem
     entries = {path.name: entry for path, entry in zip(runs, loaded, strict=True)}
+    whole = [entry for entry in loaded if entry.scores.partial is None]
+    if not whole:
+        return entries, None, "no run is finished"
     try:
-        save_drawing(overview_drawing(group_entries(loaded)), figure)
+        save_drawing(overview_drawing(group_entries(whole)), figure)
     except MedThinkError as error:
         return entries, None, error.problem
     return entries, figure, ""
+
+
+def _has_results(folder: Path) -> bool:
+    from medthink.runs.manifest import read_manifest
+
+    progress = read_manifest(folder).progress if (folder / "run.json").is_file() else None
+    return progress is not None and bool(progress.states)
 
 
 def _count_shared(spec: "SweepSpec") -> int:

@@ -22,7 +22,7 @@ def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown
     """The stopping rule for a goal: a half-width in points, or a finished run or file to be compared with."""
     from medthink.cases.benchmark import Benchmark
     from medthink.runs.selection import select_cases
-    from medthink.scoring.material import load_all
+    from medthink.scoring.material import load_all, refuse_partial
     from medthink.scoring.sequential import StopWhenKnown, case_rights
     from medthink.workflow.tasks import has_letters
 
@@ -33,7 +33,7 @@ def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown
     fingerprint = benchmark[spec.selection.split].text_fingerprint()
     half_width, rival = _read_points(goal), None
     if half_width is None:
-        rival = case_rights(load_all([Path(goal)], spec.benchmark, split=spec.selection.split)[0])
+        rival = case_rights(refuse_partial(load_all([Path(goal)], spec.benchmark, split=spec.selection.split)[0]))
     return StopWhenKnown(
         cases, fingerprint, samples=spec.condition.samples, claim=claim, half_width=half_width, rival=rival
     )

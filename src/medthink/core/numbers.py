@@ -33,11 +33,15 @@ def as_p_value(p: float, floor: float = 0.0) -> str:
     return f"< {least:.2g}" if p <= least else f"{p:.3g}"
 
 
-def as_usd(usd: float | None) -> str:
-    """`$12.30`; a small sum with two digits that say something: `$0.0042`; `unknown` where no price is known."""
+def as_usd(usd: float | None, *, is_least: bool = False) -> str:
+    """`$12.30`; a small sum with two digits that say something: `$0.0042`; `unknown` where no price is known.
+
+    `at least $12.30` where more may have been billed (`is_least`): replies that were sent for and never arrived.
+    """
     if usd is None:
         return "unknown"
-    return f"${usd:,.2f}" if usd == 0 or usd >= 0.1 else f"${_plain(usd)}"
+    told = f"${usd:,.2f}" if usd == 0 or usd >= 0.1 else f"${_plain(usd)}"
+    return f"at least {told}" if is_least else told
 
 
 def as_count(count: float | None) -> str:

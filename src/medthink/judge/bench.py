@@ -86,6 +86,7 @@ async def open_bench(
             ledger = Ledger(folder / JUDGE_LEDGER, places=places)
             offices: list[BatchOffice] = []
             try:
+                tracker.counts.take_spent(ledger)
                 set_aside_usd = 0.0 if terms.batch else await _take_in(folder, terms, ledger, tracker, transport)
                 budget, shared = _budget(terms, ledger, set_aside_usd), asyncio.Semaphore(places)
                 spools = folder / BATCHES

@@ -32,7 +32,10 @@ class Total(msgspec.Struct, frozen=True):
 
 
 class UsageSummary(msgspec.Struct, frozen=True):
-    """The usage of many calls."""
+    """The usage of many calls.
+
+    `unseen_replies` were sent for and never arrived: they may have been billed, and the cost is then the least it was.
+    """
 
     calls: int
     attempts: int
@@ -44,6 +47,7 @@ class UsageSummary(msgspec.Struct, frozen=True):
     latency_p50_s: float | None
     latency_p95_s: float | None
     output_tokens_per_s: float | None
+    unseen_replies: int = 0
 
 
 def summarise_usage(calls: Iterable[CallUsage]) -> UsageSummary:

@@ -130,6 +130,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
 
 
+# How an attempt ends whose reply never arrived; "unknown" is one that the process did not outlive.
+UNSEEN = ("unknown", "cancelled", "timeout", "connection")
+
+
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One try at sending a request; `outcome` is "ok", "cancelled" or the kind of the error.
 
@@ -142,6 +146,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     is_sent: bool
     latency_s: float
     usage: Usage | None = None
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether its reply may have been written and billed, and never arrived."""
+        return self.is_sent and self.outcome in UNSEEN
 
 
 class AttemptLog(Protocol):

@@ -17,7 +17,7 @@ from medthink.runs.selection import Selection
 from medthink.scoring.compare import comparable_kind
 from medthink.scoring.material import Material, load_all
 from medthink.scoring.score import kept_scores
-from medthink.scoring.scores import AnswerScores, Scores
+from medthink.scoring.scores import AnswerScores, Partial, Scores
 from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.ranks import RankedRun, Ranking, rank_runs
 from medthink.workflow.condition import Condition
@@ -75,9 +75,19 @@ class Group(NamedTuple):
         return len(self.entries[0].material.cases)
 
     @property
+    def partial(self) -> Partial | None:
+        """So many of so many cases, where the runs of the group have not come to all of theirs."""
+        return self.entries[0].scores.partial
+
+    @property
+    def cases_text(self) -> str:
+        """How many cases, in words."""
+        return str(self.partial) if self.partial else f"{self.n_cases:,} {'case' if self.n_cases == 1 else 'cases'}"
+
+    @property
     def title(self) -> str:
         """The group in a few words."""
-        return f"{self.kind.capitalize()} runs on {self.benchmark}, {self.split} split, {self.n_cases:,} cases"
+        return f"{self.kind.capitalize()} runs on {self.benchmark}, {self.split} split, {self.cases_text}"
 
     def ranked(self) -> Iterator[tuple[Entry, RankedRun]]:
         """Every ranked run with its place, best first."""
@@ -141,7 +151,8 @@ def _sees_all(condition: Condition) -> bool:
 def _group_key(entry: Entry, known: dict[str, str | None]) -> str:
     origin, kind = entry.scores.origin, comparable_kind(entry.scores)
     images = origin.fingerprint or known.get(origin.text_fingerprint)
-    return digest_value([images, origin.text_fingerprint, kind, sorted(entry.material.cases)])
+    cases = [sorted(entry.material.cases), sorted(entry.material.due)]
+    return digest_value([images, origin.text_fingerprint, kind, cases])
 
 
 def _submitted(name: str, material: Material, data: Path | None) -> Manifest:
@@ -162,7 +173,7 @@ def _submitted(name: str, material: Material, data: Path | None) -> Manifest:
 
 def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
     """The runs under labels that tell them apart within their group, and by name where two groups have one alike."""
-    labels = [run_labels([one.manifest for one in group], [one.name for one in group]) for group in groups]
+    labels = [[_marked(label, one) for label, one in zip(_plain_labels(group), group, strict=True)] for group in groups]
     counts = Counter(label for group in labels for label in group)
     return [
         [
@@ -171,6 +182,15 @@ def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
         ]
         for group, written in zip(groups, labels, strict=True)
     ]
+
+
+def _plain_labels(group: list[Entry]) -> list[str]:
+    return run_labels([one.manifest for one in group], [one.name for one in group])
+
+
+def _marked(label: str, entry: Entry) -> str:
+    """The label with the mark of a run that has not come to all of its cases, in every table, figure and export."""
+    return f"{label} [{entry.scores.partial}]" if entry.scores.partial else label
 
 
 def _make_group(members: list[Entry]) -> Group:

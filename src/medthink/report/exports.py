@@ -13,7 +13,6 @@ from medthink.report.entries import Entry, Group, answer_pairs, ends_of, value_o
 from medthink.report.tables import (
     STEP_NAMES,
     Table,
-    cost_text,
     metric_value,
     rank_range,
     states_text,
@@ -22,7 +21,7 @@ from medthink.report.tables import (
 )
 from medthink.report.validity import Audited, points
 from medthink.report.words import strongest
-from medthink.scoring.scores import AnswerScores, number, percent
+from medthink.scoring.scores import AnswerScores, cost, number, percent
 from medthink.stats.ranks import RankedRun
 from medthink.validity.audit import Audit
 
@@ -108,6 +107,7 @@ def _records(group: Group, number: int, audits: Mapping[str, Audit]) -> Iterator
             "group": number, "run": entry.name, "model": entry.manifest.model, "task": origin.task, "kind": origin.kind,
             "condition": origin.condition_label, "benchmark": group.benchmark, "split": group.split,
             "fingerprint": origin.fingerprint, "cases": group.n_cases,
+            "cases_due": entry.scores.partial.due if entry.scores.partial else group.n_cases,
             **_answer_record(entry.scores.answers, places.get(entry.label)),
             **_gain_record(audits.get(entry.label)),
             **_usage_record(entry),
@@ -148,6 +148,7 @@ def _usage_record(entry: Entry) -> dict[str, Cell]:
         "calls": usage.calls if usage else None,
         "output_tokens_a_case": _rounded(tokens_per_case(entry)),
         "cost_usd": _rounded(usage.cost_usd.value) if usage else None,
+        "unseen_replies": usage.unseen_replies if usage else None,
     }
 
 
@@ -184,7 +185,7 @@ def paper_table(group: Group, audits: Mapping[str, Audit]) -> Table:
                 str(place.tier) if place else "–",
                 *(number(metric_value(entry.scores, step, metric)) for step, metric in steps),
                 states_text(answers.states),
-                cost_text(entry.scores.usage),
+                cost(entry.scores.usage),
             )
         )
     names = (f"{STEP_NAMES[step].partition(': ')[2] or STEP_NAMES[step]}, {METRICS[m].title}" for step, m in steps)

@@ -7,9 +7,10 @@ from medthink.core.markup import Markup, fold, joined, tag
 from medthink.core.numbers import as_percent
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.accuracy import chance
-from medthink.report.tables import cost_text, rank_range
+from medthink.report.tables import rank_range
 from medthink.report.validity import Audited, points
-from medthink.report.words import count_of, strongest
+from medthink.report.words import strongest
+from medthink.scoring.scores import cost
 from medthink.stats.ranks import RankedRun
 from medthink.validity.audit import Audit, Rival
 
@@ -46,7 +47,7 @@ def headline_markup(group: Group, audited: Audited) -> Iterator[Markup]:
     yield _table(models, audits, places, scale, line)
     if rest:
         yield fold(f"Embedded baselines ({len(rest)})", _table(rest, audits, places, scale, line), class_="baselines")
-    yield tag("p", f"{_LEGEND} All on {count_of(group.n_cases, 'case')}.", class_="soft small")
+    yield tag("p", f"{_LEGEND} All on {group.cases_text}.", class_="soft small")
 
 
 def _scale(group: Group, audited: Audited) -> _Scale:
@@ -97,7 +98,7 @@ def _row(entry: Entry, audit: Audit | None, place: RankedRun | None, scale: _Sca
             class_="number",
             data_sort=_sort_key(value_of(audit.diagnostic_gain) if audit else None),
         ),
-        tag("td", cost_text(entry.scores.usage), class_="number"),
+        tag("td", cost(entry.scores.usage), class_="number"),
     )
 
 

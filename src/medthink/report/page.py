@@ -71,7 +71,7 @@ def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
     entries = [entry for group in groups for entry in group.entries]
     prints = dict.fromkeys(entry.manifest.fingerprint[:12] for entry in entries if not entry.is_submission)
     texts = dict.fromkeys(f"{entry.manifest.text_fingerprint[:12]} (texts)" for entry in entries)
-    splits = dict.fromkeys(f"{group.split} split, {count_of(group.n_cases, 'case')}" for group in groups)
+    splits = dict.fromkeys(f"{group.split} split, {group.cases_text}" for group in groups)
     facts = (
         ("Benchmark", ", ".join(dict.fromkeys(group.benchmark for group in groups))),
         ("Cases", "; ".join(splits)),

@@ -43,6 +43,8 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "Benchmark's fingerprint", manifest.fingerprint
     yield "of its texts alone", manifest.text_fingerprint
     yield "Split", manifest.selection.split
+    if entry.scores.partial:
+        yield "Partial", str(entry.scores.partial)
     for kind, version in manifest.prompts.items():
         yield f"Prompt “{kind}”, version", version
     yield "Begun", manifest.created_at

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from medthink.core.markup import Markup, tag
-from medthink.core.numbers import as_count, as_usd
+from medthink.core.numbers import as_count
 from medthink.metrics.registry import shown_in
-from medthink.metrics.usage import UsageSummary
 from medthink.report.entries import Entry, Group, answer_pairs
-from medthink.scoring.scores import MetricScore, Scores, number, percent
+from medthink.scoring.scores import MetricScore, Scores, cost, number, percent
 from medthink.stats.estimate import Measured, Undefined
 
 STEP_NAMES = {"findings": "Step 1: findings", "summary": "Step 2: summary", "discussion": "Discussion"}
@@ -119,7 +118,7 @@ def usage_cells(entry: Entry) -> Iterator[str]:
     """Output tokens a case and cost; a dash where nobody counted or knows the price."""
     tokens = tokens_per_case(entry)
     yield as_count(tokens)
-    yield cost_text(entry.scores.usage)
+    yield cost(entry.scores.usage)
 
 
 def tokens_per_case(entry: Entry) -> float | None:
@@ -128,15 +127,6 @@ def tokens_per_case(entry: Entry) -> float | None:
     if usage is None or not usage.output_tokens.value:
         return None
     return usage.output_tokens.value / len(entry.material.predictions)
-
-
-def cost_text(usage: UsageSummary | None) -> str:
-    """The cost in US dollars; when a price is not known, what is known and that it is not all."""
-    if usage is None:
-        return "–"
-    if usage.cost_usd.value is not None:
-        return as_usd(usage.cost_usd.value)
-    return f"over {as_usd(usage.cost_usd.known)}" if usage.cost_usd.known else "not known"
 
 
 def _metric_text(metric: MetricScore | None) -> str:

@@ -42,7 +42,7 @@ def trace_page(trace: Trace, rows: Sequence[CaseRow]) -> str:
 def _list_markup(rows: Sequence[CaseRow]) -> Markup:
     columns = ("case", "sample", "state", "answer", "right or wrong", "calls", "cost")
     lines = [
-        (row.case, row.sample, row.state, row.answer or "–", _RIGHT[row.is_right], row.calls, as_usd(row.cost_usd))
+        (row.case, row.sample, row.state, row.answer or "–", _RIGHT[row.is_right], row.calls, _cost(row))
         for row in rows
     ]
     head = tag("thead", tag("tr", *(tag("th", name) for name in columns)))
@@ -113,6 +113,10 @@ def describe_result(prediction: Prediction) -> str:
     return json.format(json.encode(held), indent=2).decode()
 
 
+def _cost(one: CaseRow | CallTrace) -> str:
+    return as_usd(one.cost_usd, is_least=one.is_least_cost)
+
+
 def describe_use(call: CallTrace) -> str:
     """What the call took: attempts, tokens, time and money."""
     words = [count_of(len(call.attempts), "attempt")] if call.attempts else []
@@ -122,5 +126,5 @@ def describe_use(call: CallTrace) -> str:
         usage = call.reply.usage
         words.append("tokens not counted" if usage is None else f"{usage.input:,} tokens in, {usage.output:,} out")
         words.append(f"{call.reply.latency_s:.1f} s")
-    words.append(as_usd(call.cost_usd))
+    words.append(_cost(call))
     return " · ".join(words)

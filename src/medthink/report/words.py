@@ -44,10 +44,11 @@ def _what_was_run(group: Group) -> str:
     models = sorted({entry.manifest.model for entry in group.entries})
     tasks = sorted({entry.manifest.task for entry in group.entries})
     cue = " An expert's words were shown to the model." if group.kind == "expert-cued" else ""
+    partial = " Partial: the others may be harder or easier." if group.partial else ""
     return (
         f"{count_of(len(group.entries), 'run')} of {count_of(len(models), 'model')} ({name_some(models)}), "
         f"{'task' if len(tasks) == 1 else 'tasks'} {name_some(tasks)}, {'all ' if len(group.entries) > 1 else ''}on "
-        f"{'the same ' if len(group.entries) > 1 else ''}{count_of(group.n_cases, 'case')}.{cue}"
+        f"{'the same ' if len(group.entries) > 1 else ''}{group.cases_text}.{partial}{cue}"
     )
 
 
@@ -128,4 +129,5 @@ def _cost(group: Group) -> str:
     if unknown == len(group.entries):
         return f"{count_of(calls, 'call')}; what they cost is not known."
     rest = f"; the cost of {count_of(unknown, 'run')} is not known" if unknown else ""
-    return f"{count_of(calls, 'call')} for {as_usd(spent)}{rest}."
+    is_least = any(entry.scores.usage and entry.scores.usage.unseen_replies for entry in group.entries)
+    return f"{count_of(calls, 'call')} for {as_usd(spent, is_least=is_least)}{rest}."

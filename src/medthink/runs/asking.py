@@ -203,7 +203,9 @@ class _Account:
 
     def note(self, attempt: Attempt) -> None:
         """Record an attempt, and what it cost."""
-        self._desk.tracker.counts.retried += attempt.number > 1
+        counts = self._desk.tracker.counts
+        counts.retried += attempt.number > 1
+        counts.is_least_cost |= attempt.is_unseen
         self._desk.ledger.note_attempt(self._key, attempt)
         is_answered = attempt.outcome == "ok"
         if not is_answered and attempt.usage is not None:

@@ -21,7 +21,7 @@ def run_card(run: "Run") -> Markup:
         ("condition", manifest.condition.label()),
         ("predictions", joined((bar, f" {counts.predicted:,} of {counts.predictions:,}: {states}"))),
         ("state", _state(counts.predicted == counts.predictions, is_running=counts.is_running)),
-        ("cost", as_usd(counts.cost_usd)),
+        ("cost", as_usd(counts.cost_usd, is_least=counts.is_least_cost)),
     ]
     return joined((tag("p", tag("b", "Run"), f" {run.path}"), table(("", ""), rows)))
 

@@ -197,11 +197,16 @@ class Ledger(Records):
                 (shift,),
             )
 
+    def end_writing(self) -> None:
+        """Write what is waiting, and that calls still open were stopped; from then on the ledger can only be read."""
+        if self._writer.is_alive():
+            self._hand_over()
+            self._orders.put(None)
+            self._writer.join()
+
     def close(self) -> None:
         """Write what is waiting, and close."""
-        self._hand_over()
-        self._orders.put(None)
-        self._writer.join()
+        self.end_writing()
         super().close()
 
     async def _commit(self, kind: _Kind, *row: Any) -> _Written:

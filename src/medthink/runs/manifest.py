@@ -40,6 +40,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     is_complete: bool
 
     @property
+    def is_least_cost(self) -> bool:
+        """Whether replies that never arrived may have been billed on top of the cost."""
+        return self.unseen_replies > 0 and self.cost_usd is not None
+
+    @property
     def word(self) -> str:
         """How far it came, in a word or two."""
         failed = self.states.get("failed", 0)

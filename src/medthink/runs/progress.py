@@ -30,6 +30,7 @@ from medthink.models.request import Usage
 
 if TYPE_CHECKING:
     from medthink.runs.prediction import Prediction
+    from medthink.runs.records import Records
 
 Phase = Literal[
     "checking", "fingerprinting", "learning", "preparing", "queueing", "asking", "waiting", "writing", "ended"
@@ -122,6 +123,12 @@ class LiveCounts:
         if usage is not None:
             self.input_tokens += usage.input
             self.output_tokens += usage.output
+
+    def take_spent(self, records: "Records", *, is_running: bool = True) -> None:
+        """Take in the tokens and the money that are on record."""
+        self.count_tokens(records.tokens())
+        self.cost_usd = records.paid().cost_usd
+        self.is_least_cost = records.totals().lost_replies(is_running=is_running) > 0
 
     def snapshot(self) -> dict[str, Any]:
         """The counts as plain data, for JSON."""

@@ -1,6 +1,7 @@
 """What a ledger says, read without writing to it: a run under way can be looked at by another process."""
 
 import contextlib
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -8,7 +9,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from medthink.core.errors import LedgerError
-from medthink.models.request import Reply, Usage
+from medthink.models.request import UNSEEN, Reply, Usage
 from medthink.runs.lock import is_held
 from medthink.runs.prediction import Prediction
 from medthink.runs.reader import Kind, Reader, open_reader
@@ -22,7 +23,8 @@ class Totals(NamedTuple):
 
     `calls_made` counts a call that failed and was made again each time. `unseen_replies` counts attempts that were sent
     and whose reply never arrived (killed, interrupted, timed out, cut off): the provider may have billed them, so
-    `cost_usd` is then the least that the run cost.
+    `cost_usd` is then the least that the run cost. `under_way` are calls without an end: of a run that nobody works on
+    any more, these never arrived either.
     """
 
     calls: dict[CallState, int]
@@ -30,6 +32,11 @@ class Totals(NamedTuple):
     attempts: int
     unseen_replies: int
     cost_usd: float | None
+    under_way: int = 0
+
+    def lost_replies(self, *, is_running: bool) -> int:
+        """How many replies never arrived, by what is known of whether somebody still waits for some."""
+        return self.unseen_replies + (0 if is_running else self.under_way)
 
 
 class Paid(NamedTuple):
@@ -162,14 +169,14 @@ class Records:
         """Calls by state, attempts sent, and money."""
         calls = dict(self._reader.execute("SELECT state, count(*) FROM calls GROUP BY state"))
         sent, unseen = self._reader.execute(
-            "SELECT count(*), ifnull(sum(outcome IN ('unknown', 'cancelled', 'timeout', 'connection')), 0)"
-            " FROM attempts WHERE is_sent"
+            f"SELECT count(*), ifnull(sum(outcome IN {UNSEEN}), 0) FROM attempts WHERE is_sent"
         ).fetchone()
         made = self._reader.execute("SELECT count(*) FROM attempts WHERE number <= 1").fetchone()[0]
         cost, unpriced = self._reader.execute(
             "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls"
         ).fetchone()
-        return Totals(calls, max(made, sum(calls.values())), sent, unseen, None if unpriced else cost)
+        under_way = min(calls.get("open", 0), self.places() or sys.maxsize)  # the others waited for a place
+        return Totals(calls, max(made, sum(calls.values())), sent, unseen, None if unpriced else cost, under_way)
 
     def paid(self) -> Paid:
         """The calls that were made for this run and what they cost, without those taken over from another."""
@@ -179,6 +186,12 @@ class Records:
         ).fetchone()
         made = "SELECT count(*) FROM attempts WHERE number <= 1 AND outcome <> 'shared'"
         return Paid(max(calls, self._reader.execute(made).fetchone()[0]), None if unpriced else cost)
+
+    def unseen_cases(self) -> frozenset[int]:
+        """The cases with a reply that never arrived and may have been billed."""
+        unseen = f"SELECT call_key FROM attempts WHERE is_sent AND outcome IN {UNSEEN}"
+        found = self._reader.execute(f"SELECT DISTINCT case_id FROM calls WHERE key IN ({unseen})")
+        return frozenset(case_id for (case_id,) in found)
 
     def places(self) -> int:
         """How many calls may be under way at once in the session that wrote last; 0 when nobody counts them."""

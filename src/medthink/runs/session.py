@@ -225,8 +225,7 @@ class _Worker:
         try:
             totals = ledger.totals()
             _refuse_lost(manifest, totals, ledger.path)
-            tracker.counts.count_tokens(ledger.tokens())
-            tracker.counts.cost_usd, tracker.counts.is_least_cost = ledger.paid().cost_usd, totals.unseen_replies > 0
+            tracker.counts.take_spent(ledger)
             if manifest.progress is None:
                 # Whatever ends this session, what is there is marked as so many of so many.
                 write_manifest(self._out, replace(manifest, progress=summarise(ledger, total)))
@@ -249,6 +248,7 @@ class _Worker:
             finally:
                 with problems:
                     tracker.enter("writing")
+                    ledger.end_writing()
                     write_results(self._out, manifest, ledger, total)
             jobs = tuple(one for one in read_batches(ledger.connection) if one.state != "ended")
         finally:
@@ -269,7 +269,8 @@ class _Worker:
     def _tell_rest(self, stop: BudgetReached, desk: Desk[Prompt]) -> BudgetReached:
         """The limit that was reached, with the true sum now that nothing is in flight, and what is left to do."""
         counts, spent = self._tracker.counts, desk.budget.spent_usd
-        sum_spent = "" if spent is None else f"; {as_usd(spent)} spent in {desk.budget.calls} calls"
+        told = as_usd(spent, is_least=counts.is_least_cost)
+        sum_spent = "" if spent is None else f"; {told} spent in {desk.budget.calls} calls"
         left = counts.predictions - counts.predicted
         problem = f"{stop.problem}{sum_spent}; {left} of {counts.predictions} predictions left to do"
         return BudgetReached(problem, remedy=stop.remedy)
@@ -415,7 +416,7 @@ def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> 
     write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
 
 
-def summarise(ledger: Records, total: int) -> Progress:
+def summarise(ledger: Records, total: int, *, is_running: bool = False) -> Progress:
     """How far the run came, read off its ledger."""
     totals, span = ledger.totals(), ledger.span()
     states, doubts = ledger.prediction_states(), count_image_doubts(ledger)
@@ -427,7 +428,7 @@ def summarise(ledger: Records, total: int) -> Progress:
         image_replies=doubts.replies,
         image_doubts=doubts.doubtful,
         cost_usd=totals.cost_usd,
-        unseen_replies=totals.unseen_replies,
+        unseen_replies=totals.lost_replies(is_running=is_running),
         usage_doubts=ledger.usage_doubts(),
         reported_models=ledger.reported_models(),
         first_call_at=span[0],

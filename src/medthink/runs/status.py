@@ -48,8 +48,7 @@ def _take_records(counts: LiveCounts, records: Records) -> None:
     intended = totals.calls.get("open", 0)
     counts.in_flight = min(intended, records.places() or intended)
     counts.retried = records.retries()
-    counts.count_tokens(records.tokens())
-    counts.cost_usd, counts.is_least_cost = records.paid().cost_usd, totals.unseen_replies > 0
+    counts.take_spent(records, is_running=counts.is_running)
     counts.ends.extend(records.ends_since(time.time() - WINDOW_S))
     counts.began = min([*counts.ends, counts.began])
 

@@ -139,7 +139,24 @@ def _plan_run(run: SweptRun, benchmark: Benchmark) -> PlannedRun:
 def sum_up(spec: SweepSpec, manifest: SweepManifest) -> SweepManifest:
     """The manifest with what its runs come to so far."""
     paid = total_paid([run.folder for run in spec.runs])
-    return replace(manifest, calls_made=paid.calls, paid_usd=paid.cost_usd, ended_at=now_utc())
+    return replace(
+        manifest,
+        calls_made=paid.calls,
+        paid_usd=paid.cost_usd,
+        is_least_paid=any(_lost_replies(run.folder) for run in spec.runs),
+        ended_at=now_utc(),
+    )
+
+
+def _lost_replies(folder: Path) -> int:
+    """How many replies of a run never arrived and may have been billed."""
+    if not (folder / LEDGER).is_file():
+        return 0
+    records = Records.open(folder)
+    try:
+        return records.totals().lost_replies(is_running=False)
+    finally:
+        records.close()
 
 
 def total_paid(folders: Sequence[Path]) -> Paid:

@@ -30,7 +30,10 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """`sweep.json`: the runs of a sweep, the limits they share, and what was made and paid for so far."""
+    """`sweep.json`: the runs of a sweep, the limits they share, and what was made and paid for so far.
+
+    `is_least_paid` says that replies which never arrived may have been billed on top of `paid_usd`.
+    """
 
     format: int = 1
     package: str
@@ -41,6 +44,7 @@ class SweepManifest(msgspec.Struct, frozen=True, kw_only=True):
     max_calls: int | None = None
     calls_made: int = 0
     paid_usd: float | None = 0.0
+    is_least_paid: bool = False
     runs: tuple[PlannedRun, ...]
 
 

@@ -5,6 +5,7 @@ can be found: it says which answers are right and which files the images came fr
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Image
 from medthink.core.errors import DataError, MedThinkError, UsageError
-from medthink.models.request import Reply, Usage
+from medthink.models.request import UNSEEN, Reply, Usage
 from medthink.runs.asking import encode_image
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
@@ -69,6 +70,11 @@ class CallTrace(msgspec.Struct, frozen=True, kw_only=True):
     attempts: tuple[AttemptTrace, ...]
 
     @property
+    def is_least_cost(self) -> bool:
+        """Whether a reply that never arrived may have been billed on top of the cost."""
+        return any(one.is_sent and one.outcome in UNSEEN for one in self.attempts)
+
+    @property
     def images(self) -> tuple[SentImage, ...]:
         """The images of the prompt, in the order sent."""
         return tuple(part for part in self.parts if isinstance(part, SentImage))
@@ -86,6 +92,7 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 0
     tokens: Usage | None = None
     cost_usd: float | None = None
+    is_least_cost: bool = False
     latency_s: float = 0.0
 
 
@@ -136,7 +143,14 @@ class Trace(Records):
             " WHERE case_id NOT IN (SELECT case_id FROM predictions) GROUP BY case_id"
         )
         unfinished = [
-            CaseRow(case=case, sample=0, state=UNFINISHED, calls=calls, cost_usd=None if unpriced else cost)
+            CaseRow(
+                case=case,
+                sample=0,
+                state=UNFINISHED,
+                calls=calls,
+                cost_usd=None if unpriced else cost,
+                is_least_cost=case in self._unseen,
+            )
             for case, calls, cost, unpriced in under_way
         ]
         return sorted([*made, *unfinished], key=lambda row: (row.case, row.sample))
@@ -180,8 +194,13 @@ class Trace(Records):
             calls=len(one.calls),
             tokens=one.tokens,
             cost_usd=one.cost_usd,
+            is_least_cost=one.case in self._unseen,
             latency_s=one.latency_s,
         )
+
+    @cached_property
+    def _unseen(self) -> frozenset[int]:
+        return self.unseen_cases()
 
     def _correct(self) -> dict[int, str]:
         """The right letter of each case; empty for a task without letters, or without the benchmark."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,9 +12,9 @@ from medthink.cases.case import Case
 from medthink.cases.slices import SMALL, group_by_slice, slice_cases
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
-from medthink.scoring.material import load_all
-from medthink.scoring.score import kept_scores
-from medthink.scoring.scores import Scores
+from medthink.scoring.material import keep_cases, load_all
+from medthink.scoring.score import kept_scores, score_letters
+from medthink.scoring.scores import Partial, Scores
 from medthink.stats.clusters import Floats
 from medthink.stats.differences import compare_in_parts
 from medthink.stats.estimate import Measured, Undefined
@@ -61,6 +61,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Several runs on the same cases, compared as one family.
 
     `ranking` is None for two runs and for runs of several kinds. A p-value equal to `p_floor` means "this or less".
+    `partial` says of each run that has not come to all of its cases how far it is: `n_cases` are those that all have.
     """
 
     runs: tuple[str, ...]
@@ -70,6 +71,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     ranking: Ranking | None
     method: str
     p_floor: float
+    partial: dict[str, Partial] = {}
 
     def __repr__(self) -> str:
         different = sum(pair.is_different for pair in self.pairs)
@@ -86,9 +88,34 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare_paths(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> Comparison:
     """Compare runs or submission files where they lie; scores that are still true are not made again."""
+    return compare_loaded(load_scored(paths, data, split=split))
+
+
+class Compared(NamedTuple):
+    """What is compared: the scores of every run, the cases that all have, and how far those are that lack some."""
+
+    scored: list[Scores]
+    cases: dict[int, Case]
+    partial: dict[str, Partial]
+
+
+def load_scored(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> Compared:
+    """Runs and files with their scores; where one has not come to all of its cases, on those that all of them have."""
     materials = load_all(paths, data, split=split)
-    scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
-    return compare_runs(scored, materials[0].cases)
+    partial = {one.name: one.partial for one in materials if one.partial is not None}
+    if not partial or len({one.due for one in materials}) > 1:
+        scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
+        return Compared(scored, materials[0].cases, partial)
+    shared = frozenset.intersection(*(frozenset(one.cases) for one in materials))
+    if not shared:
+        raise UsageError("the runs have no finished case in common", remedy="let them come further, then compare")
+    common = [keep_cases(material, shared) for material in materials]
+    return Compared([score_letters(material) for material in common], common[0].cases, partial)
+
+
+def compare_loaded(loaded: Compared) -> Comparison:
+    """Compare every run with every other, saying which of them have not come to all of their cases."""
+    return msgspec.structs.replace(compare_runs(loaded.scored, loaded.cases), partial=loaded.partial)
 
 
 def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison:

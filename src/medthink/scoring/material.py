@@ -1,28 +1,45 @@
 """What is scored: predictions, from a run or a submission, beside the cases they are about."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from medthink.cases.case import Case
-from medthink.core.errors import UsageError
+from medthink.core.errors import DataError, UsageError
+from medthink.runs.index import PREDICTIONS_FILE
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
 from medthink.runs.selection import ReadSelected, SelectedCases, Selection, read_selected
+from medthink.scoring.scores import Partial
 from medthink.scoring.submission import read_submission, refuse_problems
 from medthink.workflow.tasks import has_letters
 
 
 class Material(NamedTuple):
-    """Predictions and the cases they are about; `manifest` is None for predictions made elsewhere."""
+    """Predictions and the cases they are about; `manifest` is None for predictions made elsewhere.
+
+    `missing` are the cases that a run which was stopped, or is under way, has not come to the end of.
+    """
 
     name: str
     manifest: Manifest | None
     text_fingerprint: str
     cases: dict[int, Case]
     predictions: list[Prediction]
+    missing: frozenset[int] = frozenset()
+
+    @property
+    def partial(self) -> Partial | None:
+        """So many of so many cases, where some are missing."""
+        return Partial(len(self.cases), len(self.due)) if self.missing else None
+
+    @property
+    def due(self) -> frozenset[int]:
+        """All cases that it is to be about."""
+        return self.missing.union(self.cases)
 
     @property
     def has_options(self) -> bool:
@@ -51,20 +68,15 @@ def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[Material]
     return [_load(Run.open(path), data, read) for path in paths]
 
 
-def load_all(
-    paths: Sequence[Path], data: Path | None = None, *, split: str = "test", is_finished: bool = True
-) -> list[Material]:
-    """Runs and submission files alike, in the order given; a file is about the `split` of `data`.
-
-    A run that is not finished is refused, unless `is_finished` is false.
-    """
+def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[Material]:
+    """Runs and submission files alike, in the order given; a file is about the `split` of `data`."""
     read = cache(read_selected)
-    return [_load_either(path, data, split, read, is_finished=is_finished) for path in paths]
+    return [_load_either(path, data, split, read) for path in paths]
 
 
-def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected, *, is_finished: bool) -> Material:
+def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) -> Material:
     if path.is_dir():
-        return _load(Run.open(path), data, read, is_finished=is_finished)
+        return _load(Run.open(path), data, read)
     if not path.exists():
         raise UsageError(f"{path}: no such run or file", remedy="check the path")
     if data is None:
@@ -74,11 +86,41 @@ def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected, 
     return _load_submission(path, read(data, Selection(split=split)))
 
 
-def _load(run: Run, data: Path | None, read: ReadSelected, *, is_finished: bool = True) -> Material:
+def _load(run: Run, data: Path | None, read: ReadSelected) -> Material:
     cases, predictions = run.cases(data, read=read), list(run.predictions())
-    if is_finished:
-        _refuse_gaps(run.path, cases, predictions, run.manifest.condition.samples)
-    return Material(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
+    whole = Material(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
+    # A case counts once all of its samples are there.
+    made, samples = Counter(one.case for one in predictions), run.manifest.condition.samples
+    if strange := sorted(case_id for case_id, count in made.items() if case_id not in cases or count > samples):
+        raise DataError(
+            f"{made[strange[0]]} predictions of case {strange[0]}, which has {samples if strange[0] in cases else 0}",
+            file=run.path / PREDICTIONS_FILE,
+            remedy="run the same command again",
+        )
+    material = keep_cases(whole, {case_id for case_id in cases if made[case_id] == samples})
+    if not material.cases:
+        raise DataError("no case is finished yet", file=run.path, remedy="run the same command again")
+    return material
+
+
+def keep_cases(material: Material, kept: Set[int]) -> Material:
+    """The material of these cases alone; the others are missing."""
+    if material.cases.keys() <= kept:
+        return material
+    return material._replace(
+        cases={case_id: case for case_id, case in material.cases.items() if case_id in kept},
+        predictions=[one for one in material.predictions if one.case in kept],
+        missing=material.due - kept,
+    )
+
+
+def refuse_partial(material: Material) -> Material:
+    """The material, or UsageError where cases are missing."""
+    if material.partial is not None:
+        raise UsageError(
+            f"{material.name} is not finished: it has {material.partial}", remedy="run its command again first"
+        )
+    return material
 
 
 def load_submission(path: Path, data: Path, split: str) -> Material:
@@ -90,11 +132,3 @@ def _load_submission(path: Path, selected: SelectedCases) -> Material:
     submission = read_submission(path, selected.cases)
     refuse_problems(path, submission.problems)
     return Material(str(path), None, selected.text_fingerprint, selected.cases, list(submission.predictions))
-
-
-def _refuse_gaps(path: Path, cases: dict[int, Case], predictions: list[Prediction], samples: int) -> None:
-    if len(predictions) != len(cases) * samples or {one.case for one in predictions} != cases.keys():
-        raise UsageError(
-            f"{path} is not finished: {len(predictions)} predictions for {len(cases) * samples} due",
-            remedy="run its command again first",
-        )

@@ -11,6 +11,8 @@ from medthink.cases.sections import has_headings
 from medthink.core.digest import seed_from
 from medthink.core.jsonio import read_json, write_json
 from medthink.metrics.usage import CallUsage, UsageSummary, summarise_usage, total
+from medthink.runs.index import PREDICTIONS_FILE, is_unsettled
+from medthink.runs.lock import is_held
 from medthink.runs.records import Records
 from medthink.scoring.answering import score_answers, score_cases, score_slices
 from medthink.scoring.material import Material, load_run
@@ -47,8 +49,10 @@ def kept_scores(path: Path, material: Material) -> Scores:
 
 def _read_scores(path: Path, material: Material) -> Scores | None:
     place = path / SCORES_FILE
-    made_from = [path / "predictions.jsonl", path / "run.json"]
-    if not place.is_file() or any(source.stat().st_mtime_ns > place.stat().st_mtime_ns for source in made_from):
+    if is_unsettled(path) or not place.is_file():
+        return None
+    made_from = [path / PREDICTIONS_FILE, path / "run.json"]
+    if any(source.stat().st_mtime_ns > place.stat().st_mtime_ns for source in made_from):
         return None
     found = read_json(place)
     is_same_scorer = isinstance(found, dict) and (found.get("format"), found.get("scorer"), found.get("package")) == (
@@ -78,6 +82,7 @@ def score(material: Material, *, usage: UsageSummary | None = None, radcliq: Rad
         usage=usage,
         notes=_notes(material, radcliq),
         cases=cases,
+        partial=material.partial,
     )
 
 
@@ -92,6 +97,7 @@ def score_letters(material: Material) -> Scores:
         usage=None,
         notes=(),
         cases=score_cases(material),
+        partial=material.partial,
     )
 
 
@@ -132,6 +138,10 @@ def _wrote(material: Material, step: str) -> bool:
 
 def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...]:
     notes = []
+    if material.partial is not None:
+        notes.append(
+            f"Partial: {material.partial}. Every score is over these alone; the others may be harder or easier."
+        )
     if not material.has_options:
         notes.append("The options were hidden: free-text diagnoses have no letter and are not scored here.")
     if material.manifest is not None and material.manifest.condition.swap_images:
@@ -207,6 +217,7 @@ def _usage(path: Path) -> UsageSummary:
             for call in records.finished_calls()
         )
         # A call that failed has no reply to count, but may have been paid for.
-        return replace(answered, cost_usd=total(records.costs()))
+        lost = records.totals().lost_replies(is_running=is_held(path))
+        return replace(answered, cost_usd=total(records.costs()), unseen_replies=lost)
     finally:
         records.close()

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from medthink.core.numbers import as_percent, as_points, as_rate, as_value
+from medthink.core.numbers import NOTHING, as_percent, as_points, as_rate, as_usd, as_value
 from medthink.metrics.radcliq.score import Fingerprint
 from medthink.metrics.registry import Direction
 from medthink.metrics.usage import UsageSummary
@@ -12,7 +12,17 @@ from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.repeats import Repeats
 
 FORMAT = 1
-SCORER_VERSION = "5"
+SCORER_VERSION = "6"
+
+
+class Partial(msgspec.Struct, frozen=True):
+    """How much of what was ordered is there: a run that was stopped, or is under way, has `done` of `due` cases."""
+
+    done: int
+    due: int
+
+    def __str__(self) -> str:
+        return f"{self.done:,} of {self.due:,} cases"
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +111,7 @@ class CaseScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything `medthink score` says of a run."""
+    """Everything `medthink score` says of a run; `partial` where it has not come to all of its cases."""
 
     format: int = FORMAT
     scorer: str = SCORER_VERSION
@@ -113,11 +123,12 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     usage: UsageSummary | None
     notes: tuple[str, ...]
     cases: tuple[CaseScore, ...]
+    partial: Partial | None = None
 
     def __repr__(self) -> str:
         # One line, and none of the answers that stand in `cases`.
         said = f"accuracy {percent(self.answers.accuracy)}" if self.answers else "no letters to score"
-        return f"Scores({self.origin.name!r}: {said})"
+        return f"Scores({self.origin.name!r}: {said}{f', {self.partial}' if self.partial else ''})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [("name", self.origin.name), ("accuracy", percent(self.answers.accuracy) if self.answers else None)]
@@ -164,6 +175,16 @@ def points(measured: Measured | None) -> str:
     if isinstance(measured, Estimate):
         return f"{as_points(measured.value)} points ({as_points(measured.low)} to {as_points(measured.high)})"
     return f"{as_points(measured.value or 0.0)} points (no interval: {measured.reason})"
+
+
+def cost(usage: UsageSummary | None) -> str:
+    """`$12.30`; `at least $12.30` where lost replies may have been billed; `over $1.20` where a price is missing."""
+    if usage is None:
+        return NOTHING
+    total = usage.cost_usd
+    if total.value is None and total.known:
+        return f"over {as_usd(total.known)}"
+    return as_usd(total.value, is_least=usage.unseen_replies > 0)
 
 
 def number(measured: Measured | None) -> str:

@@ -132,11 +132,9 @@ class StopWhenKnown:
 def watch_runs(materials: Sequence[Material]) -> list[KnownStatement]:
     """Every pair of runs (one run: its accuracy), finished or not, watched along one order, under both claims."""
     rights = [case_rights(material) for material in materials]
-    order = watch_order(materials[0].cases, materials[0].text_fingerprint)
+    order = watch_order(materials[0].due, materials[0].text_fingerprint)
     for material in materials[1:]:
-        if material.cases.keys() != materials[0].cases.keys() or (
-            material.text_fingerprint != materials[0].text_fingerprint
-        ):
+        if material.due != materials[0].due or (material.text_fingerprint != materials[0].text_fingerprint):
             raise UsageError(f"{material.name} is not about the same cases", remedy="watch runs on the same cases")
     if len(materials) == 1:
         return [_watch_one(materials[0], rights[0], order)]

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from medthink.core.files import short_names
 from medthink.core.markup import Markup, fold, joined, table, tag
-from medthink.core.numbers import as_p_value, as_percent, as_usd
+from medthink.core.numbers import NOTHING, as_p_value, as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.scoring.compare import Comparison
-from medthink.scoring.scores import MetricScore, Scores, TextScores, number, percent, points
+from medthink.scoring.scores import MetricScore, Scores, TextScores, cost, number, percent, points
 from medthink.stats.ranks import RankedRun
 
 Row = tuple[object, ...]
@@ -132,7 +132,16 @@ def with_short_names(comparison: Comparison) -> Comparison:
     """The comparison with each run by the last part of its path, where that tells them apart."""
     names = short_names(comparison.runs)
     pairs = tuple(replace(pair, a=names[pair.a], b=names[pair.b]) for pair in comparison.pairs)
-    return replace(comparison, runs=tuple(names[run] for run in comparison.runs), pairs=pairs)
+    partial = {names[run]: how_far for run, how_far in comparison.partial.items()}
+    return replace(comparison, runs=tuple(names[run] for run in comparison.runs), pairs=pairs, partial=partial)
+
+
+def partial_note(comparison: Comparison) -> str:
+    """Which runs have not come to all of their cases; "" where all have."""
+    if not comparison.partial:
+        return ""
+    far = "; ".join(f"{run} has {how_far}" for run, how_far in comparison.partial.items())
+    return f"Partial: {far}. Compared on the {comparison.n_cases:,} cases that all have."
 
 
 def comparison_card(comparison: Comparison) -> Markup:
@@ -140,7 +149,8 @@ def comparison_card(comparison: Comparison) -> Markup:
     short = with_short_names(comparison)
     grids = [grid for grid in (pairs_grid(short), ranking_grid(short)) if grid.rows]
     note = tag("p", ranking_note(short)) if short.ranking else ""
-    return joined((tag("p", f"Cases: {short.n_cases:,}"), *map(draw, grids), note))
+    partial = tag("p", partial_note(short)) if short.partial else ""
+    return joined((tag("p", f"Cases: {short.n_cases:,}"), partial, *map(draw, grids), note))
 
 
 def scores_card(one: Scores) -> Markup:
@@ -168,12 +178,19 @@ def _headline(one: Scores) -> Row:
     states = answers.states if answers else {}
     return (
         one.origin.name,
-        answers.n_cases if answers else "–",
+        _counted(one),
         percent(answers.accuracy) if answers else "–",
         percent(answers.accuracy_answered) if answers else "–",
         ", ".join(f"{count} {state}" for state, count in states.items() if count) or "–",
-        "–" if usage is None else as_usd(usage.cost_usd.value),
+        cost(usage),
     )
+
+
+def _counted(one: Scores) -> str:
+    """The number of cases; of a run that has not come to all of them, so many of so many."""
+    if one.partial is not None:
+        return f"{one.partial.done:,} of {one.partial.due:,}"
+    return f"{one.answers.n_cases:,}" if one.answers else NOTHING
 
 
 def _key_metrics(step: TextScores, metrics: Sequence[Metric]) -> tuple[str, ...]:

@@ -96,6 +96,11 @@ class ShelfRun:
         costs = [row.cost_usd for row in self.rows]
         return None if None in costs else sum(cost for cost in costs if cost)
 
+    @property
+    def is_least_cost(self) -> bool:
+        """Whether replies that never arrived may have been billed on top, as far as sessions that ended say."""
+        return self.manifest.progress is not None and self.manifest.progress.unseen_replies > 0
+
     @cached_property
     def hits(self) -> list[bool]:
         """Whether each prediction is right, in the order of the rows; none where nothing can be right or wrong."""

@@ -268,12 +268,6 @@ def test_a_discussion_that_never_came_is_missing_and_an_expert_who_wrote_none_is
     assert [pair.state for pair in discussion_pairs(with_discussion(made, " "))] == ["no reference"]
 
 
-def test_an_unfinished_run_is_refused(make_run):
-    run = make_run("run", max_calls=3)
-    with pytest.raises(UsageError, match="not finished"):
-        score_run(run)
-
-
 def test_a_changed_benchmark_is_refused(make_run, bench, tmp_path):
     run = make_run("run")
     other = tmp_path / "other"

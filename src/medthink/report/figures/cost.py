@@ -8,7 +8,7 @@ from medthink.core.numbers import as_usd
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, percent_axis
 from medthink.report.tables import Table
-from medthink.scoring.scores import percent
+from medthink.scoring.scores import cost, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ def cost_drawing(group: Group) -> Drawing | None:
         percent_axis(axes, along="y")
 
     rows = tuple(
-        (one.entry.label, as_usd(one.usd), percent(one.entry.accuracy), "yes" if one in best else "no")
+        (one.entry.label, cost(one.entry.scores.usage), percent(one.entry.accuracy), "yes" if one in best else "no")
         for one in priced
     )
     message = (

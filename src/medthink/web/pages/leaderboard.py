@@ -153,7 +153,7 @@ def make_board_line(row: BoardRow) -> BoardLine:
         condition=row.scores.origin.condition_label,
         accuracy=place_rate(answers.accuracy) if answers else None,
         value=(answers.accuracy.value or 0.0) if answers else 0.0,
-        cost=tell_money(cost),
+        cost=tell_money(cost, is_least=bool(row.scores.usage and row.scores.usage.unseen_replies)),
         cost_usd=cost,
         proof=PROOF_WORDS[one.provenance],
         level=LEVELS.index(one.provenance),

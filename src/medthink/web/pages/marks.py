@@ -61,9 +61,9 @@ def tell_difference(gain: Measured) -> Difference:
     return Difference(value=value, interval=interval if isinstance(gain, Estimate) else "(no interval)", tone=tone)
 
 
-def tell_money(usd: float | None) -> str:
+def tell_money(usd: float | None, *, is_least: bool = False) -> str:
     """`$0.03`, or a dash where the price is not known."""
-    return NONE if usd is None else as_usd(usd)
+    return NONE if usd is None else as_usd(usd, is_least=is_least)
 
 
 def tell_tokens(input_tokens: int | None, output_tokens: int | None) -> str:

@@ -264,7 +264,7 @@ def _facts(run: ShelfRun) -> Iterable[tuple[str, str]]:
     if progress and progress.image_doubts:
         share = as_percent(progress.image_doubts / progress.image_replies)
         yield "images", f"{share} of the replies count too few tokens to have seen them"
-    yield "cost", tell_money(run.cost_usd)
+    yield "cost", tell_money(run.cost_usd, is_least=run.is_least_cost)
     yield "time in calls", tell_time(sum(row.latency_s for row in run.rows))
     yield "made by", f"medthink {manifest.package}"
     yield "folder", str(run.path)

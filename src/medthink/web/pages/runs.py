@@ -119,7 +119,7 @@ def make_line(run: ShelfRun, standing: Standing | None) -> RunLine:
         rival=f"{standing.rival}, {_short(standing.rival_accuracy)}" if standing else "",
         gain=tell_difference(standing.gain) if standing and standing.gain else None,
         is_counting=standing is not None and standing.gain is None,
-        cost=tell_money(run.cost_usd),
+        cost=tell_money(run.cost_usd, is_least=run.is_least_cost),
         created_at=manifest.created_at[:16].replace("T", " "),
         doubt=run.doubt,
     )

@@ -143,7 +143,7 @@ class Records:
         self._reader.close()
 
     @property
-    def connection(self) -> sqlite3.Connection:
+    def connection(self) -> Reader:
         """The open file, for tables that others keep in it."""
         return self._reader
 

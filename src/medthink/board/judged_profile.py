@@ -9,10 +9,9 @@ from medthink.board.records import note
 from medthink.board.store import BoardStore
 from medthink.cases.case import Case
 from medthink.judge.judged import load_judged, score_judged
-from medthink.judge.judgement import name_seats
+from medthink.judge.judgement import PANEL, name_seats
 from medthink.judge.judgements import JUDGEMENTS_FILE
 from medthink.judge.kinds.step_scores import StepScores
-from medthink.judge.panel import PANEL
 from medthink.stats.estimate import Measured
 
 _STEPS = "steps"
@@ -53,7 +52,7 @@ def enter_profiles(store: BoardStore, submission_id: int, run: Path, cases: dict
     scored: tuple[StepScores, ...] = score_judged(load_judged(run, cases), {})[_STEPS]
     known = [one for one in scored if one.coverage.judged]
     ordered = sorted(known, key=lambda one: (one.is_smoke_test, one.seat.judge != PANEL))
-    names = name_seats(one.seat for one in ordered if one.seat.judge != PANEL)
+    names = name_seats({one.seat: one.label for one in ordered if one.seat.judge != PANEL})
     made = JudgedProfiles(profiles=tuple(_profile(one, names.get(one.seat, one.label)) for one in ordered))
     with store.write() as connection:
         keep_measure(connection, submission_id, "judged", made)

@@ -1,6 +1,6 @@
 """What one judge said of the units of one prediction, and how it came to that."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -12,6 +12,7 @@ from medthink.judge.verdicts import UnitVerdict, UnjudgedKind
 from medthink.models.request import Effort
 
 RULES = "baseline/rules"
+PANEL = "panel"
 
 JudgedState = Literal["ok", "unjudged", "absent"]
 
@@ -38,9 +39,11 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
         """Whether this is the embedded judge, a smoke test that says nothing about a run."""
         return self.judge == RULES
 
-    def label(self) -> str:
-        """The seat in a few words."""
-        parts = [self.judge, "with images" if "images" in self.setting.sees else "without images"]
+    def label(self, images: str | None = None) -> str:
+        """The seat in a few words; `images` says what of them was attached, else it is what was asked for."""
+        if self.judge == PANEL:
+            return PANEL
+        parts = [self.judge, images or ("with images" if "images" in self.setting.sees else "without images")]
         parts += [f"effort {self.setting.effort}"] if self.setting.effort else []
         parts += [f"temperature {self.setting.temperature:g}"] if self.setting.temperature is not None else []
         return " · ".join([*parts, "smoke test"] if self.is_smoke_test else parts)
@@ -51,9 +54,10 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     `state` is "ok", "unjudged" (there is no verdict; `why` and `detail` say the reason) or "absent" (there is nothing
     to judge). Verdicts are those of the kind `what`, in the order of its items, which they name by id. `model` is the
-    name that the provider reported, `images` how many were attached, `judged_at` when the last call was answered,
-    `tries` how many replies it took, and `calls` are their ids in `judge.sqlite`. `round` counts how often it was asked
-    for again as unjudged. `ties` are items over which a panel is divided.
+    name that the provider reported, `images` how many were attached (None where nobody was asked, and in earlier
+    releases), `judged_at` when the last call was answered, `tries` how many replies it took, and `calls` are their ids
+    in `judge.sqlite`. `round` counts how often it was asked for again as unjudged. `ties` are items over which a panel
+    is divided.
     """
 
     case: int
@@ -67,7 +71,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     setting: Setting
     prompt: str
     model: str = ""
-    images: int = 0
+    images: int | None = None
     judged_at: str | None = None
     tries: int = 0
     calls: tuple[int, ...] = ()
@@ -93,13 +97,31 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return (self.case, self.sample, self.what, self.judge, setting, self.prompt, self.repeat)
 
 
-def name_seats(seats: Iterable[Seat]) -> dict[Seat, str]:
+def label_seats(judgements: Iterable[Judgement]) -> dict[Seat, str]:
+    """Every seat that gave verdicts in a few words, with the images that were really attached."""
+    groups: dict[Seat, list[Judgement]] = {}
+    for one in judgements:
+        if one.state == "ok":
+            groups.setdefault(one.seat, []).append(one)
+    return {seat: seat.label(_tell_images(seat, rows)) for seat, rows in groups.items()}
+
+
+def _tell_images(seat: Seat, rows: Sequence[Judgement]) -> str | None:
+    """Whether images were attached, or to how many judgements; None where that was not kept."""
+    if "images" not in seat.setting.sees or any(row.images is None for row in rows):
+        return None
+    attached = sum(bool(row.images) for row in rows)
+    if attached == len(rows):
+        return "with images"
+    return f"images attached to {attached:,} of {len(rows):,}"
+
+
+def name_seats(labels: Mapping[Seat, str]) -> dict[Seat, str]:
     """A name for each seat, by which no two are alike."""
-    different = list(dict.fromkeys(seats))
-    labels = [seat.label() for seat in different]
+    given = list(labels.values())
     return {
-        seat: label if labels.count(label) == 1 else f"{label} · {digest_value(msgspec.to_builtins(seat))[:8]}"
-        for seat, label in zip(different, labels, strict=True)
+        seat: label if given.count(label) == 1 else f"{label} · {digest_value(msgspec.to_builtins(seat))[:8]}"
+        for seat, label in labels.items()
     }
 
 

@@ -6,14 +6,12 @@ import msgspec
 
 from medthink.judge.ballots import disagreement, majority
 from medthink.judge.evidence import SIGHTS
-from medthink.judge.judgement import Judgement, Seat, Setting
+from medthink.judge.judgement import PANEL, Judgement, Seat, Setting
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
 from medthink.judge.units import UnitKey
 from medthink.judge.verdicts import UnitVerdict
 from medthink.judge.voices import voice_of
-
-PANEL = "panel"
 
 
 class Division(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from medthink.judge.ballots import majority
-from medthink.judge.judgement import Judgement, name_seats
+from medthink.judge.judgement import Judgement, label_seats, name_seats
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Aspect, Label
 from medthink.readers.readings import AGAIN, Reading
@@ -55,7 +55,7 @@ def rate_judges(judgements: Iterable[Judgement]) -> list[Rater]:
     """Each seat, and each repeat of it apart."""
     rows = [one for one in judgements if one.state == "ok"]
     # The words of a prompt differ with what is judged: one judge of steps and discussions is one rater.
-    names = {what: name_seats(one.seat for one in rows if one.what == what) for what in KINDS}
+    names = {what: name_seats(label_seats(one for one in rows if one.what == what)) for what in KINDS}
     groups: dict[tuple[str, int, bool], list[Judgement]] = {}
     for one in rows:
         groups.setdefault((names[one.what][one.seat], one.repeat, one.seat.is_smoke_test), []).append(one)

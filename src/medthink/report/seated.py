@@ -8,9 +8,8 @@ import msgspec
 from medthink.core.markup import one_line
 from medthink.core.numbers import as_percent, as_rate
 from medthink.judge.exam.results import ExamResult
-from medthink.judge.judgement import name_seats
+from medthink.judge.judgement import PANEL, name_seats
 from medthink.judge.kinds import KINDS
-from medthink.judge.panel import PANEL
 from medthink.judge.scores import ScoreCell, SeatScores
 from medthink.readers.agreement import RaterPair, RunAgreement
 from medthink.readers.raters import READERS
@@ -102,7 +101,7 @@ def seat_scores(
     exams: tuple[ExamResult, ...] = (),
 ) -> list[Seated[Scored]]:
     """The seats that gave verdicts, under the names that `medthink agree` uses."""
-    names = name_seats(one.seat for one in found if one.coverage.judged and one.seat.judge != PANEL)
+    names = name_seats({one.seat: one.label for one in found if one.coverage.judged and one.seat.judge != PANEL})
     return [Seated(run, names.get(one.seat, one.label), one, agreements, is_outdated, exams) for one in found]
 
 

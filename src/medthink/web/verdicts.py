@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from medthink.judge.judgement import Judgement, name_seats
+from medthink.judge.judgement import Judgement, label_seats, name_seats
 from medthink.judge.judgements import JUDGEMENTS_FILE, read_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import JudgeKind
@@ -59,7 +59,7 @@ def load_verdicts(run: Path) -> CaseVerdicts:
 def _load(run: Path, mtime_ns: int, size: int) -> CaseVerdicts:  # noqa: ARG001
     units = read_units(run)
     judgements = [one for one in read_judgements(run) if one.repeat == 0]
-    names = name_seats(one.seat for one in judgements)
+    names = name_seats({one.seat: one.seat.label() for one in judgements} | label_seats(judgements))
     found: dict[tuple[int, int], list[SeatVerdicts]] = {}
     for one in judgements:
         told = _tell_seat(one, names[one.seat], units.get(one.key))

@@ -5,7 +5,7 @@ import pytest
 from medthink.core.jsonio import write_jsonl
 from medthink.judge.ballots import disagreement, majority
 from medthink.judge.coverage import measure_coverage
-from medthink.judge.judgement import Judgement, Setting, name_seats
+from medthink.judge.judgement import Judgement, Setting, label_seats, name_seats
 from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict, education_id
@@ -173,7 +173,26 @@ def test_seats_differ_by_judge_setting_and_prompt():
     assert sorted(len(group) for group in by_seat(rows, "steps").values()) == [1, 1, 1, 2]
     assert len(merge_judgements(rows[:3], rows[3:])) == 5, "judgements of two seats took each other's place"
     short = Setting(sees=("history",), max_tokens=9)
-    assert len(set(name_seats([rows[0].seat, judged(1, setting=short).seat]).values())) == 2
+    assert len(set(name_seats(label_seats([rows[0], judged(1, setting=short)])).values())) == 2
+
+
+def test_a_seat_states_what_was_really_attached():
+    seeing = Setting(sees=("history", "images"))
+
+    def label(*images, setting=seeing, **changes):
+        rows = [judged(case, setting=setting, images=count, **changes) for case, count in enumerate(images, start=1)]
+        (one,) = label_seats(rows).values()
+        return one
+
+    assert label(3, 1) == "openai/a · with images"
+    assert label(3, 0, 2) == "openai/a · images attached to 2 of 3"
+    assert label(0, 0) == "openai/a · images attached to 0 of 2"
+    assert label(0, 0, setting=Setting(sees=("history",))) == "openai/a · without images"
+    assert label(None, None) == "openai/a · with images", "earlier releases kept no count"
+    assert label(3, judge="panel") == "panel", "its judges say what each of them saw"
+    rows = [judged(1, step(1), setting=seeing, images=2), judged(2, step(1), setting=seeing, images=0)]
+    kept = score_steps(rows, units(1, 2), rights={}, slices={})
+    assert kept.label == "openai/a · images attached to 1 of 2"
 
 
 def test_a_majority_is_more_than_half():

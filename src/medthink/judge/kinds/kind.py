@@ -11,7 +11,7 @@ from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.judge.coverage import Units, measure_coverage
 from medthink.judge.decisive import DecisiveList, is_shown
 from medthink.judge.evidence import Evidence
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Judgement, label_seats
 from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, SeatScores
 from medthink.judge.units import MAX_UNITS, Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
@@ -210,7 +210,7 @@ def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:
     seat = rows[0].seat
     return {
         "seat": seat,
-        "label": seat.label(),
+        "label": label_seats(rows).get(seat, seat.label()),
         "is_smoke_test": seat.is_smoke_test,
         "coverage": measure_coverage(rows, units),
         "ties": sum(len(row.ties) for row in rows),

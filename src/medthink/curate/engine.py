@@ -83,7 +83,7 @@ async def _decide_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, pro
                         copy_images(result.draft.case, work.cases)
                     cases.write(encode_json(result.draft.row()) + b"\n")
                 progress()
-    return StageEnd(tally.counts(), stops[0] if stops else None)
+    return StageEnd(tally.counts(), stops[0] if stops else stage.stopped_by)
 
 
 def _is_from_elsewhere(stage: Stage[Any]) -> bool:

@@ -18,7 +18,9 @@ from medthink.curate.names import name_key
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
-_STRIP, _ENLARGED, _LARGEST = 0.2, 3, 1600
+_STRIP, _ENLARGED = 0.2, 3
+# The longest side of the whole picture as it is read, and of a strip: all of them take seconds otherwise.
+_WHOLE_SIDE, _STRIP_SIDE = 960, 1600
 _CLOSE, _SHORTEST = 88, 6
 
 
@@ -32,7 +34,9 @@ class BurnedInReader:
         except ImportError:
             raise UsageError("reading text in images needs rapidocr", remedy='pip install "medthink[ocr]"') from None
         logging.getLogger("RapidOCR").setLevel(logging.ERROR)
-        return RapidOCR(params={"Global.log_level": "error"})
+        # By itself the engine enlarges a strip until its short side has 736 pixels, which takes ten times as long.
+        limits = {"Det.limit_type": "max", "Det.limit_side_len": _STRIP_SIDE}
+        return RapidOCR(params={"Global.log_level": "error"} | limits)
 
     def read(self, data: bytes, *, name: str) -> list[str]:
         """The pieces of text in a picture, none twice."""
@@ -48,14 +52,18 @@ class BurnedInReader:
 
 
 def _views(picture: "PillowImage") -> Iterator["PillowImage"]:
-    """The picture and its strips, each as large as the reader likes."""
-    yield picture
+    """The picture, small ones enlarged, and the strips of one that is too large for that."""
+    yield _scaled(picture, _WHOLE_SIDE)
     height = int(picture.height * _STRIP)
+    if max(picture.size) * _ENLARGED <= _WHOLE_SIDE * 1.5 or height == 0:
+        return
     for top in (0, picture.height - height):
-        strip = picture.crop((0, top, picture.width, top + height))
-        scale = min(_ENLARGED, _LARGEST / max(strip.size))
-        if height > 0 and scale > 1:
-            yield strip.resize((int(strip.width * scale), int(strip.height * scale)))
+        yield _scaled(picture.crop((0, top, picture.width, top + height)), _STRIP_SIDE)
+
+
+def _scaled(picture: "PillowImage", longest: int) -> "PillowImage":
+    scale = min(_ENLARGED, longest / max(picture.size))
+    return picture.resize((max(1, int(picture.width * scale)), max(1, int(picture.height * scale))))
 
 
 def is_written(name: str, texts: list[str]) -> bool:

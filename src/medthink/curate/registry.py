@@ -24,6 +24,7 @@ STAGES = {
     "options": StageEntry(f"{_STAGES}.options", "Find the right diagnosis and its distractors in each list"),
     "leaks": StageEntry(f"{_STAGES}.leaks", "Leave out cases whose history tells the diagnosis"),
     "balance": StageEntry(f"{_STAGES}.balance", "Choose five options; even out lengths and letters"),
+    "textonly": StageEntry(f"{_STAGES}.textonly", "Leave out cases that are solved without looking"),
 }
 
 

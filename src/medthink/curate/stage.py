@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
-from medthink.core.errors import UsageError
+from medthink.core.errors import MedThinkError, UsageError
 from medthink.curate.asking import StageAsk
 from medthink.curate.decision import StageResult
 from medthink.curate.draft import Draft, read_drafts
@@ -73,6 +73,8 @@ class Stage(Generic[Settings]):
     def __init__(self, settings: Settings, context: StageContext) -> None:
         self.settings = settings
         self.context = context
+        # What ended calls that `survey` made, such as a budget; the build stops after this stage.
+        self.stopped_by: MedThinkError | None = None
 
     def read(self) -> Iterator[Draft]:
         """The drafts to decide on, from the start each time it is called."""

@@ -30,9 +30,10 @@ export class Saver extends EventTarget {
     try { localStorage.setItem(this.place, JSON.stringify(this.queue.map(({going, ...one}) => one))); this.kept = true; } catch { this.kept = false; }
   }
 
-  async flush() {
-    if (this.busy) return;
-    this.busy = true;
+  /** Send what waits; a second call waits for the first. */
+  flush() { return this.running ??= this.run().finally(() => { this.running = null; }); }
+
+  async run() {
     this.tell("saving");
     try {
       while (this.queue.length) {
@@ -55,7 +56,6 @@ export class Saver extends EventTarget {
       for (const one of this.queue) one.going = false;
       this.tell("waiting");
     }
-    this.busy = false;
   }
 
   settle() { return Promise.resolve("theirs"); }   // the page replaces this by a dialog

@@ -1,5 +1,7 @@
 """A served board with people on it, and clients signed in as each of them."""
 
+import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ from medthink.web.house import House
 from medthink.web.identify import COOKIE
 from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
+from medthink.web.server import make_server, open_port
 from medthink.web.settings import ServeSettings
 
 PORT = 7350
@@ -37,11 +40,25 @@ class Board:
     ) -> None:
         self.store = BoardStore(store_url(root / "board.sqlite"))
         self.house = House(self.store, data, "test", settings, runs=runs)
-        self.app = self.house.application(hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
+        self._renditions = Renditions(root / "cache")
+        self.app = self.house.application(hosts=sorted(loopback_hosts(PORT)), renditions=self._renditions)
 
     def add(self, name: str, *roles: GivenRole, team: str = "", password: str | None = None) -> Account:
         """An account; without a password, which takes a while to hash, unless one is given."""
         return add_account(self.store, NewAccount(name=name, roles=roles, team=team, password=password), actor="test")
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """Answer at a port on the loopback; yields the address, without the last slash."""
+        with open_port(None) as opened:
+            port = opened.getsockname()[1]
+            app = self.house.application(hosts=sorted(loopback_hosts(port)), renditions=self._renditions)
+            server = make_server(app)
+            thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
+            thread.start()
+            yield f"http://127.0.0.1:{port}"
+            server.should_exit = True
+            thread.join(timeout=20)
 
     @contextmanager
     def client(self, account: Account | None = None) -> Iterator[TestClient[Any]]:

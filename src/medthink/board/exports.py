@@ -37,7 +37,7 @@ def export_board(made: Leaderboard, form: str) -> bytes:
     """The whole board in one of the forms."""
     rows = [plain_row(row) for row in made.every_row()]
     if form == "json":
-        slices = [_plain_slices(row) for row in made.every_row()]
+        slices = [plain_slices(row) for row in made.every_row()]
         listed = [row | {"slices": parts} for row, parts in zip(rows, slices, strict=True)]
         head = {"benchmark": msgspec.to_builtins(made.benchmark), "as_of": made.as_of}
         return encode_json(head | {"rivals": msgspec.to_builtins(made.rivals), "rows": listed})
@@ -144,7 +144,8 @@ def _plain_proof(row: BoardRow) -> dict[str, Any]:
     }
 
 
-def _plain_slices(row: BoardRow) -> list[dict[str, Any]]:
+def plain_slices(row: BoardRow) -> list[dict[str, Any]]:
+    """The slices of a row, as plain data."""
     return [
         {"by": part.by, "value": part.value, "cases": part.n, **_spread("accuracy", part.accuracy)}
         for part in telling_slices(row)

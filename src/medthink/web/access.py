@@ -15,19 +15,22 @@ not there (`NotFoundException`).
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.exceptions import NotAuthorizedException, PermissionDeniedException
 from litestar.handlers import HTTPRouteHandler
 from litestar.handlers.base import BaseRouteHandler
+from litestar.params import PathParameter
 
 from medthink.accounts.account import Account
 from medthink.accounts.roles import Role, TokenScope
 from medthink.web.callers import NOBODY, WebCaller
 
 Asked = Request[Any, Any, Any]
+RowNumber = Annotated[int, PathParameter(ge=0, le=2**31 - 1)]
+"""The number of a row of the store in a path, as large as a database takes it."""
 
 
 class Needs:
@@ -40,7 +43,7 @@ class Needs:
     def __call__(self, connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         """Let the caller pass, or say why not."""
         caller = caller_of(connection)
-        if caller.is_program and (self.scope is None or self.scope not in (caller.scopes or ())):
+        if caller.is_program and not self._is_in_scope(caller):
             wanted = f"a token with the scope {self.scope}" if self.scope else "a person who is signed in"
             raise PermissionDeniedException(detail=f"This needs {wanted}.")
         if caller.may(self.role):
@@ -48,6 +51,10 @@ class Needs:
         if caller.account is None:
             raise NotAuthorizedException(detail="Sign in first.")
         raise PermissionDeniedException(detail=f"This is for a {self.role}.")
+
+    def _is_in_scope(self, caller: WebCaller) -> bool:
+        # What everybody may see, a program may see with any token, but for pages.
+        return self.scope is not None and (self.role == "visitor" or self.scope in (caller.scopes or ()))
 
 
 def needs(role: Role, *, scope: TokenScope | None = None) -> Needs:

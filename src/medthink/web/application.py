@@ -16,6 +16,7 @@ from litestar.types import ASGIApp
 
 from medthink.core.errors import MedThinkError
 from medthink.web.access import Asked, needs, refuse_undeclared
+from medthink.web.api_frame import PREFIX, make_api, make_openapi, tell_http_problem
 from medthink.web.rendering import Link, Site, load_asset, render
 from medthink.web.security import Guard
 
@@ -38,23 +39,26 @@ def make_application(
     hosts: Iterable[str],
     shared: dict[str, object],
     identify: Callable[[ASGIApp], ASGIApp] | None = None,
+    api: Sequence[HTTPRouteHandler] = (),
 ) -> ASGIApp:
     """The routes with all that surrounds them; `shared` are the objects that handlers ask for by name.
 
-    With `identify`, which finds out who asks, every route must declare the role it needs.
+    With `identify`, which finds out who asks, every route must declare the role it needs. `api` are the routes for
+    programs.
     """
     if identify is not None:
-        refuse_undeclared(routes)
+        refuse_undeclared([*routes, *api])
+    # In a router, because an application that is handed a GET and a POST of one path registers the first twice.
+    pages = Router("/", route_handlers=[*routes, serve_asset], include_in_schema=False)
     app: ASGIApp = Litestar(
-        # In a router, because an application that is handed a GET and a POST of one path registers the first twice.
-        route_handlers=[Router("/", route_handlers=[*routes, serve_asset])],
+        route_handlers=[pages, *([make_api(api)] if api else [])],
         dependencies={name: Provide(_giver(value), sync_to_thread=False) for name, value in shared.items()},
         exception_handlers={
             HTTPException: _error_handler(site),
             MedThinkError: _problem_handler(site),
         },
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1),
-        openapi_config=None,
+        openapi_config=make_openapi() if api else None,
         request_max_body_size=_LARGEST_FORM,
         logging_config=None,
     )
@@ -79,7 +83,7 @@ def _giver(value: object) -> Callable[[], Any]:
     return lambda: value
 
 
-_Handler = Callable[[Asked, Any], Response[str]]
+_Handler = Callable[[Asked, Any], Response[Any]]
 _TITLES = {
     401: "Sign in first",
     403: "This is not for you",
@@ -92,7 +96,9 @@ _TOLD = (401, 403, 404)
 
 
 def _error_handler(site: Site) -> _Handler:
-    def handle(request: Asked, error: HTTPException) -> Response[str]:
+    def handle(request: Asked, error: HTTPException) -> Response[Any]:
+        if request.url.path.startswith(f"{PREFIX}/"):
+            return tell_http_problem(request, error)
         if error.status_code == 401 and request.method == "GET" and site.has_accounts:
             back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return Response("", status_code=303, headers={"Location": f"/sign-in?{urlencode({'next': back})}"})

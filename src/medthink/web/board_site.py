@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from litestar import get
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath, SkipValidation
+from litestar.params import SkipValidation
 from litestar.response import Response
 
 from medthink.board.benchmarks import find_benchmark
@@ -13,7 +13,7 @@ from medthink.board.published import load_published
 from medthink.board.ranking import BoardRow, Leaderboard, make_leaderboard
 from medthink.board.store import BoardStore
 from medthink.core.errors import UsageError
-from medthink.web.access import Asked, needs
+from medthink.web.access import Asked, RowNumber, needs
 from medthink.web.application import html
 from medthink.web.pages.explore import ModelLetters
 from medthink.web.pages.leaderboard import BoardQuery, LeaderboardPage, make_leaderboard_page, make_model_page
@@ -33,17 +33,21 @@ class BoardSite:
         """The ranking."""
         query = read_query(BoardQuery, given)
         try:
-            page = make_leaderboard_page(self._made(query.as_of or None), load_published(), query)
+            page = make_leaderboard_page(self.made(query.as_of or None), load_published(), query)
         except UsageError as error:
             page = LeaderboardPage(query=query, problem=error.problem)
         return render("leaderboard.html", page, self._site, root=root)
 
     def model(self, number: int, *, root: str = "/") -> str:
         """One model; what was never published is not there."""
-        row = next((row for row in self._rows() if row.submission.id == number), None)
-        if row is None:
+        return render("model.html", make_model_page(self.row(number)), self._site, root=root)
+
+    def row(self, number: int) -> BoardRow:
+        """One row of the board, or a page that says there is none."""
+        found = next((row for row in self._rows() if row.submission.id == number), None)
+        if found is None:
             raise NotFoundException(detail="There is no such model on the board.")
-        return render("model.html", make_model_page(row), self._site, root=root)
+        return found
 
     def letters(self) -> ModelLetters:
         """What each published model answered, case by case; none where there is no board yet."""
@@ -55,10 +59,11 @@ class BoardSite:
         return {f"{row.submission.model} · {row.scores.origin.condition_label}": _letters(row) for row in rows}
 
     def _rows(self) -> list[BoardRow]:
-        made = self._made(None)
+        made = self.made(None)
         return list(made.every_row())
 
-    def _made(self, as_of: str | None) -> Leaderboard:
+    def made(self, as_of: str | None) -> Leaderboard:
+        """The board as it stands, or as it stood; UsageError where there is no benchmark yet."""
         return make_leaderboard(self._store, find_benchmark(self._store, self._benchmark), as_of)
 
 
@@ -76,7 +81,7 @@ def show_leaderboard(request: Asked, board: GivenBoard) -> Response[str]:
 
 
 @get("/models/{number:int}", guards=[needs("visitor")], sync_to_thread=True)
-def show_model(number: FromPath[int], board: GivenBoard) -> Response[str]:
+def show_model(number: RowNumber, board: GivenBoard) -> Response[str]:
     """One model."""
     return html(board.model(number))
 

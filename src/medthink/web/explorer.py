@@ -13,6 +13,7 @@ from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import Body, FromPath, SkipValidation
 from litestar.response import Redirect, Response
 
+from medthink.accounts.account import Account
 from medthink.cases.case import Case
 from medthink.web.access import Asked, caller_of, needs
 from medthink.web.application import html
@@ -86,6 +87,20 @@ class Explorer:
         if account is not None and self._is_awaited and self._is_awaited(account.name, self.find(code).id):
             raise PermissionDeniedException(detail="You read this case in a study. Read it there first.")
 
+    def codes(self) -> list[str]:
+        """The codes of all cases, in their order."""
+        return sorted(self.bench.code(number) for number in self.bench.cases)
+
+    def revealed_reference(self, request: Asked, case: Case) -> dict[str, Any] | None:
+        """What is withheld of a case, once the account that asks has committed to an answer."""
+        account = caller_of(request).account
+        if account is None or (self._is_awaited and self._is_awaited(account.name, case.id)):
+            return None
+        if case.id not in self._answers.of_reader(_account_reader(account), self._key):
+            return None
+        plain: dict[str, Any] = msgspec.to_builtins(case.reference)
+        return plain
+
     def readers(self) -> str:
         """The human baseline."""
         page = make_readers_page(self.bench, self._name, self._answers.of_all(self._key), self._models())
@@ -152,9 +167,13 @@ def _reader(request: Asked) -> str:
     """The reader's code: that of the account, from the cookie, or a new one."""
     account = caller_of(request).account
     if account is not None:
-        return f"account {account.id}"
+        return _account_reader(account)
     given = request.cookies.get(COOKIE, "")
     return given if len(given) == 32 and given.isalnum() and given.isascii() else secrets.token_hex(16)
+
+
+def _account_reader(account: Account) -> str:
+    return f"account {account.id}"
 
 
 def _remember(response: _Answer, request: Asked, reader: str) -> _Answer:

@@ -7,6 +7,7 @@ from litestar.types import ASGIApp
 
 from medthink.board.benchmarks import find_or_enter
 from medthink.board.store import BoardStore
+from medthink.web.api import board_api, case_api
 from medthink.web.application import make_application
 from medthink.web.board_site import BoardSite, board_routes
 from medthink.web.entrance import Entrance, entrance_routes
@@ -22,6 +23,7 @@ from medthink.web.renditions import Renditions
 from medthink.web.room import ReadingRoom, room_routes
 from medthink.web.settings import ServeSettings
 from medthink.web.studies import StudyOffice, study_routes
+from medthink.web.submission_api import make_upload_api, submission_api
 from medthink.web.submission_desk import SubmissionDesk
 from medthink.web.submission_routes import make_upload_route, submission_routes
 from medthink.web.vouching import vouching_routes
@@ -67,10 +69,13 @@ class House:
         """The application that serves it."""
         shared: dict[str, object] = {"board": self.board, "entrance": self._entrance}
         routes = [*board_routes, *entrance_routes, *vouching_routes, *account_routes, *people_routes]
+        api = [*board_api]
         if self._desk:
             routes += [*submission_routes, make_upload_route(self._settings.largest_upload)]
+            api += [*submission_api, make_upload_api(self._settings.largest_upload)]
             shared["desk"] = self._desk
         if self.explorer:
+            api += case_api
             routes += [*explorer_routes, *image_routes, *room_routes, *study_routes]
             shared |= {
                 "room": self.room,
@@ -85,4 +90,5 @@ class House:
             hosts=[*hosts, *self._settings.hosts],
             shared=shared,
             identify=lambda app: Identify(app, self._store),
+            api=api,
         )

@@ -6,7 +6,7 @@ import msgspec
 from litestar import get, post
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body, FromPath
+from litestar.params import Body
 from litestar.response import Redirect, Response
 
 from medthink.accounts.account import Account
@@ -15,7 +15,7 @@ from medthink.accounts.roles import SCOPES
 from medthink.accounts.sessions import end_sessions
 from medthink.accounts.tokens import list_tokens, make_token, revoke_token
 from medthink.core.errors import Declined, MedThinkError
-from medthink.web.access import Asked, account_of, needs
+from medthink.web.access import Asked, RowNumber, account_of, needs
 from medthink.web.application import html
 from medthink.web.entrance import Entrance, GivenEntrance, tell
 from medthink.web.pages.people import AccountPage, role_choices, scope_choices
@@ -85,7 +85,7 @@ def add_token(
 
 
 @post("/account/tokens/{number:int}/revoke", guards=[needs("member")], sync_to_thread=True)
-def end_token(number: FromPath[int], request: Asked, entrance: GivenEntrance) -> Redirect:
+def end_token(number: RowNumber, request: Asked, entrance: GivenEntrance) -> Redirect:
     """Make a token worthless."""
     if not revoke_token(entrance.store, account_of(request), number):
         raise NotFoundException(detail="You have no such token.")

@@ -6,7 +6,7 @@ import msgspec
 from litestar import get, post
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body, FromPath
+from litestar.params import Body
 from litestar.response import Redirect, Response
 
 from medthink.accounts.account import Account
@@ -14,7 +14,7 @@ from medthink.accounts.invitations import invite, list_invitations, revoke_invit
 from medthink.accounts.people import list_accounts, set_disabled, set_roles
 from medthink.accounts.roles import ROLES, GivenRole
 from medthink.core.errors import Declined, MedThinkError
-from medthink.web.access import Asked, account_of, needs
+from medthink.web.access import Asked, RowNumber, account_of, needs
 from medthink.web.application import html
 from medthink.web.entrance import Entrance, GivenEntrance, tell
 from medthink.web.own_account import Ticked, listed
@@ -68,7 +68,7 @@ def invite_person(
 
 @post("/people/{number:int}/roles", guards=[needs("maintainer")], sync_to_thread=True)
 def change_roles(
-    number: FromPath[int],
+    number: RowNumber,
     request: Asked,
     entrance: GivenEntrance,
     data: Annotated[RolesForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
@@ -83,7 +83,7 @@ def change_roles(
 
 @post("/people/{number:int}/open", guards=[needs("maintainer")], sync_to_thread=True)
 def open_or_close(
-    number: FromPath[int],
+    number: RowNumber,
     request: Asked,
     entrance: GivenEntrance,
     data: Annotated[OpenForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
@@ -99,7 +99,7 @@ def open_or_close(
 
 
 @post("/people/invitations/{number:int}/revoke", guards=[needs("maintainer")], sync_to_thread=True)
-def end_invitation(number: FromPath[int], request: Asked, entrance: GivenEntrance) -> Redirect:
+def end_invitation(number: RowNumber, request: Asked, entrance: GivenEntrance) -> Redirect:
     """Make a link worthless."""
     if not revoke_invitation(entrance.store, number, actor=account_of(request).name):
         raise NotFoundException(detail="There is no such invitation.")

@@ -27,7 +27,7 @@ from medthink.web.submission_desk import SubmissionDesk, fill_form
 
 GivenDesk = NamedDependency[SkipValidation[SubmissionDesk]]
 # Whoever sends more slowly than this would hold a place for ever.
-_UPLOAD_S = 600
+UPLOAD_S = 600
 _MOST_FIELDS = 40
 
 
@@ -85,7 +85,7 @@ def make_upload_route(largest: int) -> Any:
 async def read_upload(request: Asked) -> tuple[dict[str, str], bytes | None]:
     """The texts of a form and the bytes of its one file, None where there is none."""
     try:
-        async with asyncio.timeout(_UPLOAD_S):
+        async with asyncio.timeout(UPLOAD_S):
             form = await request.form()
     except TimeoutError:
         raise ClientException(detail="The file came too slowly.", status_code=408) from None

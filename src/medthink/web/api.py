@@ -1,0 +1,97 @@
+"""The REST API: the board, a team's submissions and the cases, for programs; described by `/api/v1/openapi.json`.
+
+It gives what the pages give and nothing more: of a case that its reader has not committed to, no more than its
+question.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import MediaType, get
+from litestar.params import FromPath, QueryParameter
+from litestar.response import Response
+
+from medthink.board.exports import export_board, plain_row, plain_slices
+from medthink.web.access import Asked, RowNumber, needs
+from medthink.web.api_frame import ERRORS
+from medthink.web.board_site import GivenBoard
+from medthink.web.explorer import Explorer, GivenExplorer
+
+_PER_PAGE = 100
+Day = Annotated[str, QueryParameter(pattern=r"^(\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?)?$", max_length=20)]
+
+
+class ApiCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A case as its reader may see it: `reference` is null until the reader has committed to an answer."""
+
+    code: str
+    history: str
+    options: dict[str, str]
+    images: tuple[str, ...]
+    reference: dict[str, Any] | None = None
+
+
+class ApiCases(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of cases, in the order of their codes."""
+
+    total: int
+    page: int
+    cases: tuple[ApiCase, ...]
+
+
+@get("/leaderboard", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
+def give_leaderboard(board: GivenBoard, as_of: Day = "") -> Response[Any]:
+    """The whole board with ranks, intervals, slices and provenance, as it stands or as of a day."""
+    return Response(export_board(board.made(as_of or None), "json"), media_type=MediaType.JSON)
+
+
+@get(
+    "/leaderboard.csv",
+    guards=[needs("visitor", scope="read")],
+    responses=ERRORS,
+    sync_to_thread=True,
+    media_type="text/csv",
+)
+def give_csv(board: GivenBoard, as_of: Day = "") -> Response[bytes]:
+    """The same as a table."""
+    headers = {"Content-Disposition": 'attachment; filename="leaderboard.csv"'}
+    return Response(export_board(board.made(as_of or None), "csv"), media_type="text/csv", headers=headers)
+
+
+@get("/models/{number:int}", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
+def give_model(number: RowNumber, board: GivenBoard) -> dict[str, Any]:
+    """One published model."""
+    row = board.row(number)
+    return plain_row(row) | {"slices": plain_slices(row)}
+
+
+@get("/cases", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
+def give_cases(
+    request: Asked, explorer: GivenExplorer, page: Annotated[int, QueryParameter(ge=1, le=10**6)] = 1
+) -> ApiCases:
+    """The cases, a hundred on a page."""
+    codes = explorer.codes()
+    chosen = codes[(page - 1) * _PER_PAGE : page * _PER_PAGE]
+    return ApiCases(total=len(codes), page=page, cases=tuple(_case(explorer, request, code) for code in chosen))
+
+
+@get("/cases/{code:str}", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
+def give_case(code: FromPath[str], request: Asked, explorer: GivenExplorer) -> ApiCase:
+    """One case; its reference too once the caller has committed to an answer."""
+    return _case(explorer, request, code)
+
+
+def _case(explorer: Explorer, request: Asked, code: str) -> ApiCase:
+    case = explorer.find(code)
+    reference = explorer.revealed_reference(request, case)
+    return ApiCase(
+        code=code,
+        history=case.question.history,
+        options=dict(case.question.options),
+        images=tuple(f"/images/{explorer.bench.id_of(image)}/1024" for image in case.question.images),
+        reference=reference,
+    )
+
+
+board_api = [give_leaderboard, give_csv, give_model]
+case_api = [give_cases, give_case]

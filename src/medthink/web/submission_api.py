@@ -1,0 +1,235 @@
+"""Submissions for programs: hand in, follow, publish, withdraw; and what maintainers decide."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import msgspec
+from anyio import to_thread
+from litestar import get, post
+from litestar.exceptions import ClientException
+from litestar.openapi.spec import OpenAPIMediaType, Operation, RequestBody, Schema
+from litestar.openapi.spec.enums import OpenAPIType
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from medthink.board.moderation import annotate, approve, decline, discard, flag, try_again, withdraw
+from medthink.board.records import Preview, QueueProgress, Status, SubmissionRecord, queue_position, read_scores
+from medthink.scoring.submission import SubmissionProblem, problem_lines
+from medthink.stats.estimate import Measured
+from medthink.web.access import Asked, account_of, caller_of, needs
+from medthink.web.api_frame import ERRORS
+from medthink.web.pages.submissions import SHOWN_PROBLEMS, is_scored
+from medthink.web.submission_desk import SubmissionDesk
+from medthink.web.submission_routes import UPLOAD_S, GivenDesk, find_seen
+
+_DECLARED: dict[str, Any] = {"responses": ERRORS, "security": [{"token": []}]}
+Short = Annotated[str, QueryParameter(max_length=200)]
+
+
+class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission as its team sees it; `problems` are the first hundred."""
+
+    token: str
+    number: int
+    status: Status
+    status_at: str
+    deadline_at: str | None
+    position: int | None
+    progress: QueueProgress | None
+    model: str
+    team: str
+    received_at: str
+    published_at: str | None
+    withdrawn_at: str | None
+    provenance: str
+    detail: str
+    annotation: str
+    flag: str
+    n_problems: int
+    problems: tuple[SubmissionProblem, ...]
+    accuracy: Measured | None
+    preview: Preview | None
+    sha256: str | None
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """A reason or a note."""
+
+    words: str = ""
+
+
+@dataclass
+class UploadOperation(Operation):
+    """Describes that the body is the file itself."""
+
+    request_body: RequestBody | None = field(
+        default_factory=lambda: RequestBody(
+            description="The submission file: JSON Lines, one line a case.",
+            required=True,
+            content={"application/x-ndjson": OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))},
+        )
+    )
+
+
+@get(
+    "/submissions",
+    guards=[needs("submitter", scope="read")],
+    **_DECLARED,
+    sync_to_thread=True,
+)
+def list_own(request: Asked, desk: GivenDesk) -> list[SubmissionInfo]:
+    """What the caller's team has handed in, newest first."""
+    return [_info(desk, one) for one in desk.own(caller_of(request))]
+
+
+@get(
+    "/submissions/{token:str}",
+    guards=[needs("submitter", scope="read")],
+    **_DECLARED,
+    sync_to_thread=True,
+)
+def give_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> SubmissionInfo:
+    """One submission: its state, its problems or its preview."""
+    return _info(desk, find_seen(desk, request, token))
+
+
+@get(
+    "/submissions/{token:str}/problems",
+    guards=[needs("submitter", scope="read")],
+    **_DECLARED,
+    media_type="text/plain",
+    sync_to_thread=True,
+)
+def give_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> str:
+    """Every problem, one line each, in the words of `medthink submit check`."""
+    return "".join(f"{line}\n" for line in problem_lines(find_seen(desk, request, token).problems))
+
+
+def make_upload_api(largest: int) -> Any:
+    """The route that takes files of at most so many bytes."""
+
+    @post(
+        "/submissions",
+        guards=[needs("submitter", scope="submit")],
+        **_DECLARED,
+        status_code=202,
+        request_max_body_size=largest,
+        operation_class=UploadOperation,
+    )
+    async def send_submission(
+        request: Asked,
+        desk: GivenDesk,
+        model: Annotated[str, QueryParameter(min_length=1, max_length=200)],
+        organisation: Short = "",
+        family: Short = "",
+        effort: Short = "",
+        link: Short = "",
+        condition: Annotated[str, QueryParameter(pattern="^(cued)?$")] = "",
+    ) -> SubmissionInfo:
+        """Hand a file in; the same file again is the same submission. `condition=cued` for runs with expert cues."""
+        account = account_of(request)
+        await to_thread.run_sync(desk.refuse_full_quota, account)
+        try:
+            async with asyncio.timeout(UPLOAD_S):
+                data = b"".join([chunk async for chunk in request.stream()])
+        except TimeoutError:
+            raise ClientException(detail="the file came too slowly", status_code=408) from None
+        said = {"organisation": organisation, "family": family, "effort": effort, "link": link}
+        fields = said | {"model": model, "condition": condition}
+        received = await to_thread.run_sync(desk.hand_in, account, fields, data or None)
+        return await to_thread.run_sync(lambda: _info(desk, find_seen(desk, request, received.token)))
+
+    return send_submission
+
+
+def _acting(what: str, role: Any, scope: Any, words: str, does: Any, *, says: bool = False) -> Any:
+    """A route that does one thing to a submission and gives its new state."""
+    options: dict[str, Any] = {
+        "guards": [needs(role, scope=scope)],
+        **_DECLARED,
+        "status_code": 200,
+        "sync_to_thread": True,
+        "summary": words,
+        "operation_id": f"{what}Submission",
+    }
+    if says:
+
+        @post(f"/submissions/{{token:str}}/{what}", **options)
+        def act_saying(token: FromPath[str], request: Asked, desk: GivenDesk, data: JSONBody[Reason]) -> SubmissionInfo:
+            found = find_seen(desk, request, token)
+            return _info(desk, does(desk, found, account_of(request).name, data.words))
+
+        return act_saying
+
+    @post(f"/submissions/{{token:str}}/{what}", **options)
+    def act(token: FromPath[str], request: Asked, desk: GivenDesk) -> SubmissionInfo:
+        found = find_seen(desk, request, token)
+        return _info(desk, does(desk, found, account_of(request).name))
+
+    return act
+
+
+submission_api = [
+    list_own,
+    give_submission,
+    give_problems,
+    _acting(
+        "publish", "submitter", "submit", "Publish it, or ask the maintainers to",
+        lambda desk, one, actor: desk.make_public(one, actor),
+    ),
+    _acting(
+        "discard", "submitter", "submit", "Give it up",
+        lambda desk, one, actor: discard(desk.store, one.token, actor=actor),
+    ),
+    _acting(
+        "again", "submitter", "submit", "Have it checked again",
+        lambda desk, one, actor: try_again(desk.store, one.token, actor=actor),
+    ),
+    _acting(
+        "withdraw", "submitter", "submit", "Take it off the ranking",
+        lambda desk, one, actor, why: withdraw(desk.store, one.token, actor=actor, why=why), says=True,
+    ),
+    _acting(
+        "approve", "maintainer", "maintain", "Publish what was offered",
+        lambda desk, one, actor: approve(desk.store, one.token, actor=actor),
+    ),
+    _acting(
+        "decline", "maintainer", "maintain", "Give back what was offered",
+        lambda desk, one, actor, why: decline(desk.store, one.token, actor=actor, why=why), says=True,
+    ),
+    _acting(
+        "annotate", "maintainer", "maintain", "Say something that everybody reads",
+        lambda desk, one, actor, words: annotate(desk.store, one.token, actor=actor, words=words), says=True,
+    ),
+    _acting(
+        "flag", "maintainer", "maintain", "Mark it as doubtful; without words, take the mark away",
+        lambda desk, one, actor, why: flag(desk.store, one.token, actor=actor, why=why), says=True,
+    ),
+]  # fmt: skip
+
+
+def _info(desk: SubmissionDesk, one: SubmissionRecord) -> SubmissionInfo:
+    scores = read_scores(desk.store, one.id) if is_scored(one) else None
+    return SubmissionInfo(
+        token=one.token,
+        number=one.id,
+        status=one.status,
+        status_at=one.status_at,
+        deadline_at=one.deadline_at,
+        position=queue_position(desk.store, one),
+        progress=one.progress,
+        model=one.model,
+        team=one.team,
+        received_at=one.received_at,
+        published_at=one.published_at,
+        withdrawn_at=one.withdrawn_at,
+        provenance=one.provenance,
+        detail=one.detail,
+        annotation=one.annotation,
+        flag=one.flag,
+        n_problems=len(one.problems),
+        problems=one.problems[:SHOWN_PROBLEMS],
+        accuracy=scores.answers.accuracy if scores and scores.answers else None,
+        preview=one.preview,
+        sha256=one.file_sha256,
+    )

@@ -1,13 +1,12 @@
 """Write docs/commands.md from what the commands say of themselves: `make docs`."""
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 from medthink.cli import COMMANDS, overview
-from medthink.cli.door import HELP_FLAGS
+from medthink.cli.door import HELP_FLAGS, load_command
 from medthink.cli.lazy import ParentCommand
 
 PAGE = Path(__file__).parent / "commands.md"
@@ -16,8 +15,8 @@ PAGE = Path(__file__).parent / "commands.md"
 def all_commands() -> dict[str, click.Command]:
     """Every command by its full name, subcommands included."""
     found: dict[str, click.Command] = {}
-    for name, entry in COMMANDS.items():
-        command = getattr(import_module(entry.module), name)
+    for name in COMMANDS:
+        command = load_command(name)
         found[f"medthink {name}"] = command
         if isinstance(command, click.Group | ParentCommand):
             context = click.Context(command)

@@ -10,7 +10,6 @@ from batch_server import BatchServer
 from expert_benchmark import write_expert_benchmark
 from judged_run import make_discussions, make_run
 from ledger_rows import read_rows
-from medthink.core.errors import UsageError
 from medthink.judge.exam.making import ExamPlan
 from medthink.judge.exam.sitting import ExamOrder, sit_exam
 from medthink.judge.judgements import read_judgements
@@ -106,10 +105,8 @@ def test_the_command_says_what_waits(tmp_path):
         assert json.loads(out)["calls_made_now"] == 0
 
 
-def test_a_judge_without_batches_is_refused_and_an_embedded_one_goes_along(tmp_path):
+def test_an_embedded_judge_goes_along(tmp_path):
     run = make_run(tmp_path)
     with BatchServer() as server:
-        with pytest.raises(UsageError, match="has no batches"):
-            judge(run, server, judges=("server/m",))
         session = judge(run, server, judges=("baseline/rules", JUDGES[0]), splitter="sentences")
         assert {one.judge for one in session.judgements} == {"baseline/rules", JUDGES[0]}

@@ -31,6 +31,7 @@ COMMANDS = {
     "show": Command("medthink.cli.show_cases", "List a run's cases, or show one: prompts, replies, result", _RUN),
     "view": Command("medthink.cli.view", "Show runs and their cases in the browser, live and read-only", _RUN),
     "merge": Command("medthink.cli.merge", "Put the shards of one run together", _RUN),
+    "import": Command("medthink.cli.importing", "Take in what another program made of a run", _RUN),
     "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty", _RESULTS),
     "compare": Command(
         "medthink.cli.compare", "Compare runs on the same cases: differences, wins and losses", _RESULTS

@@ -1,6 +1,7 @@
 """The flags about batches, and what is said about those that are left waiting: for runs and for judging."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,11 +28,18 @@ def read_batch(flags: dict[str, Any]) -> dict[str, bool]:
     return {"batch": batch, "wait": wait}
 
 
-def say_jobs(jobs: "Sequence[Batch]") -> None:
-    """Point out that calls wait at the provider."""
-    if jobs:
-        calls, plural = sum(job.calls for job in jobs), "es" if len(jobs) > 1 else ""
-        say(
-            f"{calls:,} calls wait in {len(jobs)} batch{plural}; the same command with --batch collects them",
-            stderr=True,
-        )
+def say_jobs(jobs: "Sequence[Batch]", folder: Path) -> None:
+    """Point out that calls wait at the provider, or what is to be typed where a person has to run their files."""
+    if not jobs:
+        return
+    from medthink.models.batches.files import OUTPUT
+
+    calls, plural = sum(job.calls for job in jobs), "es" if len(jobs) > 1 else ""
+    by_hand = [job for job in jobs if job.model.startswith("server/")]
+    if not by_hand:
+        say(f"{calls:,} calls wait in {len(jobs)} batch{plural}; the same command collects them", stderr=True)
+        return
+    say(f"{calls:,} calls wait to be run; when they are, the same command goes on:", stderr=True)
+    for job in by_hand:
+        place, name = folder / job.mark, job.model.partition("/")[2]
+        say(f"  vllm run-batch -i {place}.jsonl -o {place}{OUTPUT} --model {name}", stderr=True)

@@ -1,12 +1,12 @@
 """`medthink completion`: a script for the shell, and the answers that the script asks for."""
 
 import os
-from importlib import import_module
 
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from medthink.cli import COMMANDS, COMPLETE_VARIABLE
+from medthink.cli.door import load_command
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -22,7 +22,7 @@ class _Root(click.Group):
         """The command, imported now."""
         if name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(COMMANDS[name].module), name)
+        command = load_command(name)
         command.short_help = COMMANDS[name].summary
         return command
 

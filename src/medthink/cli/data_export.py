@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 import click
 
-from medthink.bridges.targets import TARGETS, TargetOptions, Trainer, TrainingTask, write_target
+from medthink.bridges.targets import TARGETS, TargetOptions, Trainer, TrainingTask, write_run_target, write_target
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.export import Exported, export_benchmark
 from medthink.cases.stores import NoImages
@@ -55,7 +55,7 @@ def command(
     target: str | None,
     **options: Any,
 ) -> None:
-    """Write the benchmark IN as the folder OUT: in another form and without loss, or for another tool.
+    """Write the benchmark (or run) IN as OUT: in another form and without loss, or for another tool.
 
     Training examples come from the train split only; cases that nearly repeat a case of another split are refused.
     Exit code 0: all written, 1: written, but images are missing or lead out of the benchmark, 2: nothing written.
@@ -63,6 +63,7 @@ def command(
     \b
     Example: medthink data export bench/ bench-parquet/ --format parquet --embed-images
     Example: medthink data export bench/ sft/ --for sft --task twi --trainer trl
+    Example: medthink data export runs/qwen requests.jsonl --for vllm-batch
     """
     if (format_ is None) == (target is None):
         raise UsageError("say what to write, in one way", remedy="give either --format or --for")
@@ -76,7 +77,10 @@ def command(
         return
     assert target is not None
     with show.staged_progress("Looking at") as progress:
-        written = write_target(target, Benchmark.open(source), out, chosen, progress)
+        if TARGETS[target].is_of_run:
+            written = write_run_target(target, source, out, chosen, progress)
+        else:
+            written = write_target(target, Benchmark.open(source), out, chosen, progress)
     for line in written.lines:
         show.say(line)
     for warning in written.warnings:

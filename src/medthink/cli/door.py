@@ -1,5 +1,6 @@
 """Enter a command and turn what it raises into a message and an exit code."""
 
+import keyword
 import os
 import sys
 from importlib import import_module
@@ -14,6 +15,13 @@ from medthink.core.suggest import suggest
 HELP_FLAGS = ("-h", "--help")
 
 
+def load_command(name: str) -> click.Command:
+    """The top-level command of this name: in its module under the same name, or as `command` where Python has it."""
+    module = import_module(COMMANDS[name].module)
+    command: click.Command = getattr(module, "command" if keyword.iskeyword(name) else name)
+    return command
+
+
 def enter(words: list[str]) -> int:
     """Run the command that the words name; every way out gives one clear message and a documented code."""
     name, *rest = words
@@ -22,7 +30,7 @@ def enter(words: list[str]) -> int:
         return _complain(f"no such command: {name}\n  → {remedy}", 2)
     # The matrices here are small: several threads wait for each other longer than one takes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    command: click.Command = getattr(import_module(COMMANDS[name].module), name)
+    command = load_command(name)
     try:
         load_keys()
         code = command.main(

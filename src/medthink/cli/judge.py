@@ -53,6 +53,7 @@ def judge(as_json: bool, **flags: Any) -> None:
     Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --images --repeat 2
     """
     from medthink.cli.live import LiveProgress
+    from medthink.judge.bench import BATCHES
     from medthink.judge.session import judge_run
 
     transport = read_transport(flags)
@@ -66,7 +67,7 @@ def judge(as_json: bool, **flags: Any) -> None:
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
     _show(session, order, as_json=as_json)
-    say_jobs(session.jobs)
+    say_jobs(session.jobs, order.run / BATCHES)
     if session.stopped_by is not None:
         raise session.stopped_by
     own = [one for one in session.judgements if one.judge in order.judges and one.setting == order.setting]

@@ -59,6 +59,7 @@ def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -
     Example: medthink judge exam --judge google/gemini-3-pro
     """
     from medthink.cli.live import LiveProgress
+    from medthink.judge.bench import BATCHES
     from medthink.judge.exam.results import EXAMS_FILE, keep_results
     from medthink.judge.exam.sitting import sit_exam
 
@@ -76,7 +77,7 @@ def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -
     for run in runs:
         keep_results(run.path / EXAMS_FILE, session.results)
     _show(session, out, as_json=as_json)
-    say_jobs(session.jobs)
+    say_jobs(session.jobs, out / BATCHES)
     _end(session)
 
 

@@ -143,6 +143,7 @@ def _question_model(spec: "RunSpec") -> None:
 def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
     from medthink.cli.live import LiveProgress
     from medthink.runs.session import carry_out
+    from medthink.runs.spools import FOLDER
 
     # What is imported stays until the end; looking through it for garbage again and again took a tenth of the time.
     gc.freeze()
@@ -157,7 +158,7 @@ def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | N
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
     _show_session(session, rule, as_json=as_json)
-    say_jobs(session.jobs)
+    say_jobs(session.jobs, session.run.path / FOLDER)
     if session.stopped_by is not None:
         raise session.stopped_by
     _refuse_failures(session.run.manifest.progress)

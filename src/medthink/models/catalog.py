@@ -18,7 +18,7 @@ from medthink.models.keys import Key
 from medthink.models.preflight import MB, ImageLimits
 
 if TYPE_CHECKING:
-    from medthink.models.batches.client import BatchClient
+    from medthink.models.batches import BatchService
     from medthink.models.transport import HttpModel, Target, Transport
 
 
@@ -26,7 +26,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """Where a provider is, how it is spoken to, and what it takes."""
 
     wire: str
-    # Its module in `batches`; empty where it has none.
+    # Its module in `batches`; empty where a batch is a file that a person has the server run.
     batches: str = ""
     # The path of a question that costs nothing: only a server of one's own has one.
     free_path: str | None = None
@@ -130,13 +130,14 @@ def open_model(
     return HttpModel(target, transport)
 
 
-def open_batches(target: "Target", transport: "Transport | None" = None) -> "BatchClient":
-    """The batches of a model, or UsageError where its provider has none."""
+def open_batches(target: "Target", transport: "Transport | None" = None) -> "BatchService":
+    """The batches of a model; those of a server are files that a person has it run."""
     from medthink.models.batches.client import BatchClient
+    from medthink.models.batches.files import FileBatches
 
     module = PROVIDERS[target.provider].batches
     if not module:
-        raise UsageError(f"{target.provider}/ has no batches", remedy="leave out --batch")
+        return FileBatches()
     if len(target.urls) > 1:
         raise UsageError("a batch goes to one address", remedy="give one --base-url")
     return BatchClient(target, importlib.import_module(f"medthink.models.batches.{module}"), transport)

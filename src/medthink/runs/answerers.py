@@ -20,10 +20,11 @@ from medthink.workflow.ask import Prompt, PromptKind
 
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark
-    from medthink.models.batches.client import BatchClient
+    from medthink.models.batches import BatchService
     from medthink.models.transport import Transport
 
 
+NOWHERE = "http://localhost"
 # What a reply is set aside for when --max-tokens does not limit it: a long one of a reasoning model.
 _ASSUMED_OUTPUT_TOKENS = 16_384
 
@@ -96,12 +97,16 @@ class ModelAnswerer:
 
         self.spec = spec
         self._is_batch = is_batch
+        # Its batches are files: nobody is spoken to, wherever the server may be.
+        provider = PROVIDERS.get(spec.partition("/")[0])
+        self._is_offline = is_batch and provider is not None and not provider.batches
+        base_urls = base_urls or ((NOWHERE,) if self._is_offline else ())
         self._model = open_model(spec, base_urls=base_urls, transport=transport, needs_key=needs_key)
         self._price = price
         self.concurrency = self._model.transport.pace.concurrency
 
-    def open_batches(self) -> "BatchClient":
-        """The provider's batches, or UsageError where it has none."""
+    def open_batches(self) -> "BatchService":
+        """The provider's batches."""
         from medthink.models.catalog import open_batches
 
         return open_batches(self._model.target, self._model.transport)
@@ -120,7 +125,7 @@ class ModelAnswerer:
 
     async def check(self) -> list[str]:
         """Ask the servers about themselves."""
-        return await self._model.check()
+        return [] if self._is_offline else await self._model.check()
 
     def on_wait(self, tell: Callable[[str], None]) -> None:
         """Tell this what is waited for while no server answers."""

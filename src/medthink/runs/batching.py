@@ -47,6 +47,7 @@ class BatchOffice:
         self._client = answerer.open_batches()
         self._book = JobBook(ledger.connection)
         self._folder = folder
+        self._client.work_in(folder)
         self._collector = Collector(answerer, self._client, self._book, self._folder)
         self.budget = budget
         self._tracker = tracker
@@ -63,6 +64,11 @@ class BatchOffice:
         }
         self.waiting = set(self._held)
         self._clear_stale()
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether a person has to run the batches."""
+        return self._client.is_manual
 
     @property
     def is_busy(self) -> bool:
@@ -212,7 +218,8 @@ class BatchOffice:
             self._refuse(batch, job)
             return
         self._book.note_sent(batch.mark, job.id)
-        spool_file(self._folder, batch.mark).unlink(missing_ok=True)
+        if not self._client.is_manual:
+            spool_file(self._folder, batch.mark).unlink(missing_ok=True)
 
     async def _start(self, batch: Batch) -> Job | None:
         """The job; where nobody knows whether it was started, it is looked for first, and None when it was found."""
@@ -270,7 +277,8 @@ class BatchOffice:
                 self._note_end(outcome)
         self._book.end(batch.mark, job.word)
         self._collector.clear()
-        spool_file(self._folder, batch.mark).unlink(missing_ok=True)
+        for file in self._folder.glob(f"{batch.mark}.*"):
+            file.unlink()
         return True
 
     def _note_end(self, outcome: BatchOutcome) -> None:
@@ -318,9 +326,10 @@ class BatchOffice:
 
     def _clear_stale(self) -> None:
         """Remove spools of sessions that were cut off before they were planned, and half-read results."""
-        kept = {spool_file(self._folder, batch.mark) for batch in self._book.all_unsettled()}
-        for file in set(self._folder.glob("*.jsonl")) - kept:
-            file.unlink()
+        kept = {batch.mark for batch in self._book.all_unsettled()}
+        for file in self._folder.glob("*.jsonl"):
+            if file.name.partition(".")[0] not in kept:
+                file.unlink()
 
 
 async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is_patient: bool) -> BudgetReached | None:
@@ -334,7 +343,7 @@ async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is
         for office in offices:
             await office.flush()
         busy = [office for office in offices if office.is_busy]
-        if not is_patient or not busy:
+        if not is_patient or not busy or any(office.is_manual for office in busy):
             return stop
         await wait_for_any(busy)
 

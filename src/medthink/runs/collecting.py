@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from medthink.models.batches import BatchRow, Job
-from medthink.models.batches.client import BatchClient
+from medthink.models.batches import BatchRow, BatchService, Job
 from medthink.models.errors import ModelError
 from medthink.runs.answerers import ModelAnswerer
 from medthink.runs.jobs import AnsweredInBatch, FailedInBatch, JobBook, QueuedRow
@@ -26,7 +25,7 @@ class NotOurs(Exception):
 class Collector:
     """Reads the results of jobs."""
 
-    def __init__(self, answerer: ModelAnswerer, client: BatchClient, book: JobBook, folder: Path) -> None:
+    def __init__(self, answerer: ModelAnswerer, client: BatchService, book: JobBook, folder: Path) -> None:
         self._answerer = answerer
         self._client = client
         self._book = book

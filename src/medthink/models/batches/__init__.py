@@ -5,6 +5,7 @@ A batch module is pure, like a wire: it opens no connection and keeps no state. 
 """
 
 from collections.abc import Generator, Mapping
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -125,3 +126,49 @@ class BatchWire(Protocol):
     def read_row(self, line: bytes) -> BatchRow:
         """Read a line of the results, or raise ValueError."""
         ...
+
+
+class BatchService(Protocol):
+    """Whoever takes batches: a provider, or a person where it `is_manual`."""
+
+    limits: BatchLimits
+    has_marks: bool
+    is_manual: bool
+    first_wait_s: float
+    patience_s: float
+
+    def work_in(self, folder: Path) -> None:
+        """Say where the spools lie."""
+
+    def line(self, key: str, encoded: Encoded) -> list[bytes]:
+        """The line of a spool that asks this."""
+        ...
+
+    def read_row(self, line: bytes) -> BatchRow:
+        """A line of results, or ValueError."""
+        ...
+
+    async def submit(self, spool: Spool, file: Path, mark: str) -> Job:
+        """Start the job; UnclearStart when nobody knows whether it was."""
+        ...
+
+    async def look(self, job_id: str) -> Job:
+        """How far the job is."""
+        ...
+
+    async def latest(self) -> str:
+        """The newest job, before one is started; empty where jobs have marks."""
+        ...
+
+    async def find(self, sought: Sought) -> list[Job]:
+        """The jobs that may be the one that is sought."""
+        ...
+
+    async def cancel(self, job_id: str) -> None:
+        """Ask that the job ends with what it has."""
+
+    async def fetch(self, path: str, into: Path) -> None:
+        """Write a file of results to disk."""
+
+    async def close(self) -> None:
+        """Let go of what is held open."""

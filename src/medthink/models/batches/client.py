@@ -34,6 +34,8 @@ class UnclearStart(Exception):
 class BatchClient:
     """The batches of one model at its provider."""
 
+    is_manual = False
+
     def __init__(self, target: Target, wire: BatchWire, transport: Transport | None = None) -> None:
         self.limits: BatchLimits = wire.LIMITS
         self.has_marks = wire.HAS_MARKS
@@ -46,6 +48,9 @@ class BatchClient:
         self._headers: dict[str, str] = target.wire.HEADERS | key_headers
         self._session: aiohttp.ClientSession | None = None
         self._chance = random.Random()
+
+    def work_in(self, folder: Path) -> None:
+        """Nothing: the provider keeps its own files."""
 
     def line(self, key: str, encoded: Encoded) -> list[bytes]:
         """The line of a spool that asks this."""

@@ -1,0 +1,117 @@
+"""Batches that a person carries out: a file for `vllm run-batch`, and its output laid beside it."""
+
+import shutil
+from pathlib import Path
+
+import orjson
+
+from medthink.core.errors import DataError
+from medthink.models.batches import BatchLimits, BatchRow, Job, Sought, Spool
+from medthink.models.batches.dialogue import read_line
+from medthink.models.batches.openai import line, read_row
+from medthink.models.wires import Encoded
+
+OUTPUT = ".output.jsonl"
+# vLLM reads the whole file into memory.
+LIMITS = BatchLimits(rows=1_000_000, size_bytes=4_000_000_000)
+
+
+class FileBatches:
+    """Jobs that lie in a folder: the requests as MARK.jsonl, what came of them as MARK.output.jsonl."""
+
+    limits = LIMITS
+    has_marks = True
+    is_manual = True
+    first_wait_s = 0.0
+    patience_s = 0.0
+
+    def __init__(self) -> None:
+        self._folder = Path()
+
+    def work_in(self, folder: Path) -> None:
+        """Say where the files lie."""
+        self._folder = folder
+
+    def line(self, key: str, encoded: Encoded) -> list[bytes]:
+        """One request, as OpenAI's batches have it."""
+        return line(key, encoded)
+
+    def read_row(self, line: bytes) -> BatchRow:
+        """A line of the output, or ValueError."""
+        return read_row(line)
+
+    async def submit(self, spool: Spool, file: Path, mark: str) -> Job:  # noqa: ARG002
+        """Nothing is sent: the file is there."""
+        return await self.look(mark)
+
+    async def look(self, job_id: str) -> Job:
+        """Over as soon as the output is there."""
+        output = self._folder / f"{job_id}{OUTPUT}"
+        if not output.is_file():
+            return Job(id=job_id, state="working", word="to be run", mark=job_id)
+        return Job(id=job_id, state="ended", word="completed", mark=job_id, results=(str(output),))
+
+    async def latest(self) -> str:
+        """Not needed: a file has its name."""
+        return ""
+
+    async def find(self, sought: Sought) -> list[Job]:
+        """The job is there if its file is."""
+        return [await self.look(sought.mark)] if (self._folder / f"{sought.mark}.jsonl").is_file() else []
+
+    async def cancel(self, job_id: str) -> None:
+        """Write an output that says so of every request."""
+        error = {"code": "batch_cancelled", "message": "the file was never run"}
+        with (self._folder / f"{job_id}.jsonl").open("rb") as stream:
+            keys = [read_line(one, "custom_id")[0] for one in stream]
+        lines = [orjson.dumps({"custom_id": key, "response": None, "error": error}) + b"\n" for key in keys]
+        (self._folder / f"{job_id}{OUTPUT}").write_bytes(b"".join(lines))
+
+    async def fetch(self, path: str, into: Path) -> None:
+        """Copy the output."""
+        shutil.copyfile(path, into)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def gather_requests(folder: Path, marks: list[str], into: Path) -> int:
+    """Write the requests of several jobs as one file; returns how many they are."""
+    count = 0
+    with into.open("wb") as stream:
+        for mark in marks:
+            with (folder / f"{mark}.jsonl").open("rb") as source:
+                for one in source:
+                    stream.write(one)
+                    count += 1
+    return count
+
+
+def lay_out(output: Path, folder: Path, keys: dict[str, set[str]]) -> int:
+    """Lay the rows of an output beside the jobs that asked them, `keys` by mark; returns how many were found.
+
+    DataError for a file that is cut off: vLLM writes it in one go, at its end.
+    """
+    rows = _read_output(output)
+    found = 0
+    for mark, wanted in keys.items():
+        own = [rows[key] for key in wanted if key in rows]
+        if own:
+            (folder / f"{mark}{OUTPUT}").write_bytes(b"".join(own))
+            found += len(own)
+    return found
+
+
+def _read_output(output: Path) -> dict[str, bytes]:
+    rows: dict[str, bytes] = {}
+    with output.open("rb") as stream:
+        for number, one in enumerate(stream, start=1):
+            if not one.strip():
+                continue
+            try:
+                key, _ = read_line(one, "custom_id")
+            except ValueError:
+                remedy = "is vllm run-batch still writing it?"
+                raise DataError("not a line of a batch's output", file=output, row=number, remedy=remedy) from None
+            rows[key] = one if one.endswith(b"\n") else one + b"\n"
+    return rows

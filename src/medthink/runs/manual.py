@@ -1,0 +1,72 @@
+"""Batches run by hand: the requests of a run that wait, as one file to carry away, and the output brought back."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from medthink.core.errors import DataError, UsageError
+from medthink.models.batches.files import gather_requests, lay_out
+from medthink.runs.answerers import ModelAnswerer, open_model_answerer
+from medthink.runs.batching import take_in_batches
+from medthink.runs.jobs import Batch, JobBook, read_batches
+from medthink.runs.ledger import Ledger
+from medthink.runs.lock import hold
+from medthink.runs.loop import run_to_end
+from medthink.runs.manifest import read_manifest
+from medthink.runs.progress import Tracker
+from medthink.runs.records import LEDGER, Records
+from medthink.runs.spools import FOLDER
+
+
+class TakenIn(NamedTuple):
+    """How many requests of a run an output answered, and how many wait still."""
+
+    answered: int
+    waiting: int
+
+
+def export_requests(run: Path, into: Path) -> int:
+    """Write the requests of a run that wait for `vllm run-batch` as one file; returns how many they are."""
+    records = Records.open(run)
+    try:
+        waiting = _waiting(records)
+    finally:
+        records.close()
+    if not waiting or not all((run / FOLDER / f"{batch.mark}.jsonl").is_file() for batch in waiting):
+        raise UsageError(
+            f"{run} has no requests that wait to be run by hand",
+            remedy="medthink run DATA --model server/NAME --batch --out RUN makes them",
+        )
+    return gather_requests(run / FOLDER, [batch.mark for batch in waiting], into)
+
+
+def take_in_output(run: Path, output: Path) -> TakenIn:
+    """Record what `vllm run-batch` answered; the run's command then goes on from there."""
+    model = read_manifest(run).model
+    with hold(run):
+        ledger = Ledger(run / LEDGER)
+        try:
+            book = JobBook(ledger.connection)
+            keys = {batch.mark: {row.key for row in book.rows(batch.mark)} for batch in _waiting(ledger)}
+            if not lay_out(output, run / FOLDER, keys):
+                raise DataError(
+                    f"it answers no request that {run} waits for", file=output, remedy="is it the output for this run?"
+                )
+            done = ledger.totals().calls.get("done", 0)
+            run_to_end(_collect(model, ledger, run / FOLDER))
+            calls = ledger.totals().calls
+        finally:
+            ledger.close()
+    return TakenIn(calls.get("done", 0) - done, calls.get("queued", 0))
+
+
+async def _collect(model: str, ledger: Ledger, folder: Path) -> None:
+    answerer = open_model_answerer(model, is_batch=True, needs_key=False)
+    assert isinstance(answerer, ModelAnswerer)
+    try:
+        await take_in_batches(answerer, ledger, tracker=Tracker(), folder=folder, cancels=False)
+    finally:
+        await answerer.close()
+
+
+def _waiting(records: Records) -> list[Batch]:
+    return [batch for batch in read_batches(records.connection) if batch.state != "ended"]

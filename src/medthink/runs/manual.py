@@ -17,7 +17,7 @@ from medthink.runs.records import LEDGER, Records
 from medthink.runs.spools import FOLDER
 
 
-class TakenIn(NamedTuple):
+class TakenOutput(NamedTuple):
     """How many requests of a run an output answered, and how many wait still."""
 
     answered: int
@@ -39,7 +39,7 @@ def export_requests(run: Path, into: Path) -> int:
     return gather_requests(run / FOLDER, [batch.mark for batch in waiting], into)
 
 
-def take_in_output(run: Path, output: Path) -> TakenIn:
+def take_in_output(run: Path, output: Path) -> TakenOutput:
     """Record what `vllm run-batch` answered; the run's command then goes on from there."""
     model = read_manifest(run).model
     with hold(run):
@@ -56,7 +56,7 @@ def take_in_output(run: Path, output: Path) -> TakenIn:
             calls = ledger.totals().calls
         finally:
             ledger.close()
-    return TakenIn(calls.get("done", 0) - done, calls.get("queued", 0))
+    return TakenOutput(calls.get("done", 0) - done, calls.get("queued", 0))
 
 
 async def _collect(model: str, ledger: Ledger, folder: Path) -> None:

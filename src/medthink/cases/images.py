@@ -16,6 +16,7 @@ import PIL
 from PIL import Image, ImageOps, features
 from PIL.PngImagePlugin import PngInfo
 
+from medthink.cases.icc import rebuild_profile
 from medthink.cases.metadata import JPEG_SIGNATURE, PNG_SIGNATURE, Malformed, without_metadata
 from medthink.cases.plain import MAX_PIXELS as MAX_PIXELS
 from medthink.core.digest import digest_bytes
@@ -223,7 +224,7 @@ def _convert(
         picture = _resize(picture, max_side, max(picture.size))
         changes.append(f"resized to {picture.width}×{picture.height}")
     media_type = JPEG if JPEG in accepts else PNG
-    profile = source.info.get("icc_profile") if source.mode in ("L", "RGB", "RGBA") else None
+    profile = rebuild_profile(source.info.get("icc_profile") or b"") if source.mode in ("L", "RGB", "RGBA") else None
     for encoding in _encodings(picture, media_type, quality, profile):
         if max_bytes is None or len(encoding.data) <= max_bytes:
             return msgspec.structs.replace(encoding, changes=(*changes, *encoding.changes))

@@ -6,12 +6,13 @@ Most images of a benchmark are such files, and a run looks at each of them. What
 
 from typing import NamedTuple
 
-from medthink.cases.metadata import JPEG_SIGNATURE, Malformed, Piece, is_kept_whole, segment_end
+from medthink.cases.broken import Malformed
+from medthink.cases.jpeg import JPEG_SIGNATURE, is_clean, segment_end
 
 MAX_PIXELS = 50_000_000
 
 _SOS, _EOI = 0xDA, 0xD9
-_APPLICATION = frozenset({*range(0xE0, 0xF0), 0xFE})  # where metadata stands, comments among it
+_PICTURE = frozenset({0xC4, 0xD8, 0xD9, 0xDA, 0xDB, 0xDD})  # tables and marks; anything else may be metadata
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended, progressive: what everybody decodes
 _COMPONENTS = (1, 3)  # grey, colour
 
@@ -38,6 +39,7 @@ def plain_jpeg_size(data: bytes) -> Size | None:
 def _walk(data: bytes) -> tuple[Size | None, int]:
     """The picture's size and where it ends; no size when there is anything that is not plain."""
     sizes: list[Size | None] = []
+    others: set[int] = set()
     at, marker, scans = 0, 0, 0
     while marker != _EOI:
         marker = data[at + 1]
@@ -48,8 +50,10 @@ def _walk(data: bytes) -> tuple[Size | None, int]:
             sizes.append(_frame_size(data[at:end]))
         elif marker == _SOS:
             scans += 1
-        elif marker in _APPLICATION and not is_kept_whole(Piece(bytes([marker]), data[at:end])):
+        elif marker not in _PICTURE and (marker in others or not is_clean(marker, data[at:end])):
             return None, at
+        else:
+            others.add(marker)
         at = end
     return (sizes[0] if len(sizes) == 1 and scans else None), at
 

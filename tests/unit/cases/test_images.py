@@ -11,6 +11,8 @@ from PIL import Image
 from PIL.JpegImagePlugin import get_sampling
 from PIL.PngImagePlugin import PngInfo
 
+from colour_profiles import PROFILE
+from medthink.cases.icc import rebuild_profile
 from medthink.cases.images import (
     JPEG,
     MAX_PIXELS,
@@ -49,7 +51,7 @@ def exif(orientation: int = 1) -> bytes:
 
 
 def jpeg_with_everything(orientation: int = 1) -> bytes:
-    return encoded(noise(), "JPEG", exif=exif(orientation), comment=CANARY, icc_profile=b"a profile") + CANARY
+    return encoded(noise(), "JPEG", exif=exif(orientation), comment=CANARY, icc_profile=PROFILE) + CANARY
 
 
 def png_with_everything(orientation: int = 1) -> bytes:
@@ -57,7 +59,7 @@ def png_with_everything(orientation: int = 1) -> bytes:
     info.add_text("Comment", CANARY.decode())
     info.add_itxt("Description", CANARY.decode())
     info.add_text("Zipped", CANARY.decode(), zip=True)
-    return encoded(noise(), "PNG", pnginfo=info, exif=exif(orientation), icc_profile=b"a profile") + CANARY
+    return encoded(noise(), "PNG", pnginfo=info, exif=exif(orientation), icc_profile=PROFILE) + CANARY
 
 
 def bomb_png(side: int) -> bytes:
@@ -156,7 +158,7 @@ def test_metadata_is_removed_and_every_pixel_stays(data: bytes) -> None:
     assert prepared.changes == ("metadata removed",)
     assert CANARY not in prepared.data and b"Comment" not in prepared.data and b"Zipped" not in prepared.data
     assert np.array_equal(np.asarray(picture), np.asarray(decode(data, name="x")))
-    assert picture.info["icc_profile"] == b"a profile"
+    assert picture.info["icc_profile"] == rebuild_profile(PROFILE)
     assert not picture.getexif()
     assert without_metadata(prepared.data) is prepared.data
 
@@ -270,10 +272,10 @@ def test_max_side_scales_the_longest_side() -> None:
 
 
 def test_scaling_is_lanczos_and_keeps_the_colour_profile() -> None:
-    prepared = prepare(encoded(noise(), "PNG", icc_profile=b"a profile"), accepts=frozenset({PNG}), max_side=20)
+    prepared = prepare(encoded(noise(), "PNG", icc_profile=PROFILE), accepts=frozenset({PNG}), max_side=20)
     small = decode(prepared.data, name="x")
     assert np.array_equal(np.asarray(small), np.asarray(noise().resize((20, 15), Image.Resampling.LANCZOS)))
-    assert small.info["icc_profile"] == b"a profile"
+    assert small.info["icc_profile"] == rebuild_profile(PROFILE)
 
 
 def test_the_profile_of_colours_that_were_converted_is_dropped() -> None:

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from colour_profiles import PROFILE
+from medthink.cases.icc import rebuild_profile
 from medthink.cases.images import prepare
 from medthink.cases.plain import MAX_PIXELS, plain_jpeg_size
 from medthink.core.errors import DataError
+
+CLEAN = rebuild_profile(PROFILE)
 
 
 def jpeg(mode: str = "L", size: tuple[int, int] = (40, 30), **options: object) -> bytes:
@@ -26,7 +30,7 @@ def exif(orientation: int) -> bytes:
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB"])
-@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"restart_marker_rows": 1}, {"icc_profile": b"p"}])
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"restart_marker_rows": 1}, {"icc_profile": CLEAN}])
 def test_a_jpeg_without_metadata_is_plain_and_prepare_agrees(mode, options):
     data = jpeg(mode, (41, 33), **options)
     ready = prepare(data)

@@ -26,6 +26,7 @@ from medthink.web.studies import StudyOffice, study_routes
 from medthink.web.submission_api import make_upload_api, submission_api
 from medthink.web.submission_desk import SubmissionDesk
 from medthink.web.submission_routes import make_upload_route, submission_routes
+from medthink.web.training import TrainingDesk, training_routes
 from medthink.web.vouching import vouching_routes
 
 _BOARD = Link("", "Leaderboard")
@@ -58,6 +59,7 @@ class House:
         self.board = BoardSite(store, self._site, benchmark.name if benchmark else None)
         self._desk = SubmissionDesk(store, self._site, self._settings, benchmark) if benchmark else None
         self.room = ReadingRoom(store, self.library, self._site)
+        self.training = TrainingDesk(self.room)
         self.explorer = (
             Explorer(opened, HumanAnswers(store), self._site, self.board.letters, self.room.awaiting(opened))
             if opened
@@ -76,9 +78,10 @@ class House:
             shared["desk"] = self._desk
         if self.explorer:
             api += case_api
-            routes += [*explorer_routes, *image_routes, *room_routes, *study_routes]
+            routes += [*explorer_routes, *image_routes, *room_routes, *training_routes, *study_routes]
             shared |= {
                 "room": self.room,
+                "training": self.training,
                 "office": self.office,
                 "explorer": self.explorer,
                 "library": self.library,

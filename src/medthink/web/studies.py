@@ -20,11 +20,14 @@ from medthink.accounts.invitations import invite_reader, renew_link
 from medthink.accounts.people import find_account
 from medthink.board.store import BoardStore
 from medthink.core.errors import MedThinkError, UsageError
+from medthink.judge.judged import cut_units
 from medthink.judge.units import UNITS_FILE
+from medthink.readers.exporting import publish_readings
 from medthink.readers.studies import adjudication, desk, results, setup
 from medthink.readers.studies.offline import take_table
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.setup import Study
+from medthink.readers.tables import write_table
 from medthink.runs.manifest import read_manifest
 from medthink.web.access import Asked, account_of, needs
 from medthink.web.application import html
@@ -324,6 +327,10 @@ def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:
         out.mkdir()
         results.write_study(study, done, out)
         adjudication.write_settled(adjudication.settle_study(study, done), out / "adjudicated.csv")
+        for place in map(Path, study.plan.runs):
+            published = publish_readings(results.import_readings(study, place, done).readings, cut_units(place))
+            if published.rows:
+                write_table(out / f"published-{place.name}.csv", published.columns, published.rows)
         held = io.BytesIO()
         with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(Path(folder).rglob("*")):

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from medthink.cli.door import enter
+from medthink.judge.session import JudgeOrder, judge_run
+from medthink.phantoms.writer import write_benchmark as write_benchmark_on_disk
 from medthink.runs.run import Run
+from medthink.runs.session import RunSpec, carry_out
 from people import FROM_HERE, send
 from reading_room import TEXT, Room, make_judged_run, open_room
 
@@ -194,6 +197,8 @@ def test_the_coordinators_figures_are_those_of_medthink_agree(room: Room, tmp_pa
     value = support["nominal"]["percent"]["value"]
     assert f"{value * 100:.1f} %" in page and 0 < value < 1
     assert (tmp_path / "reading" / "adjudicated.csv").read_text().count("\n") > 10
+    published = (tmp_path / "reading" / "published-run.csv").read_text()
+    assert "human_factual1" in published and published.count("anna") == 4
 
 
 def test_adjudication_goes_to_a_third_reader_who_is_told_no_name(room: Room):
@@ -227,3 +232,22 @@ def test_a_table_filled_in_elsewhere_fills_gaps_and_overwrites_nothing(room: Roo
     with room.board.client(room.anna) as client:
         cells = [item["cells"] for item in state(client, address)["reveal"]["texts"][0]["items"]]
     assert cells[0] == MARK and cells[1] == {"factual": "unverifiable", "weight": "incidental"}
+
+
+def test_training_gives_feedback_on_known_sentences_before_the_first_case(tmp_path: Path):
+    bench, run = tmp_path / "bench", tmp_path / "run"
+    write_benchmark_on_disk(bench, cases=16, seed=5, processes=1)
+    carry_out(RunSpec(benchmark=bench, model="baseline/longest", out=run))
+    judge_run(JudgeOrder(run=run, judges=("baseline/rules",), what=("steps",), splitter="sentences"))
+    plan: dict[str, Any] = {"kinds": ("steps",), "needs_training": True}
+    with open_room(tmp_path, run, **plan) as room, room.board.client(room.anna) as client:
+        assert client.get(room.address("anna"), follow_redirects=False).headers["location"].endswith("/training")
+        place = f"/room/{room.study.token}/training"
+        training, cases = room.board.house.training.training(*room.board.house.room.find(room.study.token, "anna"))
+        assert len(training.items) == 5 and {cases[item.case].split for item in training.items} == {"train"}
+        for number, item in enumerate(training.items):
+            said = str(training.truths[item.code].expected) if number else "unsure"
+            told = client.post(place, data={"code": item.code, "label": said}, headers=FROM_HERE).text
+            assert ("<b>Not right</b>" if number == 0 else "<b>Right</b>") in told
+        assert "4 of 5 right: you have passed." in client.get(place).text
+        assert client.get(room.address("anna")).status_code == 200

@@ -11,11 +11,12 @@ from medthink.core.files import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: told apart with every common colour blindness, and in grey.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-_INK = "#333333"
-_STYLE: dict[str, Any] = {
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+INK = "#333333"
+STYLE: dict[str, Any] = {
     "svg.hashsalt": "medthink",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
@@ -26,8 +27,8 @@ _STYLE: dict[str, Any] = {
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.labelsize": 7,
-    "axes.labelcolor": _INK,
-    "axes.edgecolor": _INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -37,8 +38,8 @@ _STYLE: dict[str, Any] = {
     "grid.linewidth": 0.5,
     "xtick.labelsize": 6.5,
     "ytick.labelsize": 6.5,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "legend.frameon": False,
     "legend.fontsize": 7,
 }
@@ -69,7 +70,7 @@ def draw_statistics(statistics: Statistics, path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
         figure = Figure(figsize=(7.2, 6.4), layout=ConstrainedLayoutEngine(w_pad=0.09, h_pad=0.05))
         FigureCanvasAgg(figure)
         # A subfigure per row: otherwise the long labels of one row would indent the panels of the others.
@@ -83,11 +84,16 @@ def draw_statistics(statistics: Statistics, path: Path) -> None:
             _tick_whole_numbers(axes)
         handles, labels = panels[0].get_legend_handles_labels()
         rows[0].legend(handles, labels, loc="outside upper center", ncols=len(labels))
-        stream = io.BytesIO()
-        kind = path.suffix
+        save_figure(figure, path)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure atomically, the same bytes each time; the suffix chooses SVG, PDF or PNG."""
+    stream = io.BytesIO()
+    with warnings.catch_warnings():
         # Of a letter that the font lacks an SVG holds the text all the same, and the others show a box.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
-        figure.savefig(stream, format=kind[1:], dpi=300, metadata=_METADATA[kind])
+        figure.savefig(stream, format=path.suffix[1:], dpi=300, metadata=_METADATA[path.suffix])
     write_atomic(path, [stream.getvalue()])
 
 
@@ -103,7 +109,7 @@ def _tick_whole_numbers(axes: "Axes") -> None:
 def _say_instead(axes: "Axes", title: str, words: str) -> None:
     """Words in the place of a panel that has nothing to show."""
     axes.set_title(title)
-    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=_INK, fontsize=8)
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=INK, fontsize=8)
     axes.set_axis_off()
 
 
@@ -114,16 +120,16 @@ def _images_per_case(axes: "Axes", statistics: Statistics) -> None:
     }
     top = max(max(split.images_per_case) for split in statistics.splits.values())
     if not top:
-        for label, colour in zip(shares, cycle(_COLOURS), strict=False):
+        for label, colour in zip(shares, cycle(COLOURS), strict=False):
             axes.step([], [], color=colour, linewidth=1.2, label=label)  # for the legend
         _say_instead(axes, "Images per case", "no images")
         return
-    for (label, share), colour in zip(shares.items(), cycle(_COLOURS), strict=False):
+    for (label, share), colour in zip(shares.items(), cycle(COLOURS), strict=False):
         numbers = range(top + 2)
         heights = [share.get(number, 0.0) for number in numbers]
         axes.fill_between(numbers, heights, step="mid", alpha=0.18, color=colour, linewidth=0)
         axes.step(numbers, heights, where="mid", color=colour, linewidth=1.2, label=label)
-    for split, colour in zip(statistics.splits.values(), cycle(_COLOURS), strict=False):
+    for split, colour in zip(statistics.splits.values(), cycle(COLOURS), strict=False):
         axes.axvline(split.images_per_case_mean, color=colour, linewidth=0.9, linestyle=(0, (3, 2)))
     axes.set(title="Images per case (dashed: mean)", xlabel="images", ylabel="cases (%)", xlim=(0, top + 1))
     axes.set_ylim(bottom=0)
@@ -140,7 +146,7 @@ def _letters(axes: "Axes", statistics: Statistics) -> None:
     letters = list(statistics.overall.letters)
     shares = [_shares(split.letters, split.cases) for split in statistics.splits.values()]
     _grouped_bars(axes, list(map(_shortened, letters)), [[s.get(letter, 0.0) for letter in letters] for s in shares])
-    axes.axhline(100 / max(1, len(letters)), color=_INK, linewidth=0.9, linestyle=(0, (3, 2)))
+    axes.axhline(100 / max(1, len(letters)), color=INK, linewidth=0.9, linestyle=(0, (3, 2)))
     axes.set(title="Right answers by letter (dashed: even)", xlabel="letter", ylabel="cases (%)")
 
 
@@ -185,7 +191,7 @@ def _option_lengths(axes: "Axes", statistics: Statistics) -> None:
             below += count
             points.append(length)
             heights.append(100 * below / total)
-        axes.plot(points, heights, color=_INK, linewidth=1.1, linestyle=style, label=label)
+        axes.plot(points, heights, color=INK, linewidth=1.1, linestyle=style, label=label)
     axes.legend(loc="lower right", handlelength=2.4)
     axes.set(title="Option length, cumulative", xlabel="characters", ylabel="options (%)", ylim=(0, 102))
     axes.set_xlim(left=0)
@@ -194,7 +200,7 @@ def _option_lengths(axes: "Axes", statistics: Statistics) -> None:
 def _grouped_bars(axes: "Axes", labels: list[str], rows: list[list[float]], *, lying: bool = False) -> None:
     """One bar per split beside each label; lying bars for long labels."""
     thickness = 0.8 / max(1, len(rows))
-    for index, (row, colour) in enumerate(zip(rows, cycle(_COLOURS), strict=False)):
+    for index, (row, colour) in enumerate(zip(rows, cycle(COLOURS), strict=False)):
         shift = (index - (len(rows) - 1) / 2) * thickness
         places = [place + (-shift if lying else shift) for place in range(len(labels))]
         (axes.barh if lying else axes.bar)(places, row, thickness * 0.92, color=colour)

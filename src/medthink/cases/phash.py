@@ -53,12 +53,13 @@ def look_alikes(seen: Sequence[PictureLook]) -> Iterator[tuple[int, int]]:
         distances = np.bitwise_count(rows[:, None] ^ hashes[None, start:])
         for row, column in np.argwhere(distances <= NEAR_BITS):
             first, second = int(start + row), int(start + column)
-            if first < second and _is_same(seen[first].thumbnail, seen[second].thumbnail):
+            if first < second and is_same_look(seen[first], seen[second]):
                 yield first, second
 
 
-def _is_same(first: bytes, second: bytes) -> bool:
+def is_same_look(first: PictureLook, second: PictureLook) -> bool:
+    """Whether the thumbnails are the same but for compression."""
     import numpy as np
 
-    a, b = (np.frombuffer(pixels, dtype=np.uint8).astype(np.int16) for pixels in (first, second))
+    a, b = (np.frombuffer(one.thumbnail, dtype=np.uint8).astype(np.int16) for one in (first, second))
     return bool(np.mean(np.abs(a - b) <= _SAME_LEVELS) >= _SAME_SHARE)

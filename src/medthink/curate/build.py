@@ -79,7 +79,8 @@ def carry_out(
 ) -> tuple[StageSummary, MedThinkError | None]:
     """Run a stage, unless it was run on the very same before and nothing of it is unfinished."""
     key = _key(stage, rulings)
-    if before is not None and before.key == key and not before.counts.unfinished and _is_whole(stage.name, work):
+    is_done = before is not None and not before.counts.unfinished and not before.stopped_by
+    if before is not None and is_done and before.key == key and _is_whole(stage.name, work):
         return before, None
     end = run_stage(stage, work, rulings, watch(stage.name) if watch else None)
     summary = StageSummary(
@@ -89,6 +90,7 @@ def carry_out(
         counts=end.counts,
         not_covered=stage.not_covered(),
         report=stage.report(),
+        stopped_by="" if end.stopped_by is None else end.stopped_by.problem,
     )
     return summary, end.stopped_by
 

@@ -60,7 +60,7 @@ def run_stage(stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: S
         stage.survey(stage.read)
         end = run_to_end(_decide_all(stage, work, rulings, progress or _ignore))
         stage.finish(lambda: _read_kept(work, stage.name, end.counts))
-    return end
+    return end._replace(stopped_by=end.stopped_by or stage.stopped_by)
 
 
 def _read_kept(work: WorkFolder, stage: str, counts: StageCounts) -> Iterator[Draft]:
@@ -83,7 +83,7 @@ async def _decide_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, pro
                         copy_images(result.draft.case, work.cases)
                     cases.write(encode_json(result.draft.row()) + b"\n")
                 progress()
-    return StageEnd(tally.counts(), stops[0] if stops else stage.stopped_by)
+    return StageEnd(tally.counts(), stops[0] if stops else None)
 
 
 def _is_from_elsewhere(stage: Stage[Any]) -> bool:

@@ -117,14 +117,22 @@ def leave_out(contenders: Sequence[Contender], ranks: dict[int, int], cap: float
     return dropped
 
 
-def deal_letters(cases: Iterable[int], seed: int) -> dict[int, str]:
-    """A letter for each case, by chance and as evenly as can be: counts differ by one at most."""
+def deal_letters(cases: Iterable[int], seed: int, dealt: Counter[str] | None = None) -> dict[int, str]:
+    """A letter for each case, by chance and as evenly as can be: counts differ by one at most.
+
+    `dealt` counts letters dealt before, to other splits: together with those they differ by one at most, too.
+    """
     drawn = sorted(cases, key=lambda case: seed_from("letters", seed, case))
-    chance = Random(seed_from("letter blocks", seed))
+    chance = Random(seed_from("letter blocks", seed, len(drawn)))
+    counts = Counter() if dealt is None else dealt
     letters: dict[int, str] = {}
     for start in range(0, len(drawn), len(LETTERS)):
         block = drawn[start : start + len(LETTERS)]
-        letters |= zip(block, chance.sample(LETTERS, len(block)), strict=True)
+        # The last block is short: it gets the letters that were dealt least.
+        least = sorted(chance.sample(LETTERS, len(LETTERS)), key=counts.__getitem__)[: len(block)]
+        chance.shuffle(least)
+        letters |= zip(block, least, strict=True)
+        counts.update(least)
     return letters
 
 

@@ -25,6 +25,8 @@ STAGES = {
     "leaks": StageEntry(f"{_STAGES}.leaks", "Leave out cases whose history tells the diagnosis"),
     "balance": StageEntry(f"{_STAGES}.balance", "Choose five options; even out lengths and letters"),
     "textonly": StageEntry(f"{_STAGES}.textonly", "Leave out cases that are solved without looking"),
+    "split": StageEntry(f"{_STAGES}.split", "Divide the cases, near-duplicates together, and deal the letters"),
+    "export": StageEntry(f"{_STAGES}.export", "Write the benchmark with its data card"),
 }
 
 

@@ -28,6 +28,7 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     counts: StageCounts
     not_covered: tuple[str, ...] = ()
     report: dict[str, Any] = {}
+    stopped_by: str = ""
 
 
 class WorkFolder:

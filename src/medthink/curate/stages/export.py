@@ -1,0 +1,198 @@
+"""Export: the benchmark's folder, with its data card and figures, checked as any other benchmark is."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, BinaryIO, Literal
+
+from msgspec import Meta, to_builtins
+from msgspec.structs import replace
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.cases.check import check_benchmark
+from medthink.cases.export import export_benchmark
+from medthink.cases.layout import find_tables
+from medthink.cases.rows import row_from_case
+from medthink.cases.statistics import describe
+from medthink.cases.stores import FolderImages
+from medthink.core.errors import DataError, Declined
+from medthink.core.files import write_atomic
+from medthink.core.jsonio import encode_json, write_json
+from medthink.core.numbers import as_rate
+from medthink.curate.asking import StageAsk
+from medthink.curate.datacard import HIDDEN, CardFacts, write_card
+from medthink.curate.decision import StageResult, keep, leave_open
+from medthink.curate.draft import Draft
+from medthink.curate.funnel import draw_funnel
+from medthink.curate.probes import FEWEST_FOR_GUESSERS
+from medthink.curate.review import Rulings
+from medthink.curate.stage import Drafts, Stage, StageSettings
+from medthink.curate.work import StageSummary, WorkFolder
+from medthink.stats.estimate import Estimate
+from medthink.stats.intervals import wilson
+
+_LONGEST_LIST = 20
+
+
+class ExportSettings(StageSettings, frozen=True, kw_only=True):
+    """Where the benchmark goes, and what it is called."""
+
+    out: Annotated[str, Meta(description="The benchmark's folder; by default benchmark/ in the work folder.")] = ""
+    title: Annotated[str, Meta(description="The benchmark's name on its data card.")] = "A curated benchmark"
+    format: Annotated[Literal["jsonl", "parquet"], Meta(description="What the splits are written as.")] = "jsonl"
+    needs_licence: Annotated[bool, Meta(description="Hold cases that state no licence.")] = True
+
+
+class ExportStage(Stage[ExportSettings]):
+    """Drafts in, a benchmark out."""
+
+    name = "export"
+    settings_type = ExportSettings
+
+    def survey(self, drafts: Drafts) -> None:  # noqa: ARG002
+        """Begin to count, once it is clear where to write."""
+        self._report: dict[str, Any] = {"benchmark": str(self._out)}
+        self._licences: Counter[str] = Counter()
+        self._sources: Counter[str] = Counter()
+        self._told: Counter[str] = Counter()
+
+    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
+        """Every case that may be published; its notes stay behind."""
+        if self.settings.needs_licence and not draft.notes.licence:
+            return leave_open("no-licence", by="rule licence", detail="no licence is stated")
+        self._licences[draft.notes.licence] += 1
+        self._sources[draft.notes.source] += 1
+        self._told["captions"] += bool(draft.notes.marks.get("leaks", {}).get("captions"))
+        return keep(draft, by="rule export")
+
+    def agree(self, draft: Draft, ruling: str) -> Draft:
+        """The case under the licence that a person names."""
+        return draft.with_notes(licence=ruling or draft.notes.licence or "by permission")
+
+    def finish(self, drafts: Drafts) -> None:
+        """Write, check, describe."""
+        with TemporaryDirectory(dir=self.context.work, prefix=".export-") as staging:
+            splits = _write_splits(drafts(), Path(staging))
+            if not splits:
+                return
+            tables = find_tables(Path(staging))
+            benchmark = Benchmark(Path(staging), tables, FolderImages(self.context.folder))
+            fresh = self._out.with_name(f".{self._out.name}.new")
+            shutil.rmtree(fresh, ignore_errors=True)
+            exported = export_benchmark(benchmark, fresh, format=self.settings.format)
+        self._report |= {"cases": exported.cases, "images": exported.images}
+        self._describe(Benchmark.open(fresh), fresh)
+        # What an earlier build wrote gives way, once the new one is whole.
+        if self._out.exists():
+            shutil.rmtree(self._out)
+        fresh.replace(self._out)
+
+    @cached_property
+    def _out(self) -> Path:
+        """The benchmark's folder; one that holds anything but an earlier build is refused."""
+        out = self.context.path(self.settings.out) if self.settings.out else self.context.work / "benchmark"
+        if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
+            raise DataError("there is something already", file=out, remedy="name a folder that does not exist")
+        return out
+
+    def _describe(self, benchmark: Benchmark, out: Path) -> None:
+        from medthink.cases.figure import draw_statistics
+
+        work = WorkFolder(self.context.work)
+        stages = list(work.read_summaries().values())
+        statistics = describe(benchmark)
+        checked = check_benchmark(benchmark)
+        draw_statistics(statistics, out / "statistics.svg")
+        if stages:
+            draw_funnel(stages, out / "funnel.svg")
+        write_json(out / _MARK, {"stages": [_without_paths(one) for one in stages]})
+        facts = CardFacts(
+            name=self.settings.title,
+            stages=stages,
+            statistics=statistics,
+            licences=dict(self._licences.most_common()),
+            sources=dict(self._sources.most_common(_LONGEST_LIST)),
+            probes=_probe(benchmark),
+            problems=checked.counts,
+            errors=Rulings.read(work.review).errors(),
+            notes=self._notes(),
+            fingerprint=benchmark.fingerprint(),
+        )
+        write_atomic(out / "README.md", [write_card(facts).encode()])
+        self._report |= {"data check": f"{len(checked.errors)} errors, {len(checked.warnings)} warnings"}
+        if checked.errors:
+            remedy = f"medthink data check {self._out} names them"
+            self.stopped_by = Declined(f"the benchmark has errors: {len(checked.errors):,}", remedy=remedy)
+
+    def _notes(self) -> list[str]:
+        captions = self._told["captions"]
+        words = "cases a caption names the diagnosis: with expert captions shown, mere reading is enough"
+        return [f"In {captions:,} {words}."] if captions else []
+
+    def report(self) -> dict[str, Any]:
+        """Where it is, and what the check says."""
+        return self._report
+
+    def inputs(self) -> Any:
+        """The card speaks of every stage and of what people checked."""
+        work = WorkFolder(self.context.work)
+        checks = [(one.stage, one.checked, one.wrong) for one in Rulings.read(work.review).errors()]
+        return [[one.key for one in work.read_summaries().values() if one.stage != self.name], checks]
+
+
+_MARK = "curation.json"
+
+
+def _without_paths(one: StageSummary) -> dict[str, Any]:
+    """A stage's summary as it is published: what was done and decided, not where."""
+    settings = {name: value for name, value in one.settings.items() if name not in HIDDEN}
+    return {"stage": one.stage, "settings": settings, "counts": to_builtins(one.counts), "not_covered": one.not_covered}
+
+
+def _write_splits(drafts: Iterator[Draft], folder: Path) -> set[str]:
+    """The cases by split, without what only curation needs."""
+    files: dict[str, BinaryIO] = {}
+    with ExitStack() as opened:
+        for draft in drafts:
+            split = draft.notes.split or "test"
+            if split not in files:
+                files[split] = opened.enter_context((folder / f"{split}.jsonl").open("wb"))
+            files[split].write(encode_json(row_from_case(_published(draft))) + b"\n")
+    return set(files)
+
+
+def _published(draft: Draft) -> Case:
+    """The case with the columns that a user of it may need."""
+    notes = draft.notes
+    names = notes.aliases.get(draft.gold) or notes.aliases.get(notes.diagnosis, ())
+    extra = {"source": notes.source, "licence": notes.licence, "answer_aliases": list(names)}
+    return replace(draft.case, extra=draft.case.extra | {name: value for name, value in extra.items() if value})
+
+
+def _probe(benchmark: Benchmark) -> dict[str, str]:
+    """How often the longest option, the commonest letter and guessers trained on other cases are right."""
+    from medthink.baselines.guessing import cross_validated
+    from medthink.baselines.rules import longest_letter
+
+    cases = list(benchmark)
+    if len(cases) < FEWEST_FOR_GUESSERS:
+        return {}
+    letters = {case.id: case.reference.answer for case in cases}
+    guesses = {
+        "longest option": {case.id: longest_letter(case.question) for case in cases},
+        "guesser on options": {one.case_id: one.letter for one in cross_validated(cases, "options")},
+        "guesser on history and options": {one.case_id: one.letter for one in cross_validated(cases, "question")},
+    }
+    found = {
+        name: wilson(sum(letter == letters[case] for case, letter in said.items()), len(said))
+        for name, said in guesses.items()
+    }
+    return {name: as_rate(one.value, one.low, one.high) for name, one in found.items() if isinstance(one, Estimate)}
+
+
+STAGE = ExportStage

@@ -21,6 +21,7 @@ from medthink.core.jsonio import read_json, write_json
 from medthink.judge.ballots import majority
 from medthink.judge.judged import cut_units, load_judged
 from medthink.judge.judgement import Judgement, digest_judgements
+from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Aspect, Label
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assigning import ReadingKey
@@ -45,9 +46,10 @@ from medthink.stats import (
 PairKind = Literal["reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself"]
 
 AGREEMENT_FILE = "agreement.json"
-_TRUTHS = ("support", "factual", "sentence", "statement")
-_TRUE = ("supported", "correct", True)
-_FALSE = ("contradicted", "incorrect", False)
+# What says whether a unit is true: the leading aspects, and for steps labelled yes or no, factual.
+_TRUTHS = (*(kind.leading for kind in KINDS.values()), "factual")
+_TRUE = (*(kind.true_label for kind in KINDS.values()), True)
+_FALSE = (*(kind.wrong_label for kind in KINDS.values()), False)
 
 
 class RaterPair(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION
 from medthink.judge.exam.making import ExamPlan, make_exam, sentences_of
 from medthink.judge.exam.marking import is_right_label
 from medthink.judge.exam.results import ExamResult, KindMarks, keep_results, read_results
+from medthink.judge.exam.rewording import read_rewordings
 from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, ExamSheet, SheetChange, read_sheets
 from medthink.judge.exam.sitting import ExamOrder, sit_exam
 from medthink.judge.judgements import read_judgements
@@ -251,7 +252,7 @@ def test_own_words_that_change_numbers_or_length_are_not_compared(bench, tmp_pat
     with JudgeServer(judge_by(good, reword=boast)) as server:
         (result,) = sit(bench, tmp_path / "exam", server, what=("preference",)).results
     assert result.pairs.own.value is None
-    assert not (tmp_path / "exam/rewordings.jsonl").read_text()
+    assert not read_rewordings(tmp_path / "exam")
 
 
 def test_a_judge_that_changes_its_mind_shows_it(bench, tmp_path):
@@ -281,6 +282,20 @@ def test_an_exam_is_continued_where_it_stopped_and_nothing_is_asked_twice(bench,
         assert again.results == whole.results
     assert {path.name: path.read_bytes() for path in out.glob("*.json*")} == before
     assert len(read_judgements(out)) == sum(marks.asked for marks in whole.results[0].kinds.values()) + 2 * ITEMS
+
+
+def test_answers_to_earlier_words_of_a_prompt_are_not_mixed_in(bench, tmp_path, monkeypatch):
+    out = tmp_path / "exam"
+    with JudgeServer(judge_by(lambda unit, data: True)) as server:
+        (before,) = sit(bench, out, server, what=("steps",)).results
+    monkeypatch.setattr("medthink.judge.exam.sitting.prompt_version", lambda what: "newer")
+    monkeypatch.setattr("medthink.judge.bench.prompt_version", lambda what: "newer")
+    assert sit(bench, out, None, what=("steps",)).results, "another judge sits the exam by the new words"
+    kept = {one.judge: one for one in read_results(out / "results.json")}
+    assert kept["server/j"] == before
+    with JudgeServer(judge_by(good)) as server:
+        (after,) = sit(bench, out, server, what=("steps",)).results
+    assert after.prompts == {"steps": "newer"} and after.kinds["steps"].asked == before.kinds["steps"].asked
 
 
 def test_an_exam_of_another_plan_or_benchmark_is_not_mixed_in(bench, tmp_path):

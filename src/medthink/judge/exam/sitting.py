@@ -22,6 +22,7 @@ from medthink.judge.exam.sheets import ExamSheet, form_of, read_sheets, write_sh
 from medthink.judge.judgement import Judgement
 from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
+from medthink.judge.prompts import prompt_version
 from medthink.judge.terms import JudgeTerms
 from medthink.runs.budget import BudgetReached
 from medthink.runs.engine import work_through
@@ -200,7 +201,9 @@ class _Sitting:
         out = self._order.out
         judgements = merge_judgements(read_judgements(out), self._made)
         write_judgements(out, judgements)
-        results = mark_exam(sheets, judgements, exam=digest_sheets(self._sheets), benchmark=self._manifest.fingerprint)
+        # Of answers to earlier words of a prompt the result stays; they are not mixed with these.
+        current = [one for one in judgements if one.prompt == prompt_version(one.what)]
+        results = mark_exam(sheets, current, exam=digest_sheets(self._sheets), benchmark=self._manifest.fingerprint)
         keep_results(out / RESULTS_FILE, results)
         for end in ends:
             if isinstance(end, BaseException) and not isinstance(end, BudgetReached):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -118,6 +118,10 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         Aspect(name="reason for 0", categories=ZEROS),
     )
     columns = (Column("label", (*SENTENCE_LABELS, cells.UNSURE)), Column("score", _SCORE_WORDS), Column("zero", ZEROS))
+    forms: ClassVar[Mapping[str, str]] = {
+        "sentence": "label (correct = supported, incorrect = contradicted, unverifiable)",
+        "education": "score (0, 1 or 2) of the whole discussion; for a 0 also zero (absent or wrong)",
+    }
 
     def texts(self, prediction: Prediction) -> Texts:
         """The six sections."""

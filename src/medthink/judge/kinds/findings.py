@@ -1,36 +1,23 @@
 """Findings of single images and their summary, judged statement by statement."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from medthink.judge import cells
-from medthink.judge.ballots import majority
 from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import check_grounds, match_ids
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores, rename_support
+from medthink.judge.kinds.kind import Aspect, Column, Labels, Texts, common_scores, rename_support
 from medthink.judge.kinds.ruling import rule_on_findings
+from medthink.judge.kinds.word import WordKind
 from medthink.judge.rubric import SUPPORTS, Support
 from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
 from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
-from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
-from medthink.workflow.reply_forms import (
-    TEXT,
-    Fault,
-    ReplyForm,
-    first_fault,
-    form_schema,
-    list_of,
-    object_of,
-    one_of,
-    read_form,
-)
 from medthink.workflow.sentences import split_sentences
 
 SUMMARY = "summary"
@@ -43,12 +30,6 @@ class StatementVerdict(UnitVerdict, frozen=True, kw_only=True):
     rests_on: tuple[str, ...]
 
 
-class FindingsForm(ReplyForm, frozen=True):
-    """One verdict per statement."""
-
-    verdicts: tuple[StatementVerdict, ...]
-
-
 class FindingScores(SeatScores, frozen=True, kw_only=True):
     """Statements of findings and summaries, as one seat judges them."""
 
@@ -57,7 +38,7 @@ class FindingScores(SeatScores, frozen=True, kw_only=True):
     summary: dict[str, Measured]
 
 
-class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
+class FindingsKind(WordKind[StatementVerdict, FindingScores]):
     """What a model says of each image, and its summary of all."""
 
     name = "findings"
@@ -66,6 +47,10 @@ class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
     exam_part = SUMMARY
     aspects = (Aspect(name="statement", categories=SUPPORTS, is_main=True, wrong="contradicted"),)
     columns = (Column("factual", (*SUPPORTS, cells.UNSURE)),)
+    forms: ClassVar[Mapping[str, str]] = {"statement": "factual"}
+    verdict = StatementVerdict
+    field = "support"
+    column = "factual"
 
     def texts(self, prediction: Prediction) -> Texts:
         """The findings of every image, and the summary."""
@@ -75,27 +60,6 @@ class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
         findings = {f"image {k}": text or "" for k, text in enumerate(steps.step1_per_image_findings or (), start=1)}
         parts = findings | {SUMMARY: steps.step2_integrated_summary or ""}
         return Texts(parts, tuple(name for name, text in parts.items() if not split_sentences(text)))
-
-    def items(self, units: UnitSet) -> tuple[Item, ...]:
-        """Every statement."""
-        return tuple(Item(id=unit.id, form="statement", part=unit.part, text=unit.text) for unit in units.units)
-
-    def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
-        """One verdict per statement."""
-        verdict = object_of(
-            id=one_of(units.ids), reason=TEXT, rests_on=list_of(one_of(rests_on)), support=one_of(SUPPORTS)
-        )
-        return form_schema(self.name, call, verdicts=list_of(verdict))
-
-    def read_reply(
-        self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]
-    ) -> tuple[StatementVerdict, ...] | Fault:
-        """One verdict per statement, each with a reason and what it rests on."""
-        form = read_form(text, FindingsForm, call)
-        matched = form if isinstance(form, Fault) else match_ids(form.verdicts, units.ids)
-        if isinstance(matched, Fault):
-            return matched
-        return first_fault(check_grounds(one, one.rests_on, rests_on) for one in matched) or matched
 
     def read_stored(self, row: Mapping[str, Any]) -> tuple[StatementVerdict, ...]:
         """Verdicts; earlier releases called them statements."""
@@ -110,15 +74,6 @@ class FindingsKind(JudgeKind[StatementVerdict, FindingScores]):
             for key, ruling in rulings.items()
         ]
         return {"verdicts": verdicts}
-
-    def vote(self, ballots: Sequence[StatementVerdict]) -> StatementVerdict | None:
-        """The support that most see."""
-        support = majority([ballot.support for ballot in ballots])
-        return next((ballot for ballot in ballots if ballot.support == support), None)
-
-    def labels(self, verdict: StatementVerdict) -> Labels:
-        """The support alone."""
-        return {"statement": verdict.support}
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
         """Readers must use one of the three words: yes and no say too little."""

@@ -70,7 +70,8 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     `tasks` are those whose runs are judged so by default. With `uses_decisive`, the case's decisive findings are the
     units; with `is_pairwise`, two runs are compared. `aspects` are what judges and readers are compared on, `leading`
     the one whose labels tell how far a panel is divided, and `true_label` what it says of a true unit. `exam_part` is
-    the part as which a judge of this kind is given a text in its exam. `columns` are what readers fill in.
+    the part as which a judge of this kind is given a text in its exam. `columns` are what readers fill in, and `forms`
+    says of each form of item which of them, in the words of the page that readers get.
     """
 
     name: ClassVar[str]
@@ -86,6 +87,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     exam_part: ClassVar[str] = ""
     aspects: ClassVar[tuple[Aspect, ...]]
     columns: ClassVar[tuple[Column, ...]]
+    forms: ClassVar[Mapping[str, str]]
 
     @abstractmethod
     def texts(self, prediction: Prediction) -> Texts:

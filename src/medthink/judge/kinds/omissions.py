@@ -1,35 +1,20 @@
 """Omissions: which decisive findings of the case a text mentions, misses or contradicts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
-
-import msgspec
+from typing import Any, ClassVar, Literal, get_args
 
 from medthink.judge import cells
-from medthink.judge.ballots import majority
 from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import match_ids
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
+from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
+from medthink.judge.kinds.word import WordKind
 from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, count_cell, rate_of, share_cell
 from medthink.judge.units import NOT_SHOWN, Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.metrics.findings import compare_findings
-from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
-from medthink.workflow.reply_forms import (
-    TEXT,
-    Fault,
-    ReplyForm,
-    first_fault,
-    form_schema,
-    list_of,
-    object_of,
-    one_of,
-    read_form,
-)
 
 Omission = Literal["mentioned", "missed", "contradicted"]
 OMISSIONS: tuple[Omission, ...] = get_args(Omission)
@@ -46,12 +31,6 @@ class OmissionVerdict(UnitVerdict, frozen=True, kw_only=True):
     finding: Omission
 
 
-class OmissionsForm(ReplyForm, frozen=True):
-    """One verdict per decisive finding and text."""
-
-    verdicts: tuple[OmissionVerdict, ...]
-
-
 class OmissionScores(SeatScores, frozen=True, kw_only=True):
     """How many decisive findings the texts of a run mention, by part.
 
@@ -63,7 +42,7 @@ class OmissionScores(SeatScores, frozen=True, kw_only=True):
     not_shown: dict[str, Measured]
 
 
-class OmissionsKind(JudgeKind[OmissionVerdict, OmissionScores]):
+class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
     """The decisive findings, looked for in rationale, summary and findings of images."""
 
     name = "omissions"
@@ -74,6 +53,10 @@ class OmissionsKind(JudgeKind[OmissionVerdict, OmissionScores]):
     exam_part = "summary"
     aspects = (Aspect(name="omission", categories=OMISSIONS, is_main=True, wrong="missed"),)
     columns = (Column("finding", (*OMISSIONS, cells.UNSURE)),)
+    forms: ClassVar[Mapping[str, str]] = {"omission": "finding (mentioned, missed or contradicted)"}
+    verdict = OmissionVerdict
+    field = "finding"
+    column = "finding"
 
     def texts(self, prediction: Prediction) -> Texts:
         """Whatever of the three a prediction has."""
@@ -83,33 +66,6 @@ class OmissionsKind(JudgeKind[OmissionVerdict, OmissionScores]):
         texts = (prediction.prediction_rationale or "", summary, images)
         return Texts(dict(zip(PARTS, texts, strict=True)))
 
-    def items(self, units: UnitSet) -> tuple[Item, ...]:
-        """Every decisive finding in every text."""
-        return tuple(Item(id=unit.id, form="omission", part=unit.part, text=unit.text) for unit in units.units)
-
-    def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:  # noqa: ARG002
-        """One verdict per finding and text."""
-        verdict = object_of(id=one_of(units.ids), reason=TEXT, finding=one_of(OMISSIONS))
-        return form_schema(self.name, call, verdicts=list_of(verdict))
-
-    def read_reply(
-        self,
-        text: str,
-        call: str,
-        units: UnitSet,
-        rests_on: Sequence[str],  # noqa: ARG002
-    ) -> tuple[OmissionVerdict, ...] | Fault:
-        """One verdict per finding and text, each with a reason."""
-        form = read_form(text, OmissionsForm, call)
-        matched = form if isinstance(form, Fault) else match_ids(form.verdicts, units.ids)
-        if isinstance(matched, Fault):
-            return matched
-        return first_fault(_check(one) for one in matched) or matched
-
-    def read_stored(self, row: Mapping[str, Any]) -> tuple[OmissionVerdict, ...]:
-        """The verdicts as they are."""
-        return msgspec.convert(row.get("verdicts") or (), tuple[OmissionVerdict, ...])
-
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
         """Compare every decisive finding with those that the text states."""
         verdicts = []
@@ -118,19 +74,6 @@ class OmissionsKind(JudgeKind[OmissionVerdict, OmissionScores]):
             word: Omission = "contradicted" if found.conflicts else "mentioned" if found.matched else "missed"
             verdicts.append(OmissionVerdict(id=unit.id, reason="by comparison of findings", finding=word))
         return {"verdicts": verdicts}
-
-    def vote(self, ballots: Sequence[OmissionVerdict]) -> OmissionVerdict | None:
-        """What most say."""
-        word = majority([ballot.finding for ballot in ballots])
-        return next((ballot for ballot in ballots if ballot.finding == word), None)
-
-    def labels(self, verdict: OmissionVerdict) -> Labels:
-        """The label alone."""
-        return {"omission": verdict.finding}
-
-    def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
-        """One of the three words."""
-        return {"omission": cells.read_word("finding", row.get("finding", ""), OMISSIONS)}
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> OmissionScores:  # noqa: ARG002
         """Recall of decisive findings by part."""
@@ -155,7 +98,3 @@ class OmissionsKind(JudgeKind[OmissionVerdict, OmissionScores]):
 def _rates(said: Iterable[tuple[int, str]]) -> dict[str, Measured]:
     rows = list(said)
     return {word: rate_of((case, label == word) for case, label in rows) for word in OMISSIONS}
-
-
-def _check(verdict: OmissionVerdict) -> Fault | None:
-    return None if verdict.reason.strip() else Fault("wrong_form", f"{verdict.id} has no reason")

@@ -1,26 +1,23 @@
 """Preference between two discussions of the same case, asked in both orders."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 
 from medthink.core.digest import digest_value
 from medthink.judge import cells
-from medthink.judge.ballots import majority
 from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
-from medthink.judge.forms import match_ids
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
+from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
+from medthink.judge.kinds.word import WordKind
 from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, count_cell, mean_of, rate_of, share_cell
 from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.metrics.findings import compare_findings
-from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
-from medthink.workflow.reply_forms import TEXT, Fault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
 
 Preferred = Literal["first", "second", "tie"]
 PREFERENCES: tuple[Preferred, ...] = get_args(Preferred)
@@ -32,12 +29,6 @@ class PreferenceVerdict(UnitVerdict, frozen=True, kw_only=True):
     """Which of two discussions is better, by its place."""
 
     preferred: Preferred
-
-
-class PreferenceForm(ReplyForm, frozen=True):
-    """One verdict for the pair."""
-
-    verdicts: tuple[PreferenceVerdict, ...]
 
 
 class Contest(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +52,7 @@ class PreferenceScores(SeatScores, frozen=True, kw_only=True):
     consistent: Measured
 
 
-class PreferenceKind(JudgeKind[PreferenceVerdict, PreferenceScores]):
+class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
     """Two discussions side by side."""
 
     name = "preference"
@@ -71,6 +62,10 @@ class PreferenceKind(JudgeKind[PreferenceVerdict, PreferenceScores]):
     true_label = ""
     aspects = (Aspect(name="preference", categories=PREFERENCES, is_main=True),)
     columns = (Column("preferred", (*PREFERENCES, cells.UNSURE)),)
+    forms: ClassVar[Mapping[str, str]] = {"preference": "preferred (first, second or tie)"}
+    verdict = PreferenceVerdict
+    field = "preferred"
+    column = "preferred"
 
     def texts(self, prediction: Prediction) -> Texts:
         """The discussion as one text."""
@@ -97,33 +92,6 @@ class PreferenceKind(JudgeKind[PreferenceVerdict, PreferenceScores]):
             for order, texts in enumerate(((mine, theirs), (theirs, mine)))
         )
 
-    def items(self, units: UnitSet) -> tuple[Item, ...]:
-        """The pair."""
-        return tuple(Item(id=unit.id, form="preference", part=unit.part, text=unit.text) for unit in units.units)
-
-    def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:  # noqa: ARG002
-        """One verdict, the reason first."""
-        verdict = object_of(id=one_of(units.ids), reason=TEXT, preferred=one_of(PREFERENCES))
-        return form_schema(self.name, call, verdicts=list_of(verdict))
-
-    def read_reply(
-        self,
-        text: str,
-        call: str,
-        units: UnitSet,
-        rests_on: Sequence[str],  # noqa: ARG002
-    ) -> tuple[PreferenceVerdict, ...] | Fault:
-        """One verdict with a reason."""
-        form = read_form(text, PreferenceForm, call)
-        matched = form if isinstance(form, Fault) else match_ids(form.verdicts, units.ids)
-        if not isinstance(matched, Fault) and not all(one.reason.strip() for one in matched):
-            return Fault("wrong_form", "the verdict has no reason")
-        return matched
-
-    def read_stored(self, row: Mapping[str, Any]) -> tuple[PreferenceVerdict, ...]:
-        """The verdict as it is."""
-        return msgspec.convert(row.get("verdicts") or (), tuple[PreferenceVerdict, ...])
-
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
         """Prefer the text with more findings that match the expert's, less those that conflict."""
         reference = "\n".join([evidence.findings, *evidence.captions])
@@ -132,19 +100,6 @@ class PreferenceKind(JudgeKind[PreferenceVerdict, PreferenceScores]):
         preferred: Preferred = "tie" if first == second else "first" if first > second else "second"
         reason = f"{first} and {second} findings match, less those that conflict"
         return {"verdicts": [PreferenceVerdict(id=one.id, reason=reason, preferred=preferred) for one in units.units]}
-
-    def vote(self, ballots: Sequence[PreferenceVerdict]) -> PreferenceVerdict | None:
-        """What most prefer."""
-        word = majority([ballot.preferred for ballot in ballots])
-        return next((ballot for ballot in ballots if ballot.preferred == word), None)
-
-    def labels(self, verdict: PreferenceVerdict) -> Labels:
-        """The preference alone."""
-        return {"preference": verdict.preferred}
-
-    def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
-        """One of the three words."""
-        return {"preference": cells.read_word("preferred", row.get("preferred", ""), PREFERENCES)}
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> PreferenceScores:  # noqa: ARG002
         """Wins, losses and ties against every other run; a pair that was judged in one order only is left out."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -108,6 +108,10 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         Column("severity", (*SEVERITIES, cells.UNSURE)),
         Column("correction"),
     )
+    forms: ClassVar[Mapping[str, str]] = {
+        "step": 'factual; weight; and only where factual is "contradicted": error_types (several apart by semicolons, '
+        "the main one first), severity, correction"
+    }
 
     def texts(self, prediction: Prediction) -> Texts:
         """The rationale."""

@@ -1,0 +1,67 @@
+"""How sure each sentence of a rationale sounds: a toy kind of judging, to see what a new one takes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from medthink.judge.coverage import Units
+from medthink.judge.evidence import Evidence
+from medthink.judge.judgement import Judgement
+from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
+from medthink.judge.kinds.word import WordKind
+from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
+from medthink.judge.units import Source, UnitSet
+from medthink.judge.verdicts import UnitVerdict
+from medthink.runs.prediction import Prediction
+from medthink.stats import Measured
+
+
+class CertaintyVerdict(UnitVerdict, frozen=True, kw_only=True):
+    """Whether a sentence hedges."""
+
+    certainty: Literal["plain", "hedged"]
+
+
+class CertaintyScores(SeatScores, frozen=True, kw_only=True):
+    """How many sentences hedge."""
+
+    sentences: int
+    hedged: Measured
+
+
+class CertaintyKind(WordKind[CertaintyVerdict, CertaintyScores]):
+    """Every sentence of the rationale: plain or hedged."""
+
+    name = "certainty"
+    plural = "certainties"
+    leading = "certainty"
+    true_label = "plain"
+    exam_part = "rationale"
+    aspects = (Aspect(name="certainty", categories=("plain", "hedged"), is_main=True, wrong="hedged"),)
+    columns = (Column("certainty", ("plain", "hedged")),)
+    forms: ClassVar[Mapping[str, str]] = {"sureness": "certainty (plain or hedged)"}
+    verdict = CertaintyVerdict
+    field = "certainty"
+    column = "certainty"
+
+    def texts(self, prediction: Prediction) -> Texts:
+        """The rationale."""
+        return Texts({"rationale": prediction.prediction_rationale or ""})
+
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
+        """A sentence with "may" in it hedges."""
+        return {
+            "verdicts": [
+                CertaintyVerdict(id=unit.id, reason="by rule", certainty="hedged" if "may" in unit.text else "plain")
+                for unit in units.units
+            ]
+        }
+
+    def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> CertaintyScores:
+        """The share of hedged sentences."""
+        found = [(row.case, one.certainty == "hedged") for row in rows for one in self.given(row)]
+        return CertaintyScores(**common_scores(rows, units), sentences=len(found), hedged=rate_of(found))
+
+    def tables(self, scores: CertaintyScores) -> tuple[ScoreTable, ...]:
+        """One row."""
+        row = {"Sentences": count_cell(scores.sentences), "Hedged": share_cell(scores.hedged)}
+        return (ScoreTable(heading="Certainty of the reasoning", aspects=("certainty",), rows=(row,)),)

@@ -49,7 +49,7 @@ clean:
 	$(PIP) --editable '.[web,board]'
 	touch $@
 
-.venv/.ready-dev: .venv/.ready tests/install_browser.sh
+.venv/.ready-dev: .venv/.ready tests/install_tools.sh
 	$(PIP) --editable '.[dev,web,board,radcliq,dicom,ocr]'
-	sh tests/install_browser.sh
+	sh tests/install_tools.sh
 	touch $@

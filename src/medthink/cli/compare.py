@@ -136,12 +136,16 @@ def _show_suspects(view: "ItemView") -> None:
     )
     out.print(
         f"Expect false alarms: {shares}, where models are strong; 45 to 72 % where weak models share distractors."
-        + (
-            ""
-            if view.vendors >= _FEWEST_VENDORS
-            else f" The models come from {view.vendors} vendors: three are better."
-        )
+        + _vendor_note(view.vendors)
     )
+
+
+def _vendor_note(vendors: int | None) -> str:
+    if vendors is None:
+        return " Files do not say which vendor their model comes from: three vendors or more are better."
+    if vendors >= _FEWEST_VENDORS:
+        return ""
+    return f" The models come from {vendors} vendor{'s' if vendors > 1 else ''}: three or more are better."
 
 
 def _show_differing(comparison: "Comparison") -> None:

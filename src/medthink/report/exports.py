@@ -22,6 +22,7 @@ from medthink.report.tables import (
 from medthink.report.validity import Audited, points
 from medthink.report.words import strongest
 from medthink.scoring.scores import AnswerScores, cost, number, percent
+from medthink.stats.estimate import Measured
 from medthink.stats.ranks import RankedRun
 from medthink.validity.audit import Audit
 
@@ -117,13 +118,12 @@ def _records(group: Group, number: int, audits: Mapping[str, Audit]) -> Iterator
 
 
 def _answer_record(answers: AnswerScores | None, place: RankedRun | None) -> dict[str, Cell]:
-    accuracy = answers.accuracy if answers else None
-    low, high = ends_of(accuracy) or (None, None)
     return {
         "predictions": answers.n_predictions if answers else None,
-        "accuracy": _rounded(value_of(accuracy)), "accuracy_low": _rounded(low), "accuracy_high": _rounded(high),
+        **_with_ends("accuracy", answers.accuracy if answers else None),
         "accuracy_answered": _rounded(value_of(answers.accuracy_answered)) if answers else None,
         "rank_best": place.rank if place else None, "rank_worst": place.worst if place else None,
+        "is_leader": int(place.is_leader) if place else None, "letters": " ".join(place.letters) if place else None,
         "tier": place.tier if place else None,
         **{f"n_{state}": answers.states.get(state, 0) if answers else None for state in _STATES},
     }  # fmt: skip
@@ -131,13 +131,11 @@ def _answer_record(answers: AnswerScores | None, place: RankedRun | None) -> dic
 
 def _gain_record(audit: Audit | None) -> dict[str, Cell]:
     rival = strongest(audit) if audit else None
-    low, high = ends_of(audit.diagnostic_gain if audit else None) or (None, None)
     return {
         "strongest_rival": rival.name if rival else None,
-        "rival_accuracy": _rounded(value_of(rival.accuracy) if rival else None),
-        "gain": _rounded(value_of(audit.diagnostic_gain) if audit else None),
-        "gain_low": _rounded(low),
-        "gain_high": _rounded(high),
+        **_with_ends("rival_accuracy", rival.accuracy if rival else None),
+        **_with_ends("gain", audit.diagnostic_gain if audit else None),
+        **_with_ends("normalised_gain", audit.normalised_gain if audit else None),
         "gain_over_own_run_without_images": None if audit is None else int(audit.has_own_blind),
     }
 
@@ -156,11 +154,13 @@ def _step_record(entry: Entry) -> dict[str, Cell]:
     record: dict[str, Cell] = {}
     for step in STEP_NAMES:
         for metric in shown_in("exports"):
-            measured = metric_value(entry.scores, step, metric.name)
-            low, high = ends_of(measured) or (None, None)
-            name = f"{step}_{metric.name}"
-            record |= {name: _rounded(value_of(measured)), f"{name}_low": _rounded(low), f"{name}_high": _rounded(high)}
+            record |= _with_ends(f"{step}_{metric.name}", metric_value(entry.scores, step, metric.name))
     return record
+
+
+def _with_ends(name: str, measured: Measured | None) -> dict[str, Cell]:
+    low, high = ends_of(measured) or (None, None)
+    return {name: _rounded(value_of(measured)), f"{name}_low": _rounded(low), f"{name}_high": _rounded(high)}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,7 +1,7 @@
 """The cases of a benchmark seen over many runs: hard ones, ones that separate the leaders, keys worth a second look."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -15,13 +15,14 @@ from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_key
 class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     """Difficulty and discrimination by case, one vote a model, and the reading list of suspect keys.
 
-    `suspects` is None where fewer than six models are compared; `vendors` counts where the voters come from.
+    `suspects` is None where fewer than six models are compared; `vendors` counts where the voters come from, and is
+    None where a file of predictions, which does not say it, is among them.
     """
 
     models: tuple[str, ...]
     table: ItemTable
     suspects: SuspectKeys | None
-    vendors: int
+    vendors: int | None
 
 
 def view_items(scored: Sequence[Scores], comparison: Comparison) -> ItemView:
@@ -46,8 +47,14 @@ def view_items(scored: Sequence[Scores], comparison: Comparison) -> ItemView:
         models=tuple(models),
         table=item_table(means, cases=ids, leaders=[k for k, model in enumerate(models) if model in leading]),
         suspects=suspects,
-        vendors=len({model.partition("/")[0] for model in (suspects.voters if suspects else ())}),
+        vendors=_vendors(suspects.voters if suspects else (), by_model),
     )
+
+
+def _vendors(voters: Sequence[str], by_model: Mapping[str, Sequence[Scores]]) -> int | None:
+    if any(one.origin.condition is None for model in voters for one in by_model[model]):
+        return None
+    return len({model.partition("/")[0] for model in voters})
 
 
 def _votes(runs: Sequence[Scores]) -> dict[int, str | None]:

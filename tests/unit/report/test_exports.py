@@ -73,7 +73,11 @@ def test_the_table_of_numbers_has_the_gain_with_its_interval(blind):
         told = [float(rows[entry.name][name]) for name in ("gain", "gain_low", "gain_high")]
         gain = audit.diagnostic_gain
         assert told == pytest.approx((gain.value, gain.low, gain.high), abs=1e-6)
+        told = [float(rows[entry.name][f"normalised_gain{end}"]) for end in ("", "_low", "_high")]
+        gain = audit.normalised_gain
+        assert told == pytest.approx((gain.value, gain.low, gain.high), abs=1e-6)
     assert rows["share-100"]["gain_over_own_run_without_images"] == "1" and rows["low"]["tier"]
+    assert rows["low"]["letters"] and rows["low"]["is_leader"] in ("0", "1")
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX here")

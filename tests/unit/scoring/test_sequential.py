@@ -105,3 +105,18 @@ def test_the_cases_are_viewed_over_the_runs(make_run, capsys, monkeypatch):
     view = msgspec.json.decode(capsys.readouterr().out)
     assert len(view["table"]["cases"]) == 40 and view["suspects"] is None
     assert enter(["compare", "--items", *map(str, runs[:2])]) == 2
+
+
+def test_a_reading_list_of_files_says_that_their_vendors_are_not_known(bench, tmp_path, capsys):
+    rows = [msgspec.json.decode(line) for line in (bench / "test.jsonl").read_bytes().splitlines()]
+    files = []
+    for number in range(6):
+        lines = [
+            {"title": row["title"], "prediction": "ABCDE"[(place + (place < number)) % 5]}
+            for place, row in enumerate(rows)
+        ]
+        files.append(tmp_path / f"m{number}.jsonl")
+        files[-1].write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
+    assert enter(["compare", "--items", *map(str, files), "--data", str(bench)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Worth a reader's look" in shown and "Files do not say which vendor" in shown

@@ -72,3 +72,9 @@ def cheap_passwords() -> Iterator[None]:
         passwords._no_password.cache_clear()
         yield
     passwords._no_password.cache_clear()
+
+
+@pytest.fixture
+def new_address(postgres: str) -> str:
+    """The address of an empty PostgreSQL database."""
+    return new_database(postgres)

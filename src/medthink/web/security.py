@@ -56,6 +56,9 @@ class Guard:
                 for name, value in HEADERS.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
+                if message["status"] >= 400 and scope["method"] not in _READING:
+                    # What is left of a body that is refused is not read.
+                    headers["Connection"] = "close"
             await send(message)
 
         await self._app(scope, receive, send_guarded)
@@ -79,6 +82,6 @@ class Guard:
 
 async def _answer(send: Send, words: str) -> None:
     headers = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-    headers.append((b"content-type", b"text/plain; charset=utf-8"))
+    headers += [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
     await send({"type": "http.response.body", "body": words.encode(), "more_body": False})

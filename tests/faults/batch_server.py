@@ -17,6 +17,7 @@ import hashlib
 import json
 import random
 import re
+import sys
 import threading
 import time
 from collections import Counter
@@ -62,6 +63,16 @@ class FakeJob:
         return fate
 
 
+class _QuietServer(ThreadingHTTPServer):
+    """Says nothing of a client that is killed in the middle."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class BatchServer:
     """One listening server for all three providers."""
 
@@ -98,8 +109,7 @@ class BatchServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self._server.daemon_threads = True
+        self._server = _QuietServer(("127.0.0.1", port), Handler)
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     @property

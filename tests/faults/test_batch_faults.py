@@ -457,7 +457,9 @@ def test_kill_9_at_random_instants_loses_nothing_and_runs_nothing_twice(tmp_path
     cases = 6 + KILLS
     bench = write_benchmark(tmp_path / "bench", cases=cases, images=1)
     chance, out = random.Random(11), tmp_path / "run"
-    server = Server("--latency", "0.4", "--faults", ",".join(["", "expire:2", "lost"] * 3), program=BATCH_SERVER)
+    # A cap on waiting tokens makes many small jobs of it.
+    faults = ",".join(["", "expire:2", "lost"] * 9)
+    server = Server("--latency", "0.4", "--faults", faults, "--token-cap", "7200", program=BATCH_SERVER)
     words = run_words(bench, out, server.url, "--task", "twi")
     try:
         for _ in range(KILLS):

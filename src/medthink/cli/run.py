@@ -41,7 +41,9 @@ _GARBAGE_THRESHOLD = 20_000
     "data", metavar="DATA|PLAN.toml", required=False, is_eager=True, callback=take_plan, type=click.Path(path_type=Path)
 )
 @click.option(
-    "--model", metavar="SPEC", help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, baseline/NAME, replay/RUN."
+    "--model",
+    metavar="SPEC",
+    help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, local/PATH, baseline/NAME, replay/RUN.",
 )
 @click.option(
     "--task", type=click.Choice(task_names()), default="answer", show_default=True,

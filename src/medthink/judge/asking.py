@@ -14,7 +14,7 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import JudgePrompt
 from medthink.judge.verdicts import UnitVerdict, Unjudged, UnjudgedKind
 from medthink.judge.voices import voice_of
-from medthink.models.request import ImagePart, Reply, Request, TextPart
+from medthink.models.request import EXAMPLE_SCHEMA, ImagePart, Reply, Request, TextPart
 from medthink.runs.asking import Desk, describe_bad_image, encode_image
 from medthink.runs.prediction import Spent
 from medthink.workflow.ask import Unanswered
@@ -97,6 +97,7 @@ def example_request(setting: Setting) -> Request:
     """A request with the judges' settings and next to nothing in it, to see whether they are taken."""
     return Request(
         parts=(TextPart("?"),),
+        schema=EXAMPLE_SCHEMA if setting.use_schema else None,
         is_json_checked=False,
         max_tokens=setting.max_tokens,
         temperature=setting.temperature,

@@ -55,6 +55,10 @@ class Schema(msgspec.Struct, frozen=True):
     definition: dict[str, Any]
 
 
+# What any reply follows, to see whether schemas are taken at all.
+EXAMPLE_SCHEMA = Schema("example", {"type": "object", "properties": {}, "required": [], "additionalProperties": False})
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a model, with nothing in it that depends on which model is asked.
 

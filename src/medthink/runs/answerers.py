@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from medthink.baselines.baseline import Baseline, refuse_settings
 from medthink.core.errors import UsageError
 from medthink.core.plugins import load_plugin
@@ -21,6 +23,7 @@ from medthink.workflow.ask import Prompt, PromptKind
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark
     from medthink.models.batches import BatchService
+    from medthink.models.local import LocalModel
     from medthink.models.transport import Transport
 
 
@@ -177,6 +180,8 @@ class AddedAnswerer(Unchecked):
     concurrency = 8
     first_phase: Phase = "asking"
     is_remote = True
+    # Whether a request leaves this machine, so that a reply that never came may have been billed.
+    sends = True
 
     def __init__(self, spec: str, model: Model, price: Price | None) -> None:
         self.spec = spec
@@ -197,9 +202,11 @@ class AddedAnswerer(Unchecked):
             latency = time.monotonic() - began
             provider = self.spec.partition("/")[0]
             log.note(
-                Attempt(number=1, endpoint=provider, outcome=outcome, is_sent=True, latency_s=latency, usage=usage)
+                Attempt(
+                    number=1, endpoint=provider, outcome=outcome, is_sent=self.sends, latency_s=latency, usage=usage
+                )
             )
-        return reply
+        return replace(reply, latency_s=reply.latency_s or latency)
 
     def cost_usd(self, usage: Usage | None) -> float | None:
         """The price of the tokens."""
@@ -222,6 +229,23 @@ class AddedAnswerer(Unchecked):
 
     async def close(self) -> None:
         """Nothing is held open here."""
+
+
+class LocalAnswerer(AddedAnswerer):
+    """A model in this process, asked one thing at a time."""
+
+    concurrency = 1
+    first_phase: Phase = "preparing"
+    is_remote = False
+    sends = False
+
+    def __init__(self, spec: str, model: "LocalModel", price: Price | None) -> None:
+        super().__init__(spec, model, price)
+        self._local = model
+
+    def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
+        """Settings that cannot be kept to here."""
+        self._local.refuse(request)
 
 
 class Free(Unchecked):
@@ -324,10 +348,8 @@ def open_answerer(
 ) -> Answerer[Prompt]:
     """Whoever the model spec names; what it needs is imported now and not before."""
     provider, _, name = spec.partition("/")
-    if base_urls and provider in ("baseline", "replay"):
-        raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
-    if is_batch and provider in ("baseline", "replay"):
-        raise UsageError(f"{spec} has no batches", remedy="leave out --batch")
+    if provider in ("baseline", "replay"):
+        _refuse_flags(spec, base_urls, is_batch=is_batch)
     if provider == "baseline":
         from medthink.baselines import open_baseline
 
@@ -351,13 +373,23 @@ def open_model_answerer(
     """The model behind HTTP that the spec names, or the one that another package adds under that name."""
     provider, _, name = spec.partition("/")
     price = load_prices(prices).find(spec)
+    if provider == "local" and name:
+        from medthink.models.local import LocalModel
+
+        _refuse_flags(spec, base_urls, is_batch=is_batch)
+        return LocalAnswerer(spec, LocalModel(name), price)
     open_added = load_plugin("medthink.models", provider) if name and provider not in PROVIDERS else None
     if open_added is None:
         return ModelAnswerer(
             spec, base_urls=base_urls, transport=transport, price=price, needs_key=needs_key, is_batch=is_batch
         )
-    if is_batch:
-        raise UsageError(f"{spec} has no batches", remedy="leave out --batch")
+    _refuse_flags(spec, base_urls, is_batch=is_batch)
+    return AddedAnswerer(spec, open_added(name), price)
+
+
+def _refuse_flags(spec: str, base_urls: tuple[str, ...], *, is_batch: bool) -> None:
+    """Raise UsageError for flags about a provider where there is none."""
     if base_urls:
         raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
-    return AddedAnswerer(spec, open_added(name), price)
+    if is_batch:
+        raise UsageError(f"{spec} has no batches", remedy="leave out --batch")

@@ -12,7 +12,7 @@ from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import canonical_json
 from medthink.models.errors import ErrorKind, ModelError
-from medthink.models.request import Attempt, ImagePart, MediaType, Reply, Request, TextPart, Usage
+from medthink.models.request import EXAMPLE_SCHEMA, Attempt, ImagePart, MediaType, Reply, Request, TextPart, Usage
 from medthink.runs.answerers import Answerer, Kinded
 from medthink.runs.budget import Budget, BudgetReached, Reservation
 from medthink.runs.ledger import Call, Ledger
@@ -329,6 +329,7 @@ def example_request(condition: Condition, sample: int = 0) -> Request:
     """A request with the settings of a condition and next to nothing in it, to see whether they are taken."""
     return Request(
         parts=(TextPart("?"),),
+        schema=EXAMPLE_SCHEMA if condition.use_schema else None,
         max_tokens=condition.max_tokens,
         temperature=condition.temperature,
         # A server that keeps to its seed would give the same answer to every sample.

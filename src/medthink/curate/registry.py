@@ -25,6 +25,9 @@ STAGES = {
     "leaks": StageEntry(f"{_STAGES}.leaks", "Leave out cases whose history tells the diagnosis"),
     "balance": StageEntry(f"{_STAGES}.balance", "Choose five options; even out lengths and letters"),
     "textonly": StageEntry(f"{_STAGES}.textonly", "Leave out cases that are solved without looking"),
+    "icd": StageEntry(f"{_STAGES}.icd", "Label each case with its ICD-10 chapter, block and category"),
+    "timeline": StageEntry(f"{_STAGES}.timeline", "Find the cases that were imaged at more than one time"),
+    "modality": StageEntry(f"{_STAGES}.modality", "Say what each image is: CT, MRI, X-ray, ultrasound and so on"),
     "split": StageEntry(f"{_STAGES}.split", "Divide the cases, near-duplicates together, and deal the letters"),
     "export": StageEntry(f"{_STAGES}.export", "Write the benchmark with its data card"),
 }

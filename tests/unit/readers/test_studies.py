@@ -298,7 +298,8 @@ def test_adjudication_shows_only_what_differs_and_not_whose_it_is(connection, ru
     with pytest.raises(UsageError, match="reads in this study"):
         adjudication.open_adjudication(connection, study, "anna")
     assert adjudication.open_adjudication(connection, study, "cara") == 1
-    ((study, cara),) = setup.readings_of(connection, "cara")
+    ((_, cara),) = setup.readings_of(connection, "cara")
+    study = setup.find_study(connection, study.token, with_key=True)
     assert cara.is_adjudicator
     (found,) = desk.list_sittings(connection, cara.id)
     items = found.sitting.revealed.texts[0].items

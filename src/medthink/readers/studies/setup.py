@@ -23,13 +23,16 @@ Frozen = dict[str, list[dict[str, str]]]
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """A study as the store has it; `key` says what is behind the codes and never leaves the server."""
+    """A study as the store has it.
+
+    `key` says what is behind the codes and never leaves the server; it is long, and empty unless it was asked for.
+    """
 
     id: int
     token: str
     plan: StudyPlan
-    key: ReadingKey
     made_at: str
+    key: ReadingKey = ReadingKey(seed=0, rubric="", runs={}, codes={})
     closed_at: str | None = None
 
 
@@ -159,15 +162,20 @@ def add_sittings(
         connection.execute(sa.insert(tables.sittings), rows)
 
 
-def find_study(connection: Connection, token: str) -> Study | None:
+_SHORT = [column for column in tables.studies.c if column.name != "key"]
+
+
+def find_study(connection: Connection, token: str, *, with_key: bool = False) -> Study | None:
     """The study with this token."""
-    row = connection.execute(sa.select(tables.studies).where(tables.studies.c.token == token)).mappings().first()
+    table = tables.studies
+    wanted = sa.select(*_SHORT, *([table.c.key] if with_key else [])).where(table.c.token == token)
+    row = connection.execute(wanted).mappings().first()
     return None if row is None else _study(row)
 
 
 def list_studies(connection: Connection) -> list[Study]:
     """All studies, the newest first."""
-    rows = connection.execute(sa.select(tables.studies).order_by(tables.studies.c.id.desc())).mappings()
+    rows = connection.execute(sa.select(*_SHORT).order_by(tables.studies.c.id.desc())).mappings()
     return [_study(row) for row in rows]
 
 
@@ -222,9 +230,9 @@ def _study(row: sa.RowMapping) -> Study:
         id=row["id"],
         token=row["token"],
         plan=msgspec.convert(row["plan"], StudyPlan),
-        key=msgspec.convert(row["key"], ReadingKey),
         made_at=row["made_at"],
         closed_at=row["closed_at"],
+        **({"key": msgspec.convert(row["key"], ReadingKey)} if "key" in row else {}),
     )
 
 

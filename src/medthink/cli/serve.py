@@ -68,7 +68,7 @@ def serve(
         from medthink.cli.serve_demo import fill_demo
 
         filled, data = fill_demo(Path("demo-board"))
-        store = str(filled)
+        store, runs = str(filled), (filled.parent / "runs",)
     if data is not None and not data.exists():
         raise UsageError(f"{data} is not there", remedy="name the folder of a benchmark")
     with open_store(store) as opened:
@@ -82,6 +82,11 @@ def serve(
         listening = open_port(port, bind)
         address = chosen.public_url or f"http://{LOOPBACK}:{listening.getsockname()[1]}/"
         say(f"Leaderboard at {address}  (Ctrl+C ends it)")
+        if is_demo and data is not None:
+            from medthink.cli.demo_study import fill_study
+
+            for who, secret in fill_study(opened, data, runs[0] / "retrieval").items():
+                say(f"  as {who}: {address}invitation/{secret}")
         if not no_open:
             click.launch(address)
         place = ["--store", store, "--split", split, *(["--data", str(data)] if data else [])]

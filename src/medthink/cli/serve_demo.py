@@ -23,6 +23,10 @@ def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
             _take(f"Running {name}", ["run", str(bench), "--model", f"baseline/{name}", "--out", str(run)])
             team = ["--team", "Demo", "--store", str(store)]
             _take(f"Adding {name} to the board", ["board", "add", str(run), "--data", str(bench), *team])
+    read = folder / "runs" / "retrieval"
+    if not (read / "units.jsonl").exists():
+        kinds = ["--what", "steps,omissions", "--splitter", "sentences"]
+        _take("Cutting texts for readers", ["judge", str(read), "--judge", "baseline/rules", *kinds])
     return store, bench
 
 

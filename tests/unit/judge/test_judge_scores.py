@@ -229,6 +229,32 @@ def test_a_panel_needs_two_voices_and_a_quorum():
     assert [(row.state, row.why) for row in seat_panel(rows)] == [("unjudged", "no_quorum"), ("ok", None)]
 
 
+def test_half_of_the_voices_are_no_quorum():
+    rows = [judged(1, step(1), judge=f"a/{name}") for name in "wxyz"]
+    rows += [judged(2, step(1), judge=f"a/{name}") for name in "wx"]
+    rows += [judged(2, judge=f"a/{name}", state="unjudged", why="failed") for name in "yz"]
+    assert [(row.state, row.why) for row in seat_panel(rows)] == [("ok", None), ("unjudged", "no_quorum")]
+    rows[-2] = judged(2, step(1), judge="a/y")
+    assert [row.state for row in seat_panel(rows)] == ["ok", "ok"], "three of four are more than half"
+
+
+def test_a_tie_leaves_open_what_it_might_change_and_nothing_else():
+    wrong = step(2, "contradicted", "reasoning")
+    tied = {"judge": "panel", "ties": ("u1",)}
+    rows = [
+        judged(1, step(2), **tied),  # sound, but for the tie
+        judged(2, wrong, **tied),  # wrong whatever the tie, but in no critical step
+        judged(3, step(1, "contradicted", "reasoning", critical=True), **(tied | {"ties": ("u2",)})),
+        judged(4, step(1), step(2), judge="panel"),
+    ]
+    scores = score_steps(rows, units(1, 2, 3, 4), rights={(case, 0): True for case in (1, 2, 3, 4)}, slices={})
+    every, critical = scores.sound_if_right.every_step, scores.sound_if_right.critical_steps
+    assert (every.n, every.value) == (3, pytest.approx(1 / 3))
+    assert (critical.n, critical.value) == (2, 0.5)
+    # Which error is the first is known only where no step is tied.
+    assert (scores.first_errors.by_step, scores.first_errors.without) == ({}, 1)
+
+
 def test_one_model_at_two_settings_or_under_two_names_is_one_voice():
     other = {"setting": Setting(sees=("history", "images"))}
     assert seat_panel([judged(1, step(1)), judged(1, step(1), **other)]) == []

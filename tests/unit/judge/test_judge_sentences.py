@@ -27,6 +27,7 @@ CASES = [
     ("First line\r\nSecond line", ["First line", "Second line"]),
     ("See fig. 2 for the mass. Done.", ["See fig. 2 for the mass.", "Done."]),
     ("Pt. was well. Then ill.", ["Pt. was well.", "Then ill."]),
+    ("Pt. Smith was seen by Dr. Brown. The rest is old.", ["Pt. Smith was seen by Dr. Brown.", "The rest is old."]),
     ("Image No. 3 shows it. It is large.", ["Image No. 3 shows it.", "It is large."]),
     ("No. The lung is clear.", ["No.", "The lung is clear."]),
     ("Gadolinium i.v. was given. It enhances.", ["Gadolinium i.v. was given.", "It enhances."]),

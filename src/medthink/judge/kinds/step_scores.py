@@ -230,18 +230,20 @@ def _profile(pairs: Sequence[tuple[int, StepVerdict]]) -> tuple[ErrorCell, ...]:
 
 
 def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
-    judged = [(row, steps) for row, steps in rows if row.state != "unjudged"]
-    # Without a known error, a tie leaves open whether the rationale is sound.
-    known = [(row, steps) for row, steps in judged if not row.ties or any(step.is_error for step in steps)]
-    counted = [(row.case, steps) for row, steps in known if rights.get((row.case, row.sample)) is wanted]
+    judged = [
+        (row, steps) for row, steps in rows if row.state != "unjudged" and rights.get((row.case, row.sample)) is wanted
+    ]
 
-    def is_sound(steps: Sequence[StepVerdict], *, only_critical: bool) -> bool:
-        return bool(steps) and not any(step.is_error and (step.critical or not only_critical) for step in steps)
+    def rate(*, only_critical: bool) -> Measured:
+        found = []
+        for row, steps in judged:
+            is_wrong = any(step.is_error and (step.critical or not only_critical) for step in steps)
+            # Without such an error, a tie leaves open whether the rationale is sound.
+            if is_wrong or not row.ties:
+                found.append((row.case, bool(steps) and not is_wrong))
+        return rate_of(found)
 
-    return Soundness(
-        every_step=rate_of((case, is_sound(steps, only_critical=False)) for case, steps in counted),
-        critical_steps=rate_of((case, is_sound(steps, only_critical=True)) for case, steps in counted),
-    )
+    return Soundness(every_step=rate(only_critical=False), critical_steps=rate(only_critical=True))
 
 
 def _first_errors(rows: JudgedRows) -> FirstErrors:

@@ -76,6 +76,7 @@ def _steps(out: Path) -> list[_Step]:
     shares = [str(runs / _share_name(share)) for share in SHARES]
     discussion = str(runs / "discussion")
     baselines = [str(runs / name) for name in _BASELINES]
+    rules = ["--judge", "baseline/rules"]
     make = _Step(["data", "synth", bench, "--cases", str(CASES), "--seed", "7"], f"Drawing {CASES} phantom cases")
     return [
         *([] if (out / "bench").exists() else [make]),
@@ -89,8 +90,12 @@ def _steps(out: Path) -> list[_Step]:
             "Asking whether it is diagnosis or guessing",
             r"^Diagnostic gain|^\(",
         ),
-        _Step(["judge", shares[-1], "--judge", "baseline/rules", "--what", "steps,omissions"], "Judging the steps"),
-        _Step(["judge", discussion, "--judge", "baseline/rules"], "Judging the discussions"),
+        _Step(["judge", shares[-1], *rules, "--what", "steps,omissions,findings"], "Judging the steps"),
+        _Step(["judge", discussion, *rules], "Judging the discussions"),
+        _Step(
+            ["judge", "exam", shares[-1], discussion, *rules, "--items", "5", "--out", str(out / "exam")],
+            "Examining the judge",
+        ),
         _Step(
             ["report", *baselines, *shares, discussion, "--probe", "-o", str(out / "report.html")],
             "Writing the report",

@@ -26,7 +26,7 @@ def test_one_screen_then_nothing_twice_then_everything(small, capsys):
     assert len(list(out.glob("runs/*/ledger.sqlite"))) == 6
     assert enter(["demo", "--out", str(out), "--verbose"]) == 0
     everything = capsys.readouterr().out
-    assert everything.count("$ medthink ") == 9
+    assert everything.count("$ medthink ") == 10
     assert "Written steps" in everything
     # Scoring and judging read ledgers; no call was made again.
     calls = [line for line in everything.splitlines() if "calls made in all sessions" in line]

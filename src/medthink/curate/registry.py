@@ -28,6 +28,7 @@ STAGES = {
     "icd": StageEntry(f"{_STAGES}.icd", "Label each case with its ICD-10 chapter, block and category"),
     "timeline": StageEntry(f"{_STAGES}.timeline", "Find the cases that were imaged at more than one time"),
     "modality": StageEntry(f"{_STAGES}.modality", "Say what each image is: CT, MRI, X-ray, ultrasound and so on"),
+    "discussion": StageEntry(f"{_STAGES}.discussion", "Take passages about dropped diagnoses out of the discussions"),
     "split": StageEntry(f"{_STAGES}.split", "Divide the cases, near-duplicates together, and deal the letters"),
     "export": StageEntry(f"{_STAGES}.export", "Write the benchmark with its data card"),
 }

@@ -35,7 +35,7 @@ class DiscussionSettings(ModelSettings, frozen=True, kw_only=True):
     ] = 0.5
 
 
-class DiscussionForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
+class PruningForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
     """The numbers of the sentences that are about a dropped diagnosis."""
 
     remove: list[int]
@@ -116,7 +116,7 @@ async def _ask_for_more(draft: Draft, read: ReadDiscussion, ask: StageAsk) -> se
         form={"remove": list_of({"type": "integer"})},
         by_rules={"remove": []},
     )
-    more = set((await ask(prompt, DiscussionForm, draft.id)).remove)
+    more = set((await ask(prompt, PruningForm, draft.id)).remove)
     if not more <= set(range(len(read.sentences))):
         raise Unanswered("unparsed", "a number of the reply is no sentence's")
     # What names the right diagnosis is about it, whatever else it says.

@@ -93,7 +93,7 @@ def test_what_is_asked_of_the_provider_holds_its_answer_to_this_one_attempt(boar
         {"token": "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0."},
         {"token": "nonsense"},
     ],
-    ids=str,
+    ids=["iss", "aud", "nonce", "exp", "key", "unsigned", "nonsense"],
 )
 def test_an_answer_that_is_not_the_providers_own_is_refused(board, provider, wrong):
     provider.wrong = wrong

@@ -1,5 +1,8 @@
 """The application that every door shares: assets, pages of errors, and the guard around it all."""
 
+import logging
+import secrets
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -16,11 +19,12 @@ from litestar.types import ASGIApp
 
 from medthink.core.errors import MedThinkError
 from medthink.web.access import Asked, needs, refuse_undeclared
-from medthink.web.api_frame import PREFIX, make_api, make_openapi, tell_http_problem
+from medthink.web.api_frame import PREFIX, Problem, make_api, make_openapi, tell_http_problem
 from medthink.web.rendering import Link, Site, load_asset, render
 from medthink.web.security import Guard
 
 _LARGEST_FORM = 64 * 1024
+_LOG = logging.getLogger(__name__)
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -56,6 +60,7 @@ def make_application(
         exception_handlers={
             HTTPException: _error_handler(site),
             MedThinkError: _problem_handler(site),
+            Exception: _fault_handler(site),
         },
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1),
         openapi_config=make_openapi() if api else None,
@@ -106,6 +111,24 @@ def _error_handler(site: Site) -> _Handler:
         words = error.detail if error.status_code in _TOLD and error.detail != "Not Found" else ""
         page = ErrorPage(title=title, words=words, back=site.links[0])
         return html(render("error.html", page, site), status=error.status_code)
+
+    return handle
+
+
+def _fault_handler(site: Site) -> _Handler:
+    """What to say when the fault is ours: to the log where it happened, without any value; to people a reference."""
+
+    def handle(request: Asked, error: Exception) -> Response[Any]:
+        reference = secrets.token_hex(4)
+        places = "".join(traceback.format_tb(error.__traceback__))
+        _LOG.error("%s %s\n%s%s (its words are not logged)", reference, request.method, places, type(error).__name__)
+        if request.url.path.startswith(f"{PREFIX}/"):
+            return Response(
+                Problem(problem="this is our fault", remedy=f"tell the maintainers: {reference}"), status_code=500
+            )
+        words = f"That is our fault. Nothing was changed by it. Tell the maintainers this reference: {reference}."
+        page = ErrorPage(title="This page could not be made", words=words, back=site.links[0])
+        return html(render("error.html", page, site), status=500)
 
     return handle
 

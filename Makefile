@@ -3,10 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 
-.PHONY: demo test check unit quick bench bench-peers docs site clean lock
+.PHONY: demo demo-curate test check unit quick bench bench-peers docs site clean lock
 
 demo: .venv/.ready
 	$(BIN)/medthink demo
+
+# Raw phantom cases with faults of every kind, the benchmark built from them, and where each fault was caught.
+demo-curate: .venv/.ready
+	rm -rf demo-curate
+	$(BIN)/medthink data synth demo-curate --raw --cases 240 --seed 4
+	$(BIN)/medthink curate build demo-curate/plan.toml
+	$(BIN)/python bench/check_planted.py demo-curate
 
 test: check unit
 
@@ -42,7 +49,7 @@ lock: .venv/.ready-dev
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
 
 clean:
-	rm -rf .venv .venv-peers demo site
+	rm -rf .venv .venv-peers demo demo-curate site
 
 .venv/.ready: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

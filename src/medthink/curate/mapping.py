@@ -140,7 +140,7 @@ def _numbered(row: RawRow, pattern: str | None, count: int | None = None) -> tup
     """The cells of the numbered columns: as many as asked for, else as many as are filled."""
     if pattern is None:
         return () if count is None else ("",) * count
-    cells = [as_text(row.get(pattern.format(n=n))) for n in range(1, (count or MAX_IMAGES) + 1)]
+    cells = [as_text(row.get(pattern.format(n=n))) for n in range(1, (MAX_IMAGES if count is None else count) + 1)]
     if count is None:
         while cells and not cells[-1]:
             cells.pop()

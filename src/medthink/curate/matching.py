@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from medthink.curate.names import core_words, name_key, without_brackets, words_of
+from medthink.curate.names import core_words, name_key, plain_words, without_brackets, words_of
 
 _CLOSE = 88
 
@@ -57,5 +57,5 @@ def _propose(gold: str, items: Sequence[str]) -> GoldMatch | None:
 
 def is_parent(name: str, gold: str) -> bool:
     """Whether the name says the same as the right diagnosis and less: every patient with the one has the other."""
-    own, right = core_words(name), core_words(gold)
+    own, right = plain_words(name), plain_words(gold)
     return len(own) < len(right) and set(own) < set(right) and own[-1:] == right[-1:]

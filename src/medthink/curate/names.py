@@ -158,9 +158,14 @@ def is_telling(name: str) -> bool:
     return bool(telling) and (len(words) > 1 or len(words[0]) >= 6)
 
 
+def plain_words(name: str) -> list[str]:
+    """The words of the head in their order, without stop words."""
+    return [word for word in words_of(head_of(name)) if word not in _STOPS]
+
+
 def core_words(name: str) -> list[str]:
     """The words of the head that matter, in their order: no stop words, no qualifiers."""
-    words = [word for word in words_of(head_of(name)) if word not in _STOPS]
+    words = plain_words(name)
     core = [word for word in words if word not in QUALIFIERS]
     return core or words
 

@@ -87,6 +87,26 @@ def plan_case(seed: int, number: int) -> CasePlan:
     )
 
 
+def plan_raw_case(seed: int, number: int, *, options: int, images: int) -> CasePlan:
+    """Plan a raw teaching case: as many diseases of one family as asked for, any of which may be the right one."""
+    chance = Random(seed_from("raw phantom", seed, number))
+    name = _pick_family(chance)
+    family = families()[name]
+    listed = chance.sample(family.diseases, min(options, len(family.diseases)))
+    answer = chance.randrange(len(listed))
+    count = max(images, len(family.axes))
+    return CasePlan(
+        number=number,
+        family=name,
+        options=tuple(listed),
+        answer=answer,
+        side=chance.choice(("left", "right")),
+        intervals=(),
+        course="stable",
+        shots=_shots(chance, family, listed[answer], (count, 1, "stable"))[:images],
+    )
+
+
 def image_count(seed: int, number: int) -> int:
     """How many images a case has: one per axis at least, 49 at most."""
     extra = Random(seed_from("images", seed, number)).lognormvariate(0, _EXTRA_SPREAD) * _EXTRA_MEDIAN

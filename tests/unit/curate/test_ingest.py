@@ -69,6 +69,11 @@ def test_a_case_without_history_diagnosis_or_image_is_left_out_and_counted(tmp_p
     assert trial.end.counts.reasons["out"] == {"no-image": 1, "no-history": 1, "no-diagnosis": 1}
 
 
+def test_captions_without_images_are_no_images(tmp_path):
+    _csv(tmp_path / "raw.csv", [ROWS[0] | {"images": "", "image1_caption": "A mass.", "image2_caption": ""}])
+    assert try_stage("ingest", tmp_path, None, source="raw.csv").decisions[7].reason == "no-image"
+
+
 def test_a_history_of_two_patients_waits_for_a_person(tmp_path):
     _csv(tmp_path / "raw.csv", [ROWS[0] | {"clinical_history": "Patient 1: pain. Patient 2: fever."}])
     trial = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0)

@@ -159,3 +159,4 @@ def test_a_parent_says_the_same_and_less():
     assert is_parent("Lymphoma", "Burkitt lymphoma")
     assert not is_parent("Breast cancer", "Breast cancer metastasis")
     assert not is_parent("Lymphoma", "Lymphoma")
+    assert not is_parent("Simple bone cyst", "Aneurysmal bone cyst")

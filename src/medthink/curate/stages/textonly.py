@@ -40,7 +40,7 @@ class TextOnlySettings(StageSettings, frozen=True, kw_only=True):
         tuple[GuesserView, ...], Meta(description="Trained guessers: options, question or images; none: no guesser.")
     ] = ("options", "question")
     solved_by: Annotated[AtLeastOne | None, Meta(description="Probes that must solve a case for it to go; all.")] = None
-    sure: Annotated[float, Meta(description="How sure a guesser must be of the right option.", gt=0, lt=1)] = 0.5
+    sure: Annotated[float, Meta(description="How sure a guesser must be of the right option.", gt=0, lt=1)] = 0.4
     repeats: Annotated[int, Meta(description="How often guessers are trained anew.", ge=1)] = 3
     base_url: Annotated[tuple[str, ...], Meta(description="Where the models' server is; may be repeated.")] = ()
     max_calls: Annotated[WholeNumber | None, Meta(description="Stop before a probe makes more calls.")] = None

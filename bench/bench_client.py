@@ -148,6 +148,7 @@ REPLY = (
     b'{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",'
     b'"content":"A"},"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":5,"total_tokens":905}}'
 )
+MODELS = b'{"object":"list","data":[{"id":"m"}]}'
 # How much of a body's start is kept, for a server that wants to see what is asked.
 LOOK_BYTES = 2048
 
@@ -164,6 +165,10 @@ class Answering(asyncio.Protocol):
             head, found, rest = self.head.partition(b"\r\n\r\n")
             if not found:
                 return
+            if head.startswith(b"GET"):  # the preflight asks which models there are
+                self.head = rest
+                self.write(MODELS)
+                return
             length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
             self.head, self.left, data = b"", int(length), rest
             self.start = b""
@@ -174,8 +179,11 @@ class Answering(asyncio.Protocol):
             self.answer()
 
     def answer(self) -> None:
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REPLY)
-        self.transport.write(head + REPLY)
+        self.write(REPLY)
+
+    def write(self, body: bytes) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+        self.transport.write(head + body)
 
 
 async def serve() -> None:

@@ -1,7 +1,7 @@
 """A server on loopback that answers every prompt of ours in its form, at once or after a latency.
 
 `python bench/loopback.py --latency 0.05` prints its port and ends when its standard input closes; then it prints how
-many calls a second it answered in the middle eight tenths of all calls.
+many calls a second it answered in the middle eight tenths of all calls, and when it answered the first.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class Latent(Answering):
 
     def _write(self, reply: bytes) -> None:
         if not self.transport.is_closing():
-            self.answered_at.append(time.perf_counter())
+            self.answered_at.append(time.time())
             self.transport.write(reply)
 
 
@@ -62,11 +62,11 @@ PLAIN = http_reply("ANSWER: A")
 
 
 class Loopback:
-    """A server in a process of its own; its rate is known when it has ended."""
+    """A server in a process of its own; its rate and the time of its first answer are known when it has ended."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.calls_a_second = math.nan
+        self.calls_a_second = self.first_at = math.nan
 
 
 @contextlib.contextmanager
@@ -77,7 +77,7 @@ def loopback(latency_s: float = 0.0) -> Iterator[Loopback]:
         server = Loopback(f"http://127.0.0.1:{int(process.stdout.readline())}/v1")
         yield server
         process.stdin.close()
-        server.calls_a_second = float(process.stdout.readline())
+        server.calls_a_second, server.first_at = map(float, process.stdout.readline().split())
 
 
 async def serve(latency_s: float) -> None:
@@ -89,7 +89,8 @@ async def serve(latency_s: float) -> None:
     loop.add_reader(sys.stdin, lambda: sys.stdin.read(1) or closed.set())
     await closed.wait()
     middle = Latent.answered_at[len(Latent.answered_at) // 10 : len(Latent.answered_at) * 9 // 10]
-    print((len(middle) - 1) / (middle[-1] - middle[0]) if len(middle) > 1 else math.nan)
+    rate = (len(middle) - 1) / (middle[-1] - middle[0]) if len(middle) > 1 else math.nan
+    print(rate, Latent.answered_at[0] if Latent.answered_at else math.nan)
 
 
 def main() -> None:

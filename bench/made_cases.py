@@ -28,17 +28,19 @@ def write_pictures(folder: Path) -> None:
         (folder / f"{number}.jpg").write_bytes(stream.getvalue())
 
 
-def write_cases(root: Path, pictures: Path, *, cases: int, images: int) -> Path:
-    """A benchmark with one split, `test`, of so many cases with so many images each."""
+def write_cases(root: Path, pictures: Path, *, cases: int, images: float) -> Path:
+    """A benchmark with one split, `test`, of so many cases with so many images each, on average."""
     root.mkdir(parents=True)
+    used = 0
     with (root / "test.jsonl").open("w") as stream:
-        for number in range(cases):
-            stream.write(json.dumps(make_row(number + 1, images)) + "\n")
-            folder = root / f"images/case{number + 1:05d}"
+        for number in range(1, cases + 1):
+            count = round(number * images) - used
+            stream.write(json.dumps(make_row(number, count)) + "\n")
+            folder = root / f"images/case{number:05d}"
             folder.mkdir(parents=True)
-            for slot in range(images):
-                picture = pictures / f"{(number * images + slot) % DISTINCT}.jpg"
-                os.link(picture, folder / f"i{number + 1}x{slot + 1}.jpg")
+            for slot in range(count):
+                os.link(pictures / f"{(used + slot) % DISTINCT}.jpg", folder / f"i{number}x{slot + 1}.jpg")
+            used += count
     return root
 
 

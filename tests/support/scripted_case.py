@@ -5,18 +5,21 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from medthink.cases.case import Image, ImageReference, Question, Reference
+from medthink.cases.stamps import Stamp, StampedStore
 from medthink.models.request import Reply
 from medthink.workflow.ask import Prompt, Unanswered
 
 
-class Memory:
+class Memory(StampedStore):
     """Images in memory."""
 
-    def read(self, path: str) -> bytes:
-        return path.encode()
+    place = "memory"
 
-    def has(self, path: str) -> bool:
-        return True
+    def stamp(self, path: str) -> Stamp:
+        return ()
+
+    def read_stamped(self, path: str) -> tuple[bytes, Stamp]:
+        return path.encode(), ()
 
     def problem(self, path: str) -> str:
         return ""

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.cases.case import Case, Image, ImageStore
+from medthink.cases.digests import RememberedImages
 from medthink.cases.layout import find_images, find_tables
 from medthink.cases.rows import Place, case_from_row, row_from_case
+from medthink.cases.stamps import StampedStore
 from medthink.cases.tables import CaseTable, SourceRow, a_few_ahead
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError, UsageError
@@ -138,6 +140,11 @@ class Benchmark:
         """Both fingerprints in one pass."""
         return self.pass_prints().finish()
 
+    def remembering(self, *, rehash: bool = False) -> "Benchmark":
+        """The same, the digests of unchanged images remembered from one session to the next; `rehash` starts anew."""
+        store = RememberedImages(self.images, rehash=rehash) if isinstance(self.images, StampedStore) else self.images
+        return Benchmark(self.path, self.tables, store, self._keep)
+
     def pass_prints(self, note: "NotePrint | None" = None) -> "PassingPrints":
         """The cases in one pass that also builds the fingerprints; `note` gets each case's own."""
         return PassingPrints(self, note)
@@ -217,7 +224,7 @@ def fingerprint_texts(cases: Iterable[Case]) -> str:
 
 
 class CasePrint(NamedTuple):
-    """What pins a case: lines for all of it and for its texts alone; an image that is not there counts as null."""
+    """What pins a case: lines for all of it and for its texts alone; an image that cannot be read counts as null."""
 
     whole: str
     texts: str
@@ -237,6 +244,7 @@ class PassingPrints:
 
     def __init__(self, benchmark: Benchmark, note: NotePrint | None) -> None:
         self._note = note
+        self._images = benchmark.images
         self._lines: list[CasePrint] = []
         self.cases = self._pass(benchmark)
 
@@ -253,6 +261,8 @@ class PassingPrints:
         """Read the cases that are left, then return both fingerprints."""
         for _ in self.cases:
             pass
+        if isinstance(self._images, RememberedImages):
+            self._images.save()
         whole, texts = (one.whole for one in self._lines), (one.texts for one in self._lines)
         return Fingerprints(_digest_lines(whole), _digest_lines(texts))
 
@@ -276,8 +286,8 @@ def _digest_or_none(image: Image) -> str | None:
     try:
         return image.digest()
     except DataError:
-        if image.store.has(image.path):
-            raise
+        # One image concerns its case alone; a store that cannot be opened at all raises here.
+        image.store.has(image.path)
         return None
 
 

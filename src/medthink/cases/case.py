@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from medthink.core.digest import digest_bytes
-
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
@@ -34,6 +32,12 @@ class ImageStore(Protocol):
 
     def read(self, path: str) -> bytes:
         """The image's bytes, or DataError."""
+
+    def digest(self, path: str) -> str:
+        """SHA-256 of the image's bytes, or DataError."""
+
+    def read_digested(self, path: str) -> tuple[bytes, str]:
+        """Both at once."""
 
     def has(self, path: str) -> bool:
         """Whether the image is there; False for a path that may not be opened."""
@@ -63,7 +67,11 @@ class Image(msgspec.Struct, frozen=True, gc=False):
 
     def digest(self) -> str:
         """SHA-256 of the file's bytes."""
-        return digest_bytes(self.read())
+        return self.store.digest(self.path)
+
+    def read_digested(self) -> tuple[bytes, str]:
+        """The file's bytes and their SHA-256."""
+        return self.store.read_digested(self.path)
 
     def open(self) -> "PillowImage":
         """The decoded picture, within the decode limits."""

@@ -1,11 +1,13 @@
 """Images embedded in the `image_NN` columns of parquet files."""
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from medthink.cases.stamps import Stamp, StampedStore, stamp_of
 from medthink.cases.stores import MAX_IMAGE_BYTES, MISSING, list_by_folder, path_problem, refusal, too_large
 from medthink.cases.tables import embedded_columns, parquet_file, reading_parquet
 
@@ -25,7 +27,7 @@ class _Spot(NamedTuple):
     row: int
 
 
-class ParquetImages:
+class ParquetImages(StampedStore):
     """Images inside parquet files, found by the path their row gives them; safe to use from several threads.
 
     Parquet can only be read a column chunk at a time, so the last chunks are kept: cases read in order cost each
@@ -37,13 +39,25 @@ class ParquetImages:
         self._lock = threading.Lock()
         self._index: dict[str, _Spot] | None = None
         self._files: dict[Path, pq.ParquetFile] = {}
+        self._stamps: dict[Path, Stamp] = {}
         self._chunks: OrderedDict[tuple[Path, int, str], pa.ChunkedArray] = OrderedDict()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ParquetImages, (self.files,)
 
-    def read(self, path: str) -> bytes:
-        """The image's bytes, or DataError."""
+    @property
+    def place(self) -> str:
+        """The files themselves, whichever links lead to them."""
+        return "\n".join(os.path.realpath(file) for file in self.files)
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp that the image's file had when it was opened, and where in it the image is."""
+        spot = self._spots().get(path)
+        stamp = () if spot is None else self._stamps[spot.file]
+        return (*stamp, spot.group, spot.row) if spot is not None and stamp else ()
+
+    def read_stamped(self, path: str) -> tuple[bytes, Stamp]:
+        """The image's bytes, or DataError, and their stamp."""
         if problem := self.problem(path):
             raise refusal(problem, self.files[0].parent, path)
         spot = self._spots()[path]
@@ -54,11 +68,7 @@ class ParquetImages:
         if value.as_buffer().size > MAX_IMAGE_BYTES:
             raise too_large(spot.file, path)
         data: bytes = value.as_py()
-        return data
-
-    def has(self, path: str) -> bool:
-        """Whether a row embeds an image under this path."""
-        return not self.problem(path)
+        return data, self.stamp(path)
 
     def problem(self, path: str) -> str:
         """Why the image cannot be read, or "" when it can."""
@@ -71,6 +81,8 @@ class ParquetImages:
     def _spots(self) -> dict[str, _Spot]:
         with self._lock:
             if self._index is None:
+                # Before they are opened: a file that is replaced meanwhile has another stamp the next time.
+                self._stamps = {path: stamp_of(path.stat()) for path in self.files if path.is_file()}
                 self._files = {path: parquet_file(path) for path in self.files}
                 self._index = {
                     name: spot for path in self.files for name, spot in _find_images(path, self._files[path])

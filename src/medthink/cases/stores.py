@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from medthink.cases.stamps import Stamp, StampedStore, stamp_of
 from medthink.core.errors import DataError
 from medthink.core.kinds import refuse_other_kind
 
@@ -65,19 +66,24 @@ def list_by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
     return listed
 
 
-class NoImages:
+class NoImages(StampedStore):
     """The store of a benchmark that came without images."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def read(self, path: str) -> bytes:
+    @property
+    def place(self) -> str:
+        """The folder that has none."""
+        return str(self.root)
+
+    def stamp(self, path: str) -> Stamp:  # noqa: ARG002
+        """None is known."""
+        return ()
+
+    def read_stamped(self, path: str) -> tuple[bytes, Stamp]:
         """Always DataError: there is nothing to read."""
         raise refusal(path_problem(path) or MISSING, self.root, path, remedy=f"put {FOLDER}/ or {FOLDER}.zip there")
-
-    def has(self, path: str) -> bool:  # noqa: ARG002
-        """Always False."""
-        return False
 
     def problem(self, path: str) -> str:
         """Why the image cannot be read."""
@@ -91,7 +97,7 @@ class NoImages:
         return "no images"
 
 
-class FolderImages:
+class FolderImages(StampedStore):
     """Images as files below `images/` of a root folder.
 
     A symbolic link may only lead to another file below `images/`: else a row could have the answers read as a picture.
@@ -105,8 +111,21 @@ class FolderImages:
         self._follows_links = len(self._inside) > 1
         self._last_folder = ("", "")
 
-    def read(self, path: str) -> bytes:
-        """The file's bytes, or DataError."""
+    @property
+    def place(self) -> str:
+        """The folder itself, whichever links lead to it."""
+        return f"{self._real_root}/{FOLDER}"
+
+    def stamp(self, path: str) -> Stamp:
+        """The file's stamp."""
+        real, problem = self._locate(path)
+        try:
+            return () if problem else stamp_of(os.stat(real))  # noqa: PTH116
+        except OSError:
+            return ()
+
+    def read_stamped(self, path: str) -> tuple[bytes, Stamp]:
+        """The file's bytes, or DataError, and its stamp."""
         real, problem = self._locate(path)
         if problem:
             raise refusal(problem, self.root, path)
@@ -114,10 +133,6 @@ class FolderImages:
             return self._read_regular(real, path)
         except OSError as error:
             raise refusal(f"cannot be read: {error.strerror}", self.root, path) from None
-
-    def has(self, path: str) -> bool:
-        """Whether a regular file stands there and may be opened."""
-        return not self.problem(path)
 
     def problem(self, path: str) -> str:
         """Why the image cannot be read, or "" when it can."""
@@ -192,7 +207,7 @@ class FolderImages:
             self._last_folder = (folder, real)
         return real
 
-    def _read_regular(self, real: str, path: str) -> bytes:
+    def _read_regular(self, real: str, path: str) -> tuple[bytes, Stamp]:
         handle = os.open(real, _READ_ONLY)
         try:
             found = os.fstat(handle)
@@ -201,11 +216,12 @@ class FolderImages:
             if found.st_size > MAX_IMAGE_BYTES:
                 raise too_large(self.root, path)
             data = os.read(handle, found.st_size)
+            stamp = stamp_of(os.fstat(handle))  # after reading: whoever wrote meanwhile has changed it
         finally:
             os.close(handle)
         if len(data) != found.st_size:
             raise refusal("cut short while it was read", self.root, path)
-        return data
+        return data, stamp
 
     def __str__(self) -> str:
         return f"{FOLDER}/"
@@ -219,7 +235,7 @@ def _places_for_images(root: Path, real_root: str) -> tuple[str, ...]:
     return places
 
 
-class ZipImages:
+class ZipImages(StampedStore):
     """Images inside a zip, read one by one and never unpacked; safe to use from several threads."""
 
     def __init__(self, path: Path) -> None:
@@ -230,7 +246,18 @@ class ZipImages:
     def __reduce__(self) -> tuple[Any, ...]:
         return ZipImages, (self.path,)
 
-    def read(self, path: str) -> bytes:
+    @property
+    def place(self) -> str:
+        """The zip itself, whichever links lead to it."""
+        return os.path.realpath(self.path)
+
+    def stamp(self, path: str) -> Stamp:
+        """The zip's stamp, and the checksum it has for the member."""
+        archive, members = self._open()
+        stamp = stamp_of(os.fstat(archive.fp.fileno())) if archive.fp is not None else ()
+        return (*stamp, members[path].CRC) if stamp and path in members else ()
+
+    def read_stamped(self, path: str) -> tuple[bytes, Stamp]:
         """The member's bytes, or DataError; a bomb is refused by its declared size before it is unpacked."""
         archive, members = self._open()
         if problem := self.problem(path):
@@ -245,11 +272,7 @@ class ZipImages:
             raise refusal(f"cannot be unpacked: {error}", self.path, path) from None
         if len(data) > MAX_IMAGE_BYTES:
             raise too_large(self.path, path)
-        return data
-
-    def has(self, path: str) -> bool:
-        """Whether the zip holds it under a path that may be opened."""
-        return not self.problem(path)
+        return data, self.stamp(path)
 
     def problem(self, path: str) -> str:
         """Why the image cannot be read, or "" when it can."""

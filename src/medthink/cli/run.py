@@ -84,6 +84,7 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option(
     "--cancel-batches", is_flag=True, help="End the batches of earlier sessions first, keeping what they answered."
 )
+@click.option("--rehash", is_flag=True, help="Hash all images anew, those too whose files look unchanged since.")
 @click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
 @click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
@@ -223,13 +224,13 @@ def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "
         shard=None if shard is None else parse_shard(shard),
     )
     plan = None if out is None else write_plan(click.get_current_context(), out)
-    preflight = not flags.pop("no_preflight")
+    preflight, rehash = not flags.pop("no_preflight"), flags.pop("rehash")
     batches = read_batch(flags) | {"cancel_batches": flags.pop("cancel_batches")}
     limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
     condition = read_condition(task, flags)
     return RunSpec(
         benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, plan=plan,
-        preflight=preflight, **batches, **limits,
+        preflight=preflight, rehash=rehash, **batches, **limits,
     )  # fmt: skip
 
 

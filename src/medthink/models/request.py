@@ -34,10 +34,16 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image"):
 
     @classmethod
     def from_bytes(
-        cls, data: bytes, media_type: MediaType, *, width: int | None = None, height: int | None = None
+        cls,
+        data: bytes,
+        media_type: MediaType,
+        *,
+        width: int | None = None,
+        height: int | None = None,
+        digest: str | None = None,
     ) -> "ImagePart":
-        """Encode and digest the image's file as it is."""
-        return cls(media_type, digest_bytes(data), pybase64.b64encode(data), width, height)
+        """Encode and digest the image's file as it is; `digest` where it is known already."""
+        return cls(media_type, digest or digest_bytes(data), pybase64.b64encode(data), width, height)
 
     @property
     def size_bytes(self) -> int:

@@ -302,10 +302,10 @@ def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:
 
 def encode_image(image: Image, condition: Condition) -> ImagePart:
     """The image as it is sent: its own bytes, unless the condition allows to make it smaller."""
-    data = image.read()
+    data, digest = image.read_digested()
     limits = (condition.image_max_side, condition.image_max_bytes)
     if limits == (None, None) and (size := plain_jpeg_size(data)) is not None:
-        return ImagePart.from_bytes(data, "image/jpeg", width=size.width, height=size.height)
+        return ImagePart.from_bytes(data, "image/jpeg", width=size.width, height=size.height, digest=digest)
     from medthink.cases.images import prepare
 
     ready = prepare(data, max_side=limits[0], max_bytes=limits[1], name=image.path)

@@ -144,7 +144,7 @@ async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *,
 
 
 async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRehearsal | None) -> Rehearsal:
-    benchmark = Benchmark.open(spec.benchmark)
+    benchmark = Benchmark.open(spec.benchmark).remembering(rehash=spec.rehash)
     seen = survey(benchmark, spec.selection, task=spec.task, condition=spec.condition)
     answerer = open_answerer(
         spec.model,

@@ -79,14 +79,14 @@ class Run:
     def split(self, data: Path | None = None) -> Benchmark:
         """The whole split that the run is about, for those who show images: other texts or images are refused."""
         place = self._find_benchmark(data)
-        split = Benchmark.open(place)[self.manifest.selection.split]
+        split = Benchmark.open(place)[self.manifest.selection.split].remembering()
         self._refuse_other_benchmark(place, is_same=split.fingerprint() == self.manifest.fingerprint)
         return split
 
     def split_and_changes(self, data: Path | None = None) -> tuple[Benchmark, frozenset[int]]:
         """The whole split, and the cases whose images are no longer what they were; other texts are refused."""
         place = self._find_benchmark(data)
-        split = Benchmark.open(place)[self.manifest.selection.split]
+        split = Benchmark.open(place)[self.manifest.selection.split].remembering()
         digests: dict[int, str] = {}
         prints = split.pass_prints(lambda case, made: digests.update({case.id: made.digest})).finish()
         is_same = prints.whole == self.manifest.fingerprint

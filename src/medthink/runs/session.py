@@ -62,6 +62,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     max_usd: float | None = None
     max_calls: int | None = None
     preflight: bool = True
+    rehash: bool = False
     plan: str | None = None
     batch: bool = False
     wait: bool = True
@@ -73,12 +74,13 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(TypedDict, total=False):
-    """What a run may take, the prices it is reckoned by, and whether the server is checked first."""
+    """What a run may take, its prices, whether the server is checked first and every image hashed again."""
 
     max_usd: float | None
     max_calls: int | None
     prices: Path | None
     preflight: bool
+    rehash: bool
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -185,7 +187,7 @@ class _Worker:
         self._common = common
         self._tracker = Tracker(listener)
         self._task = find_task(spec.task, spec.condition)
-        self._benchmark = Benchmark.open(spec.benchmark)
+        self._benchmark = Benchmark.open(spec.benchmark).remembering(rehash=spec.rehash)
 
     async def work(self) -> Session:
         """Do it all under the run's lock."""

@@ -16,6 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 
 import medthink
 from ledger_rows import read_rows
+from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.models.request import Reply, Request, TextPart
 from medthink.runs.answerers import Free
@@ -336,8 +337,8 @@ class OneImage:
     def __init__(self, data: bytes) -> None:
         self.data = data
 
-    def read(self, path: str) -> bytes:
-        return self.data
+    def read_digested(self, path: str) -> tuple[bytes, str]:
+        return self.data, digest_bytes(self.data)
 
 
 @pytest.mark.parametrize("limits", [{}, {"image_max_side": 20}])

@@ -1,0 +1,81 @@
+"""Digests of images, remembered in the user's cache while the size, times and inode of their file stay the same."""
+
+import contextlib
+import os
+
+import msgspec
+
+from medthink.cases.stamps import Stamp, StampedStore
+from medthink.core.digest import digest_bytes
+from medthink.core.errors import DataError
+from medthink.core.files import cache_folder, write_atomic
+
+_Kept = dict[str, tuple[str, Stamp]]
+
+
+class RememberedImages(StampedStore):
+    """A store whose digests are remembered from one session to the next; with `rehash` nothing from before counts."""
+
+    def __init__(self, store: StampedStore, *, rehash: bool = False) -> None:
+        self._store = store
+        self._file = cache_folder() / "digests" / f"{digest_bytes(os.fsencode(store.place))[:32]}.json"
+        self._known: _Kept | None = {} if rehash else None
+        self._is_changed = False
+
+    @property
+    def place(self) -> str:
+        """Where the images are."""
+        return self._store.place
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of the image's file."""
+        return self._store.stamp(path)
+
+    def read_stamped(self, path: str) -> tuple[bytes, Stamp]:
+        """The image's bytes, or DataError, and their stamp."""
+        return self._store.read_stamped(path)
+
+    def problem(self, path: str) -> str:
+        """Why the image cannot be read, or "" when it can."""
+        return self._store.problem(path)
+
+    def listing(self) -> dict[str, list[str]]:
+        """Every image of the store, by folder."""
+        return self._store.listing()
+
+    def digest(self, path: str) -> str:
+        """The digest of the image's bytes, which are read only where they may have changed."""
+        return self._find(path, self._store.stamp(path)) or self.read_digested(path)[1]
+
+    def read_digested(self, path: str) -> tuple[bytes, str]:
+        """The image's bytes and their digest."""
+        data, stamp = self._store.read_stamped(path)
+        if (known := self._find(path, stamp)) is not None:
+            return data, known
+        digest = digest_bytes(data)
+        if stamp:
+            self._load()[path] = (digest, stamp)
+            self._is_changed = True
+        return data, digest
+
+    def save(self) -> None:
+        """Keep what was learned; a cache that cannot be written costs time and nothing else."""
+        if self._is_changed:
+            with contextlib.suppress(DataError):
+                write_atomic(self._file, [msgspec.json.encode(self._load())])
+            self._is_changed = False
+
+    def _find(self, path: str, stamp: Stamp) -> str | None:
+        digest, known = self._load().get(path, ("", ()))
+        return digest if stamp and stamp == known else None
+
+    def _load(self) -> _Kept:
+        if self._known is None:
+            try:
+                self._known = msgspec.json.decode(self._file.read_bytes(), type=_Kept)
+            except (OSError, msgspec.MsgspecError):
+                self._known = {}
+        return self._known
+
+    def __str__(self) -> str:
+        return str(self._store)

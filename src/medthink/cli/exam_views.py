@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from medthink.cli.show import console, table
-from medthink.judge.edits import EDITS
+from medthink.judge.edits import is_counted
 from medthink.judge.exam.results import ExamResult, KindMarks, PairMarks
 from medthink.judge.judgement import Seat
 from medthink.scoring.scores import number, percent
@@ -37,7 +37,7 @@ def _show_floor(shortfalls: tuple[str, ...]) -> None:
 def _rows(marks: KindMarks) -> Iterator[tuple[str, str, str]]:
     yield "sheets judged", f"{marks.judged:,} of {marks.asked:,}", ""
     for name, one in marks.found.items():
-        apart = _APART if (name in EDITS and not EDITS[name].is_counted) or _is_extra(name, marks) else ""
+        apart = "" if is_counted(name) else _APART
         yield f"finds {name}{apart}", percent(one), f"{one.n:,}"
     yield "finds errors, all that count", percent(marks.sensitivity), f"{marks.sensitivity.n:,}"
     for name, one in marks.accepted.items():
@@ -47,11 +47,6 @@ def _rows(marks: KindMarks) -> Iterator[tuple[str, str, str]]:
             yield name, percent(one), f"{one.n:,}"
     if marks.kappa_again.value is not None:
         yield "κ with itself", number(marks.kappa_again), f"{marks.kappa_again.n:,}"
-
-
-def _is_extra(name: str, marks: KindMarks) -> bool:
-    """Whether it stands beside edits that count."""
-    return name not in EDITS and any(one in EDITS for one in marks.found)
 
 
 def _pair_rows(marks: PairMarks) -> Iterator[tuple[str, str]]:

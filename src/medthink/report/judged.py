@@ -1,6 +1,6 @@
 """What judges said of the runs, kind by kind and seat by seat, with what is not judged beside it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from medthink.cases.slices import slice_cases
@@ -12,6 +12,7 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.scores import SeatScores
 from medthink.readers.agreement import RunAgreement, read_agreement
 from medthink.report.entries import Entry
+from medthink.report.exam_tables import edits_table, exams_table, leanings_table
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged_tables import coverage_table, kind_tables, slices_table
@@ -66,6 +67,16 @@ def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
     yield from _headed("Judged and unjudged", coverage)
     yield from _headed("Judges among themselves", _disagreement_table(judged))
     yield from _headed("How far the judges agree with readers", _agreement_table(judged))
+    yield from _exam_markup({(one.judge, repr(one.setting)): one for run in judged for one in run.exams}.values())
+
+
+def _exam_markup(results: Iterable[ExamResult]) -> Iterator[Markup]:
+    found = list(results)
+    yield from _headed("Exams of the judges", exams_table(found))
+    yield from _headed("What sways the judges", leanings_table(found))
+    edits = edits_table(found)
+    if edits.rows:
+        yield fold("Errors found, edit by edit", table_markup(edits, name="Errors found, edit by edit"))
 
 
 def _open(entry: Entry) -> Judged:

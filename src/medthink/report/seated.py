@@ -114,9 +114,8 @@ def _exam_text(result: ExamResult, what: str) -> str:
     if what not in result.kinds:
         return ""
     marks = result.kinds[what]
-    accepted = ", ".join(f"{share(one)} {name}" for name, one in marks.accepted.items())
     mark = f"{BELOW_FLOOR}: " if marks.shortfalls() else "passed: "
-    return f"{mark}finds {share(marks.sensitivity)} of errors; accepts {accepted or 'nothing measured'}"
+    return f"{mark}finds {share(marks.sensitivity)}, accepts {share(marks.specificity)}"
 
 
 def share(measured: Measured) -> str:

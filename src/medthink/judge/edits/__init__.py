@@ -48,6 +48,11 @@ EDITS: dict[str, Edit] = {
 }
 
 
+def is_counted(edit: str) -> bool:
+    """Whether an edit counts towards the floor of an exam; of omissions deletion is the only one, and counts."""
+    return EDITS[edit].is_counted if edit in EDITS else edit == DELETED
+
+
 def falsify(sentence: str, said: Iterable[str] = ()) -> dict[str, str]:
     """The false versions of a sentence by edit; `said` is what else the expert says, which none may repeat."""
     if not is_claim(sentence):

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from medthink.core.digest import digest_value, seed_from
-from medthink.judge.edits import EDITS, INVENTED
+from medthink.judge.edits import EDITS, INVENTED, is_counted
 from medthink.judge.exam.results import ExamResult, KindMarks, PairMarks
 from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, ExamSheet, SheetChange
 from medthink.judge.judgement import Judgement, Seat, Setting
@@ -109,7 +109,7 @@ def _mark_kind(what: str, own: Sequence[_Answer]) -> KindMarks:
     marked = [mark for one in plain for mark in mark_units(*one)]
     edits = dict.fromkeys(mark.change.edit for mark in marked if not mark.change.is_true)
     found = {edit: _right(mark for mark in marked if mark.change.edit == edit) for edit in sorted(edits, key=_order)}
-    counted = [mark for mark in marked if not mark.change.is_true and _is_counted(mark.change.edit, what)]
+    counted = [mark for mark in marked if not mark.change.is_true and is_counted(mark.change.edit)]
     true = {name: [mark for mark in marked if mark.change.edit == name] for name in _TRUE_EDITS}
     again = _pair_labels(plain, [one for one in answers if one.judgement.repeat == 1])
     turned = _pair_labels(plain, [one for one in first if one.sheet.reverses is not None])
@@ -128,10 +128,6 @@ def _mark_kind(what: str, own: Sequence[_Answer]) -> KindMarks:
 def _order(edit: str) -> int:
     names = list(EDITS)
     return names.index(edit) if edit in names else len(names)
-
-
-def _is_counted(edit: str, what: str) -> bool:
-    return EDITS[edit].is_counted if edit in EDITS else KINDS[what].uses_decisive
 
 
 def _right(marks: Iterable[Marked]) -> Measured:

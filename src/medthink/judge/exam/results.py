@@ -8,10 +8,10 @@ import msgspec
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_json, write_json
 from medthink.core.numbers import as_percent
-from medthink.judge.edits import EDITS
+from medthink.judge.edits import DELETED, is_counted
 from medthink.judge.exam.sheets import REWORDED, UNTOUCHED
 from medthink.judge.judgement import Seat, Setting
-from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.estimate import Estimate, Measured, Undefined
 
 RESULTS_FILE = "results.json"
 EXAMS_FILE = "exams.json"
@@ -42,23 +42,29 @@ class KindMarks(msgspec.Struct, frozen=True, kw_only=True):
     kappa_again: Measured
     same_reversed: Measured
 
+    @property
+    def specificity(self) -> Measured:
+        """The share of true units accepted, untouched or reworded, whichever is less."""
+        found = [self.accepted[name] for name in _TRUE_UNITS if name in self.accepted]
+        return min(found, key=lambda one: one.value or 0.0) if found else Undefined(reason="no such units", n=0)
+
     def shortfalls(self) -> tuple[str, ...]:
         """Why the judge is below the floor; none where it is not."""
-        counted = {name: one for name, one in self.found.items() if name not in EDITS or EDITS[name].is_counted}
-        is_small = not counted.keys() & EDITS.keys()
+        # Deletions are too few for limits: their values are compared.
+        by_limit = DELETED not in self.found
         found = [
-            *_below("finds", self.sensitivity, LEAST_SENSITIVITY, by_limit=not is_small),
+            *_below("finds", self.sensitivity, LEAST_SENSITIVITY, by_limit=by_limit),
             *(
                 text
-                for name, one in counted.items()
-                if name in EDITS and one.value is not None
+                for name, one in self.found.items()
+                if name != DELETED and is_counted(name) and one.value is not None
                 for text in _below(f"finds {name}", one, LEAST_PER_EDIT, by_limit=False)
             ),
             *(
                 text
                 for name in _TRUE_UNITS
                 if name in self.accepted
-                for text in _below(f"accepts {name}", self.accepted[name], LEAST_SPECIFICITY, by_limit=not is_small)
+                for text in _below(f"accepts {name}", self.accepted[name], LEAST_SPECIFICITY, by_limit=by_limit)
             ),
         ]
         if self.judged < LEAST_JUDGED * self.asked:

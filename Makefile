@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 
-.PHONY: demo demo-curate test check unit quick bench bench-peers docs site clean lock
+.PHONY: demo radcliq demo-curate test check unit quick bench bench-peers docs site clean lock
 
 demo: .venv/.ready
 	$(BIN)/medthink demo
@@ -14,6 +14,12 @@ demo-curate: .venv/.ready
 	$(BIN)/medthink data synth demo-curate --raw --cases 240 --seed 4
 	$(BIN)/medthink curate build demo-curate/plan.toml
 	$(BIN)/python bench/check_planted.py demo-curate
+
+# RadCliQ with PyTorch of a chosen build: `make radcliq TORCH_INDEX=…` takes torch, and nothing else, from that index (the
+# CPU build's address is named under "Get started" at pytorch.org; it is a fraction of the default one's size).
+radcliq: .venv/.ready
+	$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) --no-deps torch,)
+	$(PIP) --editable '.[radcliq]'
 
 test: check unit
 

@@ -77,16 +77,16 @@ def normalised(rng: np.random.Generator, repeats: int) -> None:
     """The normalised gain, also of a strong run, whose low end Fieller's method sets too high."""
     for accuracy, rival in ((0.6, 0.4), (0.9, 0.5), (0.95, 0.9)):
         truth = true_normalised(accuracy, rival)
-        for cases, rivals in ((30, 1), (90, 1), (90, 3), (90, 8), (720, 1), (720, 8)):
-            over, under = 0, 0
+        for cases, rivals in ((30, 1), (90, 1), (720, 1), (90, 3), (90, 8)):
+            over, under, known = 0, 0, 0
             for _ in range(repeats):
                 right, others = with_rivals(rng, cases, rivals, accuracy=accuracy, rival=rival)
                 found = gain_over_rivals(right, others, rng=rng).normalised
                 if isinstance(found, Estimate):  # a rival that is always right leaves nothing to gain
-                    over, under = over + (truth < found.low), under + (truth > found.high)
+                    over, under, known = over + (truth < found.low), under + (truth > found.high), known + 1
             print(
                 f"normalised, {accuracy:.0%} against {rivals} of {rival:.0%}, {cases} cases: covers "
-                f"{1 - (over + under) / repeats:.1%}; low end too high {over / repeats:.1%}"
+                f"{1 - (over + under) / known:.1%}; low end too high {over / known:.1%}"
             )
 
 

@@ -57,12 +57,13 @@ def show_known(statements: "list[KnownStatement]") -> None:
             one.claim,
             f"{one.seen} of {one.n_cases}",
             "–" if one.low is None or one.high is None else f"{one.low * 100:+.1f} to {one.high * 100:+.1f}",
-            one.verdict if one.known_after is None else f"{one.verdict}, after {one.known_after} cases",
+            one.verdict.removeprefix("the "),
+            "–" if one.known_after is None else f"{one.known_after}",
             _saved(one),
         )
         for one in statements
     ]
-    columns = ("what", "claim", "cases", "95 % at every look", "known", "saved by stopping there")
+    columns = ("what", "claim", "cases", "95 % at every look", "known", "after", "cases saved")
     out = console()
     out.print(table("Watched in a random order", columns, [_minus(row) for row in rows]))
     for claim in dict.fromkeys(one.claim for one in statements):
@@ -74,7 +75,7 @@ def _saved(one: "KnownStatement") -> str:
     if one.known_after is None:
         return "–"
     money = "" if one.saved_usd is None else f", {as_usd(one.saved_usd)}"
-    return f"{one.saved_cases} cases ({as_percent(one.saved_cases / one.n_cases, 0)}){money}"
+    return f"{one.saved_cases} ({as_percent(one.saved_cases / one.n_cases, 0)}){money}"
 
 
 def _minus(row: tuple[str, ...]) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def _score(pairs: list[TextPair], options: RadCliQOptions) -> RadCliQ:
 def _components(weights: Path | None, download: bool) -> tuple[Component, ...]:
     """The four components, their models loaded once for all runs of a command."""
     source, features = WeightSource(folder=weights, online=download), feature_folder()
-    return RadGraph(source, source, features), BertScore(source), CheXbert(source, source, features), Bleu2()
+    return RadGraph(source, source, features), BertScore(source, features), CheXbert(source, source, features), Bleu2()
 
 
 def feature_folder() -> Path:

@@ -108,7 +108,8 @@ def _normalised(x: Floats, rivals: Floats, t: float, wide: float, *, level: floa
 def _ratio_ends(own: Floats, others: Floats, t: float, wide: float) -> _Ends:
     """Ends for g = 1 − mean(own)/mean(other) of wrong and right, for each other."""
     counts = ((own * others).sum(axis=1), (own * (1 - others)).sum(axis=1), ((1 - own) * others).sum(axis=1))
-    return _Ends(1 - ratio_ends(*counts, len(own), t)[1], 1 - ratio_ends(*counts, len(own), wide)[0])
+    lows, highs = ratio_ends(*counts, len(own), [[t], [wide]])
+    return _Ends(1 - highs[0], 1 - lows[1])
 
 
 def _fieller_ends(own: Floats, others: Floats, t: float, wide: float) -> _Ends:

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from medthink.stats.clusters import Floats
 
-_HALVINGS = 60
+_HALVINGS = 44
 _FARTHEST = 40.0
 """The logarithm of ratios beyond which none is looked for: e^40."""
 

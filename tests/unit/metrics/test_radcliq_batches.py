@@ -34,6 +34,13 @@ def test_features_are_kept_by_text_and_weights(tmp_path: Path) -> None:
     assert store.read(many) == many
 
 
+def test_a_full_store_takes_no_more_and_is_still_read(tmp_path: Path) -> None:
+    store = FeatureStore(tmp_path, "bertscore", {}, most_bytes=1)
+    store.keep({"x": b"1"})
+    store.keep({"y": b"2"})
+    assert store.read(["x", "y"]) == {"x": b"1"}
+
+
 def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
     store = FeatureStore(None, "semb", {})
     store.keep({"x": b"1"})

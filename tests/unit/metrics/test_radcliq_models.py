@@ -201,6 +201,25 @@ def test_features_of_a_text_are_made_once(
         assert len(again.score(["Effusion and process"], SENTENCES[:1]).values) == 1 and len(asked) == 1
 
 
+def test_the_second_model_costs_bertscore_its_own_texts_alone(
+    environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("medthink.metrics.radcliq.bertscore._PAIRS_AT_ONCE", 2)
+    candidates = [f"{text} Effusion." for text in SENTENCES]
+    plain = BertScore().score([*SENTENCES, LONG], [*candidates, LONG])
+    first = BertScore(features=tmp_path).score([*SENTENCES, LONG], [*candidates, LONG])
+    again = BertScore(features=tmp_path)
+    asked: list[str] = []
+    told: list[int] = []
+    original = again._encode
+    monkeypatch.setattr(again, "_encode", lambda texts, tell: asked.extend(texts) or original(texts, tell))
+    second = again.score([*SENTENCES, LONG], [*candidates, LONG], told.append)
+    assert second.values == pytest.approx(first.values, abs=1e-6) and second.truncated == first.truncated
+    assert plain.values == pytest.approx(first.values, abs=1e-5)
+    assert set(asked) == {text.strip() for text in candidates}
+    assert sum(told) == len({*SENTENCES, LONG, *candidates})
+
+
 def test_progress_counts_every_text_of_every_component(environment: Path, tmp_path: Path) -> None:
     told: list[int] = []
     component = CheXbert(features=tmp_path)

@@ -5,12 +5,14 @@ Higher is better; 1 for equal texts, below 0 for texts less alike than random pa
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medthink.metrics.radcliq.batches import Advance, advance_nothing, batches_by_length, token_budget
 from medthink.metrics.radcliq.component import MAX_TOKENS, ComponentScores, missing_packages, package_versions
+from medthink.metrics.radcliq.features import FeatureStore
 from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 REPO = "distilroberta-base"
 LAYER = 5
+_PAIRS_AT_ONCE = 256
 # The baseline of layer 5 for precision, recall and F1, published with bert-score 0.3.13.
 BASELINE = (0.84732, 0.84759504, 0.8473319)
 
@@ -27,8 +30,9 @@ class BertScore:
 
     name = "bertscore"
 
-    def __init__(self, source: WeightSource | None = None) -> None:
+    def __init__(self, source: WeightSource | None = None, features: Path | None = None) -> None:
         self._source = source or WeightSource()
+        self._features = features
 
     def unavailable(self) -> str | None:
         """Why it cannot be computed here; None if it can."""
@@ -41,11 +45,32 @@ class BertScore:
         self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
     ) -> ComponentScores:
         """Rescaled F1 of every pair."""
-        texts = list(dict.fromkeys(_clean(text) for text in (*references, *candidates)))
-        encoded = dict(zip(texts, self._encode(texts, advance), strict=True))
-        pairs = [(encoded[_clean(r)], encoded[_clean(c)]) for r, c in zip(references, candidates, strict=True)]
-        cut = [i for i, ((_, r_cut), (_, c_cut)) in enumerate(pairs) if r_cut or c_cut]
-        return ComponentScores([_rescaled_f1(ref, cand) for (ref, _), (cand, _) in pairs], cut)
+        pairs = [(_clean(r), _clean(c)) for r, c in zip(references, candidates, strict=True)]
+        store = FeatureStore(self._features, self.name, self.fingerprint())
+        values: list[float] = []
+        cut: list[int] = []
+        tell = _once(advance)
+        # A vector for every token of every text at once would fill the memory.
+        for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+            some = pairs[start : start + _PAIRS_AT_ONCE]
+            encoded = self._vectors(some, store, tell)
+            for place, (reference, candidate) in enumerate(some, start=start):
+                (ref, ref_cut), (cand, cand_cut) = encoded[reference], encoded[candidate]
+                values.append(_rescaled_f1(ref, cand))
+                cut += [place] if ref_cut or cand_cut else []
+        return ComponentScores(values, cut)
+
+    def _vectors(
+        self, pairs: Sequence[tuple[str, str]], store: FeatureStore, tell: Callable[[Iterable[str]], None]
+    ) -> dict[str, tuple["torch.Tensor", bool]]:
+        """The vectors of every text; those of references that are kept are read, and those that are made are kept."""
+        references = dict.fromkeys(reference for reference, _ in pairs)
+        kept = {text: _unpack(feature) for text, feature in store.read(references).items()}
+        tell(kept)
+        texts = [text for text in dict.fromkeys(text for pair in pairs for text in pair) if text not in kept]
+        made = dict(zip(texts, self._encode(texts, tell), strict=True))
+        store.keep({text: _pack(*made[text]) for text in references if text in made})
+        return kept | made
 
     def fingerprint(self) -> dict[str, str]:
         """The model's files by digest, the packages, the options."""
@@ -75,10 +100,12 @@ class BertScore:
         model.encoder.layer = model.encoder.layer[:LAYER]
         return tokenizer, model.eval()
 
-    def _encode(self, texts: Sequence[str], advance: Advance) -> list[tuple["torch.Tensor", bool]]:
+    def _encode(self, texts: Sequence[str], tell: Callable[[Iterable[str]], None]) -> list[tuple["torch.Tensor", bool]]:
         """Unit vectors of every token of every text, special tokens first and last, and whether it was cut."""
         import torch
 
+        if not texts:
+            return []
         tokenizer, model = self._model
         lengths = [len(ids) for ids in tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]]
         kept = [min(length, MAX_TOKENS) for length in lengths]
@@ -94,8 +121,31 @@ class BertScore:
             for row, place in zip(hidden, places, strict=True):
                 # A copy, so that the padded batch can go.
                 vectors[place] = row[: kept[place]].clone()
-            advance(len(places))
+            tell(batch)
         return [(vectors[place], length > MAX_TOKENS) for place, length in enumerate(lengths)]
+
+
+def _once(advance: Advance) -> Callable[[Iterable[str]], None]:
+    """Tells of each text once, though it may be met again."""
+    told: set[str] = set()
+
+    def tell(texts: Iterable[str]) -> None:
+        new = set(texts) - told
+        told.update(new)
+        advance(len(new))
+
+    return tell
+
+
+def _pack(vectors: "torch.Tensor", is_cut: bool) -> bytes:
+    return b"".join([bytes([is_cut]), int(vectors.shape[1]).to_bytes(4, "little"), vectors.numpy().tobytes()])
+
+
+def _unpack(feature: bytes) -> tuple["torch.Tensor", bool]:
+    import torch
+
+    width = int.from_bytes(feature[1:5], "little")
+    return torch.frombuffer(bytearray(feature[5:]), dtype=torch.float32).reshape(-1, width), bool(feature[0])
 
 
 def _clean(text: str) -> str:

@@ -123,7 +123,7 @@ def _cut(ids: list[int], end: int) -> list[int]:
 
 
 def _pack(vector: "torch.Tensor", is_cut: bool) -> bytes:
-    return bytes([is_cut, *vector.numpy().tobytes()])
+    return b"".join([bytes([is_cut]), vector.numpy().tobytes()])
 
 
 def _unpack(feature: bytes) -> tuple["torch.Tensor", bool]:

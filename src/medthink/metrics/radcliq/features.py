@@ -8,12 +8,19 @@ from pathlib import Path
 from medthink.core.digest import digest_bytes, digest_value
 
 _KEYS_AT_ONCE = 500
+_MOST_BYTES = 4 * 1024**3
 
 
 class FeatureStore:
-    """The features of one component with one set of weights; a folder of None keeps nothing."""
+    """The features of one component with one set of weights; a folder of None keeps nothing.
 
-    def __init__(self, folder: Path | None, name: str, fingerprint: Mapping[str, str]) -> None:
+    A file that has reached `most_bytes` takes no more.
+    """
+
+    def __init__(
+        self, folder: Path | None, name: str, fingerprint: Mapping[str, str], *, most_bytes: int = _MOST_BYTES
+    ) -> None:
+        self._most_bytes = most_bytes
         # Other weights or packages make other features.
         self._path = folder and folder / f"{name}-{digest_value(dict(fingerprint))[:16]}.sqlite"
 
@@ -34,13 +41,16 @@ class FeatureStore:
 
     def keep(self, features: Mapping[str, bytes]) -> None:
         """Keep the features of these texts."""
-        if self._path is None or not features:
+        if self._path is None or not features or self._is_full(self._path):
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(self._path)) as store, store:
             store.execute("CREATE TABLE IF NOT EXISTS features (text TEXT PRIMARY KEY, feature BLOB NOT NULL)")
             rows = [(_key(text), feature) for text, feature in features.items()]
             store.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)", rows)
+
+    def _is_full(self, path: Path) -> bool:
+        return path.is_file() and path.stat().st_size >= self._most_bytes
 
 
 def _key(text: str) -> str:

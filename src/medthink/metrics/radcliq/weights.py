@@ -15,6 +15,7 @@ import hashlib
 import os
 import tarfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -108,6 +109,12 @@ def _name(file: Path, root: Path) -> str:
 
 
 def _digest_file(path: Path) -> str:
+    found = path.stat()
+    return _digest_once(path, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _digest_once(path: Path, size: int, changed_at: int) -> str:  # noqa: ARG001 - a file that changed is read again
     digest = hashlib.sha256()
     for chunk in _chunks(path):
         digest.update(chunk)

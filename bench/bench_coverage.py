@@ -21,6 +21,8 @@ from medthink.stats import (
     rank_runs,
 )
 from medthink.stats.memory import labels_recalled, order_favoured, order_gained, places_recalled
+from medthink.stats.ratio import ratio_ends
+from medthink.stats.student import student_quantile
 
 
 def outcomes(rng: np.random.Generator, skills: np.ndarray, cases: int) -> np.ndarray:
@@ -77,17 +79,28 @@ def normalised(rng: np.random.Generator, repeats: int) -> None:
     """The normalised gain, also of a strong run, whose low end Fieller's method sets too high."""
     for accuracy, rival in ((0.6, 0.4), (0.9, 0.5), (0.95, 0.9)):
         truth = true_normalised(accuracy, rival)
-        for cases, rivals in ((30, 1), (90, 1), (720, 1), (90, 3), (90, 8)):
-            over, under, known = 0, 0, 0
-            for _ in range(repeats):
-                right, others = with_rivals(rng, cases, rivals, accuracy=accuracy, rival=rival)
-                found = gain_over_rivals(right, others, rng=rng).normalised
-                if isinstance(found, Estimate):  # a rival that is always right leaves nothing to gain
-                    over, under, known = over + (truth < found.low), under + (truth > found.high), known + 1
-            print(
-                f"normalised, {accuracy:.0%} against {rivals} of {rival:.0%}, {cases} cases: covers "
-                f"{1 - (over + under) / known:.1%}; low end too high {over / known:.1%}"
-            )
+        for cases in (30, 90, 720):
+            drawn = (with_rivals(rng, cases, 1, accuracy=accuracy, rival=rival) for _ in range(10 * repeats))
+            counts = np.array([misses(right, others[0]) for right, others in drawn]).T
+            low, high = ratio_ends(*counts[:, counts[0] + counts[2] > 0], cases, student_quantile(0.95, cases - 1))
+            over, under = (truth < 1 - high).mean(), (truth > 1 - low).mean()
+            print(f"normalised, {accuracy:.0%} against {rival:.0%}, {cases} cases: {told(over, under)}")
+        over, under = 0, 0
+        for _ in range(repeats):
+            right, others = with_rivals(rng, 90, 8, accuracy=accuracy, rival=rival)
+            found = gain_over_rivals(right, others, rng=rng).normalised
+            over, under = over + (truth < found.low), under + (truth > found.high)
+        shares = over / repeats, under / repeats
+        print(f"normalised, {accuracy:.0%} against 8 of {rival:.0%}, 90 cases: {told(*shares)}")
+
+
+def misses(right: np.ndarray, other: np.ndarray) -> tuple[float, float, float]:
+    """How many cases both miss, the run alone, the rival alone."""
+    return ((1 - right) * (1 - other)).sum(), ((1 - right) * other).sum(), (right * (1 - other)).sum()
+
+
+def told(over: float, under: float) -> str:
+    return f"covers {1 - over - under:.1%}; low end too high {over:.1%}"
 
 
 def with_rivals(

@@ -27,8 +27,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from fault_server import answer_body, find_images, strip_images
 
-TOKENS_A_ROW = 600
-
 
 class FakeJob:
     """A job at the provider; `run` are the rows that it carries out, and is paid for."""
@@ -82,12 +80,14 @@ class BatchServer:
         faults: list[str] | None = None,
         latency_s: float = 0.0,
         token_cap: int | None = None,
+        row_tokens: int = 600,
         seed: int = 0,
         port: int = 0,
     ) -> None:
         self.faults = list(faults or [])
         self.latency_s = latency_s
         self.token_cap = token_cap
+        self.row_tokens = row_tokens
         self.jobs: list[FakeJob] = []
         self.files: dict[str, bytes] = {}
         self.online: list[dict[str, Any]] = []
@@ -325,7 +325,7 @@ class BatchServer:
         job = FakeJob(number, provider, mark, rows, path, fault)
         if self.token_cap is not None:
             queued = sum(len(one.rows) for one in self.jobs if not one.is_over(self.latency_s) and not one.is_crowded)
-            job.is_crowded = (queued + len(rows)) * TOKENS_A_ROW > self.token_cap
+            job.is_crowded = (queued + len(rows)) * self.row_tokens > self.token_cap
         self.jobs.append(job)
         if "lost" in job.faults:
             http.close_connection = True

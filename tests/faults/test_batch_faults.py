@@ -223,17 +223,18 @@ def test_a_batch_that_is_rejected_ends_the_session_and_costs_nothing(tmp_path, b
     assert run(bench, tmp_path / "run", server, provider).run.manifest.progress.states == {"ok": 4}
 
 
-@pytest.mark.parametrize("is_named", [True, False])
-def test_a_cap_on_waiting_tokens_is_learnt_and_kept_to(tmp_path, start, is_named, monkeypatch):
+@pytest.mark.parametrize(("is_named", "row_tokens"), [(True, 600), (False, 600), (True, 2_400)])
+def test_a_cap_on_waiting_tokens_is_learnt_and_kept_to(tmp_path, start, is_named, row_tokens, monkeypatch):
     bench = write_benchmark(tmp_path / "bench", cases=12)
-    server = start(token_cap=5_000, latency_s=0.05)
+    server = start(token_cap=5_000, latency_s=0.05, row_tokens=row_tokens)
     if not is_named:
         monkeypatch.setattr(openai, "_CAP", openai.re.compile("never"))
     progress = run(bench, tmp_path / "run", server).run.manifest.progress
     assert progress.states == {"ok": 12} and progress.unseen_replies == 0
     assert set(server.account()["run"].values()) == {1}
     crowded = [job for job in server.jobs if job.is_crowded]
-    assert len(crowded) <= (1 if is_named else 2), "once it is known, it is not tried again"
+    # Once it is known, it is not tried again; where the provider counts more than we do, it takes some tries.
+    assert len(crowded) <= (1 if is_named and row_tokens == 600 else 4)
 
 
 def test_without_waiting_a_full_queue_leaves_the_rest_for_later(tmp_path, start):
@@ -459,7 +460,9 @@ def test_kill_9_at_random_instants_loses_nothing_and_runs_nothing_twice(tmp_path
     chance, out = random.Random(11), tmp_path / "run"
     # A cap on waiting tokens makes many small jobs of it.
     faults = ",".join(["", "expire:2", "lost"] * 9)
-    server = Server("--latency", "0.4", "--faults", faults, "--token-cap", "7200", program=BATCH_SERVER)
+    server = Server(
+        "--latency", "0.4", "--faults", faults, "--token-cap", "7200", "--lifetime", "900", program=BATCH_SERVER
+    )
     words = run_words(bench, out, server.url, "--task", "twi")
     try:
         for _ in range(KILLS):

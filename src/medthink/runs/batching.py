@@ -33,8 +33,8 @@ MOST_ASKS = 4
 _ASKED_AGAIN: frozenset[ErrorKind] = RETRYABLE | {"expired"}
 _MOST_STARTS = 4
 _FIRST_LOOK_S, _MOST_LOOK_S, _LOOK_GROWTH = 0.5, 60.0, 1.5
-# Estimates of tokens are off by some per cent.
-_CAP_MARGIN = 0.85
+# How much of the provider's limit on waiting tokens is filled by our estimate, which may be too low.
+_CAP_SHARE = 0.85
 
 
 class BatchOffice:
@@ -58,6 +58,8 @@ class BatchOffice:
         self._cap = self._book.token_cap(answerer.spec)
         self._is_crowded = False
         self._has_held_back = False
+        self._cap_share = _CAP_SHARE
+        self.pause_s = _FIRST_LOOK_S
         self._silent_since: float | None = None
         self._held = {
             row.key: budget.take_over(row.worst_usd) for batch in self.jobs for row in self._book.rows(batch.mark)
@@ -159,7 +161,7 @@ class BatchOffice:
             raise self._hold_back()
         if self._cap is not None:
             queued = sum(batch.tokens for batch in self.jobs) + (self._spool.tokens if self._spool else 0)
-            if queued and queued + tokens > self._cap * _CAP_MARGIN:
+            if queued and queued + tokens > self._cap * self._cap_share:
                 raise self._hold_back()
 
     async def flush(self) -> None:
@@ -240,6 +242,9 @@ class BatchOffice:
             self._release(batch, "bad_request", job.problem)
             raise ModelError("bad_request", f"the provider rejected the batch: {job.problem}")
         is_alone = all(other.mark == batch.mark for other in self.jobs)
+        if is_alone and self._cap is not None:
+            # The provider counts more tokens than we do, or somebody else fills its queue.
+            self._cap_share /= 2
         cap = job.token_cap or (batch.tokens // 2 if is_alone else None)
         self._cap = min((one for one in (self._cap, cap) if one is not None), default=None)
         self._is_crowded = self._has_held_back = True
@@ -315,6 +320,8 @@ class BatchOffice:
             self._tracker.enter("waiting", f"for the provider: {error.detail}")
             return False
         self._silent_since = None
+        if ended:
+            self.pause_s = _FIRST_LOOK_S
         return ended
 
     def _describe(self) -> str:
@@ -350,12 +357,12 @@ async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is
 
 async def wait_for_any(offices: Sequence[BatchOffice]) -> None:
     """Wait until a batch ends; where the providers' queues are full and none is ours, wait a while."""
-    pause_s = _FIRST_LOOK_S
     while True:
         if any([await office.look_patiently() for office in offices]):
             return
-        await asyncio.sleep(pause_s)
-        pause_s = min(pause_s * _LOOK_GROWTH, _MOST_LOOK_S)
+        await asyncio.sleep(min(office.pause_s for office in offices))
+        for office in offices:
+            office.pause_s = min(office.pause_s * _LOOK_GROWTH, _MOST_LOOK_S)
         if not any(office.jobs for office in offices):
             return
 

@@ -167,6 +167,7 @@ def read_timeline(texts: Mapping[str, str]) -> Timeline:
         events.append(dated)
     # A single examination in all the texts is one time, whatever is said of it.
     examinations = sum(len(IMAGING.findall(sentence.text)) for sentence in sentences)
+    examinations += any(event.rule == "comparison" for event in events)  # the one that was compared with
     found = [*(events if examinations >= 2 else ()), *_aged(sentences)]
     return Timeline(tuple(dict.fromkeys(found)))
 

@@ -1,6 +1,9 @@
 """ICD: candidates from terms and tables, what rules settle, what a model may choose, and labels that always agree."""
 
+import csv
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +164,20 @@ class TestStage:
         assert trial.stage.agree(draft(1), "") == draft(1)
         with pytest.raises(DataError, match="no category"):
             trial.stage.agree(draft(1), "Cholera")
+
+
+SAMPLE = Path(__file__).resolve().parents[4] / "shared/data/eurorad_sample.csv"
+LABELS = Path(__file__).resolve().parents[3] / "bench/labels_of_sample.toml"
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the real cases are not here")
+def test_real_diagnoses_have_their_category_among_the_candidates():
+    accepted = tomllib.loads(LABELS.read_text())["icd"]
+    rows = list(csv.DictReader(SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)))
+    found = wrong = 0
+    for row in rows:
+        coding = find_coding(row["FinalDiagnosis"], context=row["PostDescription"])
+        due = accepted[str(int(float(row["case_id"])))].split()
+        found += any(one.category in due for one in coding.candidates)
+        wrong += bool(coding.settled) and coding.settled not in due
+    assert len(rows) == 70 and found >= 0.9 * len(rows) and wrong == 0

@@ -1,6 +1,9 @@
 """Timeline: two imaging events set apart in time, and not just time."""
 
+import csv
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +119,20 @@ class TestStage:
         agreed = stage.agree(draft(1, findings=TWICE["interval"]), "3").case.reference
         assert (agreed.timepoint_count, agreed.interval_text, agreed.is_longitudinal) == (3, "Six months", True)
         assert stage.agree(draft(1), "").case.reference.timepoint_count == 1
+
+
+SAMPLE = Path(__file__).resolve().parents[4] / "shared/data/eurorad_sample.csv"
+LABELS = Path(__file__).resolve().parents[3] / "bench/labels_of_sample.toml"
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the real cases are not here")
+def test_real_cases_are_told_apart():
+    labels = tomllib.loads(LABELS.read_text())["timeline"]
+    said = set()
+    for row in csv.DictReader(SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)):
+        history, _, findings = row["PostDescription"].partition("Imaging Findings:")
+        if read_timeline({"history": history, "findings": findings}).is_longitudinal:
+            said.add(int(float(row["case_id"])))
+    true = set(labels["several"])
+    said -= set(labels["arguable"])
+    assert len(said & true) >= 0.75 * max(len(said), len(true))

@@ -37,9 +37,10 @@ class Board:
         settings: ServeSettings | None = None,
         *,
         runs: Sequence[Path] = (),
+        review: Path | None = None,
     ) -> None:
         self.store = BoardStore(store_url(root / "board.sqlite"))
-        self.house = House(self.store, data, "test", settings, runs=runs)
+        self.house = House(self.store, data, "test", settings, runs=runs, review=review)
         self._renditions = Renditions(root / "cache")
         self.app = self.house.application(hosts=sorted(loopback_hosts(PORT)), renditions=self._renditions)
 

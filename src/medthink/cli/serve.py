@@ -24,6 +24,9 @@ LOOPBACK = "127.0.0.1"
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark whose cases are read and submitted to.")
 @click.option("--split", default="test", show_default=True, help="The split whose cases are read and submitted to.")
 @click.option("--runs", type=click.Path(path_type=Path), multiple=True, help="Runs that readers may judge; repeatable.")
+@click.option(
+    "--review", type=click.Path(path_type=Path), metavar="WORK", help="A work folder of medthink curate to review."
+)
 @click.option("--settings", type=click.Path(path_type=Path), metavar="TOML", help="Sign-up, quotas, public address.")
 @click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
 @click.option("--bind", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")
@@ -37,6 +40,7 @@ def serve(
     data: Path | None,
     split: str,
     runs: tuple[Path, ...],
+    review: Path | None,
     settings: Path | None,
     is_demo: bool,
     bind: str,
@@ -69,12 +73,14 @@ def serve(
 
         filled, data = fill_demo(Path("demo-board"))
         store, runs = str(filled), (filled.parent / "runs",)
+    if review is not None and not (review / "review.csv").exists():
+        raise UsageError(f"{review} has no review.csv", remedy="name the work folder of medthink curate build")
     if data is not None and not data.exists():
         raise UsageError(f"{data} is not there", remedy="name the folder of a benchmark")
     with open_store(store) as opened:
         if bind != LOOPBACK:
             _refuse_open_house(opened, chosen)
-        house = House(opened, data, split, chosen, runs=runs)
+        house = House(opened, data, split, chosen, runs=runs, review=review / "review.csv" if review else None)
         if fd is not None:
             follow_parent()
             _answer(house, socket.socket(fileno=fd))
@@ -91,9 +97,9 @@ def serve(
             click.launch(address)
         place = ["--store", store, "--split", split, *(["--data", str(data)] if data else [])]
         crew = [["board", "work", "--with-parent", *place]] * (workers if data else 0)
-        more = [word for run in runs for word in ("--runs", str(run))] + (
-            ["--settings", str(settings)] if settings else []
-        )
+        more = [word for run in runs for word in ("--runs", str(run))]
+        more += ["--review", str(review)] if review else []
+        more += ["--settings", str(settings)] if settings else []
         crew += [["serve", "--fd", str(listening.fileno()), *place, *more]] * (processes - 1)
         with Crew(crew, inherited=[listening.fileno()]).at_work():
             _answer(house, listening)

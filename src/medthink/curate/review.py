@@ -21,6 +21,7 @@ from medthink.core.files import open_for_reading, write_atomic
 from medthink.core.markup import one_line
 from medthink.core.suggest import suggest
 from medthink.curate.decision import Decision
+from medthink.runs.lock import hold
 from medthink.stats.intervals import exact_upper_bound
 
 COLUMNS = (
@@ -87,6 +88,59 @@ class Rulings:
             bound = exact_upper_bound(wrong, len(answers))
             found.append(StageErrors(stage=stage, checked=len(answers), wrong=wrong, bound=bound))
         return found
+
+
+class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a sheet: what is asked about a case, on which grounds, and what a person has said."""
+
+    stage: str
+    case: str
+    seen: str
+    asked: str
+    verdict: str
+    reason: str
+    by: str
+    detail: str
+    proposal: str
+    evidence: str
+    change: str
+    ruling: str = ""
+    value: str = ""
+    is_right: str = ""
+    note: str = ""
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a ruling is asked for; else whether the automatic decision is right."""
+        return self.asked == _UNDECIDED
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody has said what was asked."""
+        return bool(self.ruling if self.is_undecided else self.is_right)
+
+
+def read_rows(path: Path) -> list[ReviewRow]:
+    """The rows of a sheet, undecided cases first."""
+    return [msgspec.convert(row, ReviewRow) for row in _read_sheet(path)]
+
+
+def answer_row(path: Path, key: tuple[str, str, str], answer: dict[str, str]) -> bool:
+    """Fill in one row (stage, case, what the stage saw) of a sheet; False where there is no such row any more.
+
+    The work folder is held meanwhile: people at several desks, and a build, lose nothing to each other.
+    """
+    strange = set(answer) - set(_FILLED)
+    if strange:
+        raise ValueError(f"no column to fill in: {', '.join(sorted(strange))}")
+    with hold(path.parent):
+        rows = list(_read_sheet(path))
+        found = [row for row in rows if _key(row) == key]
+        for row in found:
+            row |= {name: text.strip() for name, text in answer.items()}
+        if found:
+            write_atomic(path, [_encode(rows)])
+    return bool(found)
 
 
 def write_review(path: Path, logs: dict[str, Iterator[Decision]], *, sample: int, seed: int, rulings: Rulings) -> int:

@@ -20,6 +20,7 @@ from medthink.web.own_account import account_routes
 from medthink.web.people import people_routes
 from medthink.web.rendering import Link, Site
 from medthink.web.renditions import Renditions
+from medthink.web.review_desk import ReviewDesk, review_routes
 from medthink.web.room import ReadingRoom, room_routes
 from medthink.web.settings import ServeSettings
 from medthink.web.studies import StudyOffice, study_routes
@@ -33,11 +34,12 @@ _BOARD = Link("", "Leaderboard")
 _CASES = (Link("cases", "Cases"), Link("readers", "Readers"))
 _READING = (Link("readings", "Your readings", "reader"), Link("studies", "Studies", "coordinator"))
 _SUBMIT = (Link("submit", "Submit"), Link("queue", "Submissions", "maintainer"))
+_REVIEW = Link("review", "Review", "coordinator")
 _PEOPLE = Link("people", "People", "maintainer")
 
 
 class House:
-    """Everything that is served: a store, and a benchmark and runs to read where they are given."""
+    """Everything that is served: a store, and a benchmark, runs to read and a sheet to review where they are given."""
 
     def __init__(
         self,
@@ -47,11 +49,14 @@ class House:
         settings: ServeSettings | None = None,
         *,
         runs: Sequence[Path] = (),
+        review: Path | None = None,
     ) -> None:
         self._store = store
         self._settings = settings or ServeSettings()
-        links = (*_CASES, *_READING, *_SUBMIT) if data else ()
+        links: tuple[Link, ...] = (*_CASES, *_READING, *_SUBMIT) if data else ()
+        links += (_REVIEW,) if review else ()
         self._site = Site(links=(_BOARD, *links, _PEOPLE), has_accounts=True)
+        self._review = ReviewDesk(review, self._site) if review else None
         self._entrance = Entrance(store, self._site, self._settings)
         self.library = Library()
         opened = self.library.open(data, split) if data else None
@@ -76,6 +81,9 @@ class House:
             routes += [*submission_routes, make_upload_route(self._settings.largest_upload)]
             api += [*submission_api, make_upload_api(self._settings.largest_upload)]
             shared["desk"] = self._desk
+        if self._review:
+            routes += review_routes
+            shared["review"] = self._review
         if self.explorer:
             api += case_api
             routes += [*explorer_routes, *image_routes, *room_routes, *training_routes, *study_routes]

@@ -1,0 +1,102 @@
+"""The review desk for curators: undecided cases, and a sample of automatic decisions, with their evidence.
+
+The sheet of `medthink curate` is what is read and written: a desk and a spreadsheet are two ways to fill in one
+file, and the next build obeys it.
+"""
+
+import threading
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.params import Body, SkipValidation
+from litestar.response import Redirect, Response
+
+from medthink.core.errors import MedThinkError
+from medthink.curate.review import ReviewRow, Rulings, StageErrors, answer_row, read_rows
+from medthink.web.access import Asked, account_of, needs
+from medthink.web.application import html
+from medthink.web.rendering import Site, render
+
+_SHOWN = 50
+
+
+class ReviewPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows that wait, a page of them, and what the checks say so far."""
+
+    rows: tuple[ReviewRow, ...]
+    waiting: int
+    answered: int
+    errors: tuple[StageErrors, ...]
+    problem: str = ""
+
+
+class RulingForm(msgspec.Struct):
+    """What a person says of one row."""
+
+    stage: str = ""
+    case: str = ""
+    seen: str = ""
+    ruling: str = ""
+    value: str = ""
+    is_right: str = ""
+    note: str = ""
+
+
+class ReviewDesk:
+    """One sheet, open to everybody who may decide."""
+
+    def __init__(self, sheet: Path, site: Site) -> None:
+        self._sheet = sheet
+        self._site = site
+        self._lock = threading.Lock()
+
+    def show(self, *, problem: str = "") -> str:
+        """What waits for a person."""
+        rows = read_rows(self._sheet)
+        waiting = [row for row in rows if not row.is_answered]
+        page = ReviewPage(
+            rows=tuple(waiting[:_SHOWN]),
+            waiting=len(waiting),
+            answered=len(rows) - len(waiting),
+            errors=tuple(Rulings.read(self._sheet).errors()),
+            problem=problem,
+        )
+        return render("review.html", page, self._site, here="review")
+
+    def answer(self, form: RulingForm, who: str) -> str:
+        """Keep an answer with who gave it; says why it was not kept."""
+        if form.ruling not in ("", "in", "out") or form.is_right not in ("", "yes", "no"):
+            return "Choose one of the answers."
+        note = f"{form.note.strip()} ({who})".strip()
+        filled = {"ruling": form.ruling, "value": form.value, "is_right": form.is_right, "note": note}
+        try:
+            with self._lock:
+                is_kept = answer_row(self._sheet, (form.stage, form.case, form.seen), filled)
+        except MedThinkError as error:
+            return str(error)
+        return "" if is_kept else "This row is no longer there: the sheet was made anew."
+
+
+GivenDesk = NamedDependency[SkipValidation[ReviewDesk]]
+
+
+@get("/review", guards=[needs("coordinator")], sync_to_thread=True)
+def show_review(review: GivenDesk) -> Response[str]:
+    """What waits for a person."""
+    return html(review.show())
+
+
+@post("/review", guards=[needs("coordinator")], sync_to_thread=True)
+def rule(
+    request: Asked, review: GivenDesk, data: Annotated[RulingForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
+) -> Response[Any]:
+    """Decide an undecided case, or check an automatic decision."""
+    problem = review.answer(data, account_of(request).name)
+    return html(review.show(problem=problem), status=422) if problem else Redirect("/review", status_code=303)
+
+
+review_routes = [show_review, rule]

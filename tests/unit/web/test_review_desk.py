@@ -1,0 +1,69 @@
+"""The review desk: what a person decides in the browser is in the sheet that the next build obeys."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from medthink.curate.review import COLUMNS, Rulings, read_rows
+from medthink.readers.tables import write_table
+from people import Board, send
+
+ROWS = [
+    {"stage": "leaks", "case": "7", "asked": "decide", "verdict": "undecided", "reason": "a call failed", "seen": "aa"},
+    {
+        "stage": "options",
+        "case": "8",
+        "asked": "decide",
+        "verdict": "undecided",
+        "proposal": "Sarcoidosis",
+        "seen": "bb",
+    },
+    {
+        "stage": "leaks",
+        "case": "9",
+        "asked": "check",
+        "verdict": "out",
+        "by": "rule",
+        "evidence": "<b>x</b>",
+        "seen": "cc",
+    },
+]
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    write_table(tmp_path / "work/review.csv", COLUMNS, ROWS)
+    made = Board(tmp_path, review=tmp_path / "work/review.csv")
+    yield made
+    made.store.close()
+
+
+def row(number: int, **answer: str) -> dict[str, Any]:
+    return {name: ROWS[number][name] for name in ("stage", "case", "seen")} | answer
+
+
+def test_rulings_and_checks_are_kept_in_the_sheet_with_who_made_them(board: Board, tmp_path: Path):
+    cora = board.add("cora", "coordinator")
+    with board.client(cora) as client:
+        page = client.get("/review").text
+        assert "3 rows" in page and "&lt;b&gt;x" in page and "Sarcoidosis" in page
+        assert send(client, "/review", **row(0, ruling="out", note="names it")).status_code == 303
+        assert send(client, "/review", **row(1, ruling="in", value="Sarcoidosis")).status_code == 303
+        assert send(client, "/review", **row(2, is_right="no")).status_code == 303
+        assert "Nothing waits." in client.get("/review").text
+        assert "no longer there" in send(client, "/review", **(row(0, ruling="in") | {"seen": "zz"})).text
+        assert send(client, "/review", **row(0, ruling="perhaps")).status_code == 422
+    sheet = tmp_path / "work/review.csv"
+    rulings = Rulings.read(sheet)
+    found = rulings.find("leaks", 7, "aa")
+    assert found is not None and (found.verdict, found.note) == ("out", "names it (cora)")
+    assert rulings.errors()[0].wrong == 1
+    assert [one.evidence for one in read_rows(sheet)][2] == "<b>x</b>"
+
+
+def test_only_coordinators_decide(board: Board):
+    for account, status in ((board.add("anna", "reader"), 403), (None, 401)):
+        with board.client(account) as client:
+            assert send(client, "/review", **row(0, ruling="out")).status_code == status

@@ -7,7 +7,7 @@ sorts never change it.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -35,7 +35,7 @@ from medthink.stats.intervals import wilson
 from medthink.stats.power import minimum_detectable_difference
 from medthink.stats.ranks import RankedRun, rank_runs
 
-RANKING_VERSION = 2
+RANKING_VERSION = 3
 RankingKind = Literal["unaided", "cued", "partial"]
 RANKINGS: tuple[RankingKind, ...] = get_args(RankingKind)
 # What two models differ on varies from pair to pair: the resolution is told for the middle four fifths of the pairs.
@@ -92,7 +92,8 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """The ranked rows of a benchmark, best first, those of other kinds apart, and what was withdrawn.
 
     `resolution` are the differences that pairs of models with little and much in common must have to be told apart
-    four times in five, among as many models as are ranked; None where that cannot be said.
+    four times in five, among as many models as are ranked; None where that cannot be said. `thresholds` are what the
+    statistic of a pair must exceed in each ranking.
     """
 
     benchmark: BoardBenchmark
@@ -103,6 +104,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     partial: tuple[BoardRow, ...] = ()
     rivals: tuple[RivalRow, ...] = ()
     resolution: tuple[float, float] | None = None
+    thresholds: dict[RankingKind, float] = {}
 
     def ranking(self, kind: RankingKind) -> tuple[BoardRow, ...]:
         """The rows of one ranking."""
@@ -117,7 +119,15 @@ class _KeptRanking(msgspec.Struct, frozen=True, kw_only=True):
     """The places of a ranking as the store keeps them."""
 
     runs: tuple[RankedRun, ...]
+    threshold: float
     resolution: tuple[float, float] | None
+
+
+class _RankedRows(NamedTuple):
+    """The rows of one ranking in its order, and the ranking where there is one."""
+
+    rows: tuple[BoardRow, ...]
+    kept: _KeptRanking | None
 
 
 def make_leaderboard(
@@ -144,12 +154,13 @@ def make_leaderboard(
     return Leaderboard(
         benchmark=benchmark,
         as_of=until,
-        rows=ranked["unaided"][0],
-        cued=ranked["cued"][0],
-        partial=ranked["partial"][0],
+        rows=ranked["unaided"].rows,
+        cued=ranked["cued"].rows,
+        partial=ranked["partial"].rows,
         withdrawn=tuple(gone),
         rivals=_rival_rows(rivals, known),
-        resolution=ranked["unaided"][1],
+        resolution=ranked["unaided"].kept.resolution if ranked["unaided"].kept else None,
+        thresholds={kind: found.kept.threshold for kind, found in ranked.items() if found.kept},
     )
 
 
@@ -167,7 +178,7 @@ def make_row(submission: SubmissionRecord, result: BoardResult) -> BoardRow:
 
 def rank_rows(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]) -> tuple[BoardRow, ...]:
     """The rows with their places, best first; a single row has none."""
-    return _rank(store, benchmark, rows, None)[0]
+    return _rank(store, benchmark, rows, None).rows
 
 
 def row_kind(submission: SubmissionRecord, scores: Scores) -> RankingKind:
@@ -213,15 +224,13 @@ def _as_it_was(submission: SubmissionRecord, level: Provenance | None) -> Submis
     return submission if level is None else msgspec.structs.replace(submission, provenance=level)
 
 
-def _rank(
-    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None
-) -> tuple[tuple[BoardRow, ...], tuple[float, float] | None]:
-    """The rows with their places, best first, and what differences can be seen; a single row has no place."""
+def _rank(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None) -> _RankedRows:
+    """The rows with their places, best first; a single row has no place."""
     if len(rows) < 2:
-        return tuple(rows), None
+        return _RankedRows(tuple(rows), None)
     kept = _kept_ranking(store, benchmark, rows, most)
     if kept is None:
-        return tuple(sorted(rows, key=lambda row: -sum(row.result.rights))), None
+        return _RankedRows(tuple(sorted(rows, key=lambda row: -sum(row.result.rights))), None)
     placed = tuple(
         msgspec.structs.replace(
             rows[place.run],
@@ -233,7 +242,7 @@ def _rank(
         )
         for place in kept.runs
     )
-    return placed, kept.resolution
+    return _RankedRows(placed, kept)
 
 
 def _kept_ranking(
@@ -267,7 +276,8 @@ def _make_ranking(
     above = pair_squares(matrix)[np.triu_indices(len(matrix), k=1)] / len(cases)
     ends = [_resolve(len(cases), float(np.quantile(above, share)), threshold) for share in _SPREAD]
     low, high = ends
-    return _KeptRanking(runs=made.runs, resolution=None if low is None or high is None else (low, high))
+    resolution = None if low is None or high is None else (low, high)
+    return _KeptRanking(runs=made.runs, threshold=made.threshold, resolution=resolution)
 
 
 def _resolve(n: int, discordance: float, threshold: float | None) -> float | None:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from medthink.board import tables
 from medthink.board.store import BoardStore
-from medthink.scoring.scores import Scores
+from medthink.scoring.scores import CaseScore, Scores
 
 _AT_ONCE = 100
 
@@ -26,10 +26,15 @@ class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
     answers: tuple[str | None, ...]
     states: tuple[str, ...]
 
-    def by_case(self) -> dict[int, tuple[str | None, bool]]:
-        """The letter given to each case, and whether it is right."""
-        columns = zip(self.cases, self.answers, self.golds, strict=True)
-        return {case: (answer, answer == gold) for case, answer, gold in columns}
+    def with_cases(self, name: str) -> Scores:
+        """The scores with their cases again, the first sample of each, under another name; enough to compare two."""
+        columns = zip(self.cases, self.rights, self.states, self.answers, self.golds, strict=True)
+        cases = tuple(
+            CaseScore(case=case, right=right, states=(state,), letters=(answer,), gold=gold)
+            for case, right, state, answer, gold in columns
+        )
+        origin = msgspec.structs.replace(self.scores.origin, name=name)
+        return msgspec.structs.replace(self.scores, cases=cases, origin=origin)
 
 
 class ScoreShelf:

@@ -62,7 +62,7 @@ def make_application(
             MedThinkError: _problem_handler(site),
             Exception: _fault_handler(site),
         },
-        compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1),
+        compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1, exclude_opt_key="is_compressed"),
         openapi_config=make_openapi() if api else None,
         request_max_body_size=_LARGEST_FORM,
         logging_config=None,

@@ -1,19 +1,16 @@
 """The case explorer's routes: cases are blind until their reader commits, and the server alone decides that."""
 
-import secrets
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from litestar import get, post
-from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import Body, FromPath, SkipValidation
 from litestar.response import Redirect, Response
 
-from medthink.accounts.account import Account
 from medthink.cases.case import Case
 from medthink.web.access import Asked, caller_of, needs
 from medthink.web.application import html
@@ -28,11 +25,8 @@ from medthink.web.pages.explore import (
     make_reading_page,
 )
 from medthink.web.pages.query import read_query
+from medthink.web.reader_codes import account_reader, reader_of, remember_reader
 from medthink.web.rendering import Site, render
-
-COOKIE = "medthink_reader"
-_YEAR_S = 365 * 86400
-_Answer = TypeVar("_Answer", bound=Response[Any])
 
 
 class Explorer:
@@ -96,7 +90,7 @@ class Explorer:
         account = caller_of(request).account
         if account is None or (self._is_awaited and self._is_awaited(account.name, case.id)):
             return None
-        if case.id not in self._answers.of_reader(_account_reader(account), self._key):
+        if case.id not in self._answers.of_reader(account_reader(account), self._key):
             return None
         plain: dict[str, Any] = msgspec.to_builtins(case.reference)
         return plain
@@ -127,16 +121,16 @@ class Committed(msgspec.Struct):
 @get("/cases", guards=[needs("visitor")], sync_to_thread=True)
 def show_cases(request: Asked, explorer: GivenExplorer) -> Response[str]:
     """All cases."""
-    reader = _reader(request)
-    return _remember(html(explorer.list_cases(reader, request.query_params)), request, reader)
+    reader = reader_of(request)
+    return remember_reader(html(explorer.list_cases(reader, request.query_params)), request, reader)
 
 
 @get("/cases/{code:str}", guards=[needs("visitor")], sync_to_thread=True)
 def read_case(code: FromPath[str], request: Asked, explorer: GivenExplorer) -> Response[str]:
     """One case."""
     explorer.refuse_awaited(request, code)
-    reader = _reader(request)
-    return _remember(html(explorer.read_case(reader, code, request.query_params)), request, reader)
+    reader = reader_of(request)
+    return remember_reader(html(explorer.read_case(reader, code, request.query_params)), request, reader)
 
 
 @post("/cases/{code:str}/answer", guards=[needs("visitor")], sync_to_thread=True)
@@ -148,10 +142,10 @@ def commit_answer(
 ) -> Redirect:
     """Commit to an answer, and reveal."""
     explorer.refuse_awaited(request, code)
-    reader = _reader(request)
+    reader = reader_of(request)
     explorer.commit(reader, code, data.option, data.confidence)
     query = read_query(ExploreQuery, request.query_params).encode()
-    return _remember(Redirect(f"/cases/{code}{query}", status_code=303), request, reader)
+    return remember_reader(Redirect(f"/cases/{code}{query}", status_code=303), request, reader)
 
 
 @get("/readers", guards=[needs("visitor")], sync_to_thread=True)
@@ -161,24 +155,3 @@ def show_readers(explorer: GivenExplorer) -> Response[str]:
 
 
 explorer_routes = [show_cases, read_case, commit_answer, show_readers]
-
-
-def _reader(request: Asked) -> str:
-    """The reader's code: that of the account, from the cookie, or a new one."""
-    account = caller_of(request).account
-    if account is not None:
-        return _account_reader(account)
-    given = request.cookies.get(COOKIE, "")
-    return given if len(given) == 32 and given.isalnum() and given.isascii() else secrets.token_hex(16)
-
-
-def _account_reader(account: Account) -> str:
-    return f"account {account.id}"
-
-
-def _remember(response: _Answer, request: Asked, reader: str) -> _Answer:
-    if caller_of(request).account is None and request.cookies.get(COOKIE) != reader:
-        response.set_cookie(
-            Cookie(key=COOKIE, value=reader, max_age=_YEAR_S, httponly=True, samesite="strict", path="/")
-        )
-    return response

@@ -9,17 +9,21 @@ from medthink.board.benchmarks import find_or_enter
 from medthink.board.store import BoardStore
 from medthink.web.api import board_api, case_api
 from medthink.web.application import make_application
-from medthink.web.board_site import BoardSite, board_routes
+from medthink.web.board_routes import board_routes
+from medthink.web.board_site import BoardSite
 from medthink.web.entrance import Entrance, entrance_routes
 from medthink.web.explorer import Explorer, explorer_routes
 from medthink.web.human_answers import HumanAnswers
 from medthink.web.identify import Identify
 from medthink.web.images import image_routes
 from medthink.web.library import Library
+from medthink.web.live_board import LiveBoard
 from medthink.web.own_account import account_routes
+from medthink.web.page_cache import PageCache
 from medthink.web.people import people_routes
 from medthink.web.rendering import Link, Site
 from medthink.web.renditions import Renditions
+from medthink.web.revealed import Reveals
 from medthink.web.review_desk import ReviewDesk, review_routes
 from medthink.web.room import ReadingRoom, room_routes
 from medthink.web.settings import ServeSettings
@@ -59,22 +63,20 @@ class House:
         self._review = ReviewDesk(review, self._site) if review else None
         self._entrance = Entrance(store, self._site, self._settings)
         self.library = Library()
-        opened = self.library.open(data, split) if data else None
+        opened, answers = self.library.open(data, split) if data else None, HumanAnswers(store)
         benchmark = find_or_enter(store, data, split, opened.text_fingerprint) if data and opened else None
-        self.board = BoardSite(store, self._site, benchmark.name if benchmark else None)
-        self._desk = SubmissionDesk(store, self._site, self._settings, benchmark) if benchmark else None
         self.room = ReadingRoom(store, self.library, self._site)
         self.training = TrainingDesk(self.room)
-        self.explorer = (
-            Explorer(opened, HumanAnswers(store), self._site, self.board.letters, self.room.awaiting(opened))
-            if opened
-            else None
-        )
+        is_awaited = self.room.awaiting(opened) if opened else None
+        reveals = Reveals(opened, answers, is_awaited) if opened else None
+        self.board = BoardSite(LiveBoard(store, benchmark.name if benchmark else None), self._site, reveals)
+        self._desk = SubmissionDesk(store, self._site, self._settings, benchmark) if benchmark else None
+        self.explorer = Explorer(opened, answers, self._site, self.board.letters, is_awaited) if opened else None
         self.office = StudyOffice(store, opened, self._site, runs) if opened else None
 
     def application(self, *, hosts: Sequence[str], renditions: Renditions | None = None) -> ASGIApp:
         """The application that serves it."""
-        shared: dict[str, object] = {"board": self.board, "entrance": self._entrance}
+        shared: dict[str, object] = {"board": self.board, "pages": PageCache(), "entrance": self._entrance}
         routes = [*board_routes, *entrance_routes, *vouching_routes, *account_routes, *people_routes]
         api = [*board_api]
         if self._desk:

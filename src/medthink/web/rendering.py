@@ -34,6 +34,8 @@ _ICONS = {
     "clock": '<circle cx="8" cy="8" r="5.5"/><path d="M8 4.8V8l2.2 1.4"/>',
     "play": '<path d="M13.5 8A5.5 5.5 0 1 1 8 2.5"/>',
     "cut": '<path d="M2.5 8h5M13.5 4v8M10.5 8h0"/>',
+    "chevron": '<path d="m6 3.5 4.5 4.5L6 12.5"/>',
+    "columns": '<path d="M2 3h12v10H2zM6 3v10M10 3v10"/>',
     "film": '<path d="M2 3h12v10H2zM2 8h12M8 3v10"/>',
     "person": '<circle cx="8" cy="5.5" r="2.8"/><path d="M2.5 14c.6-3 2.6-4.5 5.5-4.5s4.9 1.5 5.5 4.5"/>',
     "up": '<path d="M8 11V3M4.5 6 8 2.5 11.5 6M3 13.5h10"/>',

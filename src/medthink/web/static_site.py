@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from medthink.board.as_of import last_change
-from medthink.board.benchmarks import find_benchmark
 from medthink.board.exports import DOWNLOADS, export_board
-from medthink.board.ranking import Leaderboard, make_leaderboard
+from medthink.board.ranking import Leaderboard
 from medthink.board.store import BoardStore
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
 from medthink.web.board_site import BoardSite
+from medthink.web.live_board import LiveBoard
 from medthink.web.rendering import Link, Site, list_assets, load_asset
 
 SITE = Site(links=(Link("", "Leaderboard"),), is_static=True)
@@ -24,9 +24,9 @@ def build_site(store: BoardStore, out: Path, benchmark: str | None = None) -> in
     """Write the site, or bring an earlier one up to date; returns how many files it has."""
     if out.exists() and any(out.iterdir()) and not (out / _SIGN).is_file():
         raise UsageError(f"{out} is not empty and no site of a board", remedy="name another folder")
-    found = find_benchmark(store, benchmark)
-    made = make_leaderboard(store, found, last_change(store, found))
-    files = dict(_files(BoardSite(store, SITE, benchmark), made))
+    live = LiveBoard(store, benchmark, most=None)
+    made = live.made(last_change(store, live.benchmark()))
+    files = dict(_files(BoardSite(live, SITE), made))
     for name, data in files.items():
         path = out / name
         if not path.is_file() or path.read_bytes() != data:

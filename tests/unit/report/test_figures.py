@@ -9,7 +9,7 @@ from made_runs import make_run
 from medthink.core.errors import UsageError
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.figures.accuracy import _beside, accuracy_drawing, chance
-from medthink.report.figures.cost import Priced, cost_drawing, pareto_set, priced_runs
+from medthink.report.figures.cost import Priced, cost_drawing, pareto_runs, priced_runs
 from medthink.report.figures.curves import curve_panels, curves_drawing, share_curves, size_curves, token_curves
 from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.overview import overview_drawing
@@ -97,9 +97,9 @@ def test_many_tokens_are_written_out(bench, tmp_path):
 def test_the_pareto_set_holds_what_no_other_run_beats(blind):
     entry = blind.entries[0]
     points = [Priced(entry, usd, accuracy) for usd, accuracy in ((1, 0.5), (2, 0.4), (2, 0.7), (3, 0.7), (3, 0.7))]
-    assert [(one.usd, one.accuracy) for one in pareto_set(points)] == [(1, 0.5), (2, 0.7)]
+    assert [(one.usd, one.accuracy) for one in pareto_runs(points)] == [(1, 0.5), (2, 0.7)]
     twins = [Priced(entry, 1, 0.5), Priced(entry, 1, 0.5)]
-    assert pareto_set(twins) == twins
+    assert pareto_runs(twins) == twins
 
 
 def test_runs_without_a_price_are_not_on_the_cost_figure(blind):

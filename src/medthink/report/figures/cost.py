@@ -9,6 +9,7 @@ from medthink.report.entries import Entry, Group, answer_pairs, ends_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, percent_axis
 from medthink.report.tables import Table
 from medthink.scoring.scores import cost, percent
+from medthink.stats.pareto import pareto_set
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,18 +34,9 @@ def priced_runs(group: Group) -> list[Priced]:
     return sorted(found, key=lambda one: (one.usd, -one.accuracy))
 
 
-def pareto_set(priced: Sequence[Priced]) -> list[Priced]:
+def pareto_runs(priced: Sequence[Priced]) -> list[Priced]:
     """The runs that no other run beats on one of cost and accuracy without losing on the other."""
-    return [
-        one
-        for one in priced
-        if not any(
-            other.usd <= one.usd
-            and other.accuracy >= one.accuracy
-            and (other.usd < one.usd or other.accuracy > one.accuracy)
-            for other in priced
-        )
-    ]
+    return [priced[i] for i in pareto_set([one.usd for one in priced], [one.accuracy for one in priced])]
 
 
 def cost_drawing(group: Group) -> Drawing | None:
@@ -52,7 +44,7 @@ def cost_drawing(group: Group) -> Drawing | None:
     priced = priced_runs(group)
     if len(priced) < 2:
         return None
-    best = pareto_set(priced)
+    best = pareto_runs(priced)
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()

@@ -1,30 +1,60 @@
-"""The leaderboard as a page: ranks as ranges, ties in tiers, intervals drawn, proof on every row."""
+"""The leaderboard as a page: ranks as ranges, ties in groups, intervals drawn, proof on every row."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 
 from medthink.board.provenance import LEVELS, PROVENANCE
 from medthink.board.published import PublishedResults
-from medthink.board.ranking import BoardRow, Leaderboard
-from medthink.metrics.usage import UsageSummary
-from medthink.web.pages.marks import NONE, Interval, place_rate, tell_money
-from medthink.web.pages.query import Query
+from medthink.board.ranking import BoardRow, Leaderboard, RankingKind
+from medthink.core.numbers import as_percent
+from medthink.report.tables import rank_range
+from medthink.report.words import count_of
+from medthink.stats.estimate import Estimate, Measured
+from medthink.web.pages.axis import IntervalMark, ShareAxis, fit_axis, shape_of
+from medthink.web.pages.board_columns import (
+    PROOF_WORDS,
+    BoardCell,
+    BoardColumn,
+    accuracy_of,
+    board_columns,
+    chosen_columns,
+    sort_rows,
+)
+from medthink.web.pages.board_filters import (
+    BoardChoice,
+    RankingTab,
+    board_chips,
+    choose_rows,
+    column_menu,
+    least_proof,
+    proof_choices,
+    ranking_of,
+    ranking_tabs,
+)
+from medthink.web.pages.board_query import BoardQuery
+from medthink.web.pages.curve_figures import curve_figures
+from medthink.web.pages.drawing import BoardFigure
+from medthink.web.pages.marks import NONE
+from medthink.web.pages.price_figure import price_figure
 
-PROOF_WORDS = {
-    "reported": "Reported",
-    "scored": "Scored by us",
-    "traced": "With traces",
-    "rerun": "Partly re-run",
-    "ledger": "Our run",
+PER_PAGE = 100
+WIDE, NARROW = 240, 124
+_RANKING_NOTES: dict[RankingKind, str] = {
+    "unaided": "",
+    "cued": "An expert’s words were shown to these models: a ranking of their own.",
+    "partial": "These models were shown only some of the images or no history: a ranking of their own.",
 }
 
 
-class BoardQuery(Query, frozen=True, kw_only=True):
-    """What the board is filtered and sorted by; ranks never change with it."""
+class AccuracyCell(msgspec.Struct, frozen=True, kw_only=True):
+    """An accuracy with its interval, in words and on the two widths of the shared axis."""
 
-    proof: str = ""
-    as_of: str = ""
+    value: str
+    ends: str
+    wide: IntervalMark | None
+    narrow: IntervalMark | None
 
 
 class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,30 +62,35 @@ class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     rank: str
-    letters: str
+    group: int | None
+    shape: int
+    model: str
+    effort: str
+    team: str
+    accuracy: AccuracyCell
+    cells: tuple[BoardCell, ...]
+    short: tuple[BoardCell, ...]
+    flag: str
+    starts: str = ""
+
+
+class PlainLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A row beside the ranking: what can be had without looking, or a total as reported elsewhere."""
+
+    name: str
+    under: str
+    accuracy: AccuracyCell
+    note: str = ""
+
+
+class WithdrawnLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that was taken off the ranking."""
+
+    number: int
     model: str
     team: str
-    effort: str
-    condition: str
-    accuracy: Interval | None
-    value: float
-    cost: str
-    cost_usd: float | None
-    proof: str
-    level: int
-    submissions: str
-    published_at: str
-    note: str
-    flag: str = ""
-
-
-class PublishedLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A total as reported elsewhere: listed, never ranked."""
-
-    model: str
-    mode: str
-    accuracy: Interval | None
-    note: str
+    day: str
+    why: str
 
 
 class LeaderboardPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,153 +101,212 @@ class LeaderboardPage(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     split: str = ""
     n_cases: int = 0
+    fingerprint: str = ""
     as_of: str = ""
+    lead: str = ""
+    resolution: str = ""
+    note: str = ""
+    tabs: tuple[RankingTab, ...] = ()
+    choices: tuple[tuple[str, tuple[BoardChoice, ...]], ...] = ()
+    proofs: tuple[BoardChoice, ...] = ()
+    menu: tuple[tuple[str, tuple[tuple[BoardColumn, bool], ...]], ...] = ()
+    axis: ShareAxis = ShareAxis(low=0.0, high=1.0, width=WIDE)
+    narrow_axis: ShareAxis = ShareAxis(low=0.0, high=1.0, width=NARROW)
+    columns: tuple[BoardColumn, ...] = ()
     lines: tuple[BoardLine, ...] = ()
-    cued: tuple[BoardLine, ...] = ()
-    withdrawn: tuple[BoardLine, ...] = ()
+    is_grouped: bool = False
+    is_ranking: bool = True
+    shown: int = 0
     found: int = 0
-    has_costs: bool = False
-    published: tuple[PublishedLine, ...] = ()
+    hidden: int = 0
+    previous: str = ""
+    next: str = ""
+    rivals: tuple[PlainLine, ...] = ()
+    figures: tuple[BoardFigure, ...] = ()
+    withdrawn: tuple[WithdrawnLine, ...] = ()
+    published: tuple[PlainLine, ...] = ()
+    published_axis: ShareAxis = ShareAxis(low=0.0, high=1.0, width=WIDE)
+    published_narrow: ShareAxis = ShareAxis(low=0.0, high=1.0, width=NARROW)
+    published_cases: int = 0
     source: str = ""
     ladder: tuple[tuple[str, int, str], ...] = ()
 
 
-class SliceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's accuracy in one slice."""
-
-    by: str
-    value: str
-    n: int
-    is_small: bool
-    rate: Interval
-
-
-class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One model of the board."""
-
-    line: BoardLine
-    facts: tuple[tuple[str, str], ...]
-    states: tuple[tuple[str, int], ...]
-    slices: tuple[tuple[str, tuple[SliceRow, ...]], ...]
-
-
 def make_leaderboard_page(made: Leaderboard, published: PublishedResults, query: BoardQuery) -> LeaderboardPage:
-    """The rows that the query asks for; a rank is that of the whole board."""
-    lines = [make_board_line(row) for row in made.rows]
+    """The rows that the query asks for; a rank is that of the whole ranking."""
+    kind = ranking_of(query)
+    rows = made.ranking(kind)
+    known = board_columns(rows)
+    columns = chosen_columns(known, query)
+    least = least_proof(rows, query)
+    chosen = sort_rows(choose_rows(rows, query, least), known, query)
+    start, stop = _page_of(chosen, query)
+    axis = fit_axis(_drawn(made, rows), WIDE)
+    reported = fit_axis(map(published.accuracy, published.results), WIDE)
+    is_grouped = query.sort in ("", "rank") and not query.down
     return LeaderboardPage(
         query=query,
         name=made.benchmark.name,
         split=made.benchmark.split,
         n_cases=made.benchmark.n_cases,
+        fingerprint=made.benchmark.text_fingerprint[:8],
         as_of=made.as_of[:10],
-        lines=tuple(choose_lines(lines, query)),
-        cued=tuple(make_board_line(row) for row in made.cued),
-        withdrawn=tuple(make_board_line(row) for row in made.withdrawn),
-        found=len(lines),
-        has_costs=any(line.cost_usd is not None for line in lines),
-        published=tuple(_published(published)),
+        lead=tell_top(rows),
+        resolution=tell_resolution(made) if kind == "unaided" else "",
+        note=_RANKING_NOTES[kind],
+        tabs=tuple(ranking_tabs(made, query, kind)),
+        choices=tuple(board_chips(rows, query)),
+        proofs=proof_choices(rows, least),
+        menu=column_menu(known, columns),
+        axis=axis,
+        narrow_axis=msgspec.structs.replace(axis, width=NARROW),
+        columns=tuple(columns),
+        lines=tuple(_lines(chosen[start:stop], columns, known, axis, is_grouped=is_grouped)),
+        is_grouped=is_grouped,
+        is_ranking=any(row.rank is not None for row in rows) or len(rows) < 2,
+        shown=len(chosen),
+        found=len(rows),
+        hidden=sum(LEVELS.index(row.submission.provenance) < least for row in rows),
+        previous=query.encode(page=str(start // PER_PAGE)) if start else "",
+        next=query.encode(page=str(start // PER_PAGE + 2)) if stop < len(chosen) else "",
+        rivals=tuple(_rivals(made, axis)) if kind == "unaided" else (),
+        figures=tuple(_figures(made, rows)),
+        withdrawn=tuple(_withdrawn(row) for row in made.withdrawn),
+        published=tuple(_published(published, reported)),
+        published_axis=reported,
+        published_narrow=msgspec.structs.replace(reported, width=NARROW),
+        published_cases=published.n_cases,
         source=published.source,
-        ladder=tuple((PROOF_WORDS[level], place, PROVENANCE[level]) for place, level in enumerate(LEVELS)),
+        ladder=tuple((PROOF_WORDS[level], place, PROVENANCE[level]) for place, level in enumerate(LEVELS))[::-1],
     )
 
 
-def choose_lines(lines: Sequence[BoardLine], query: BoardQuery) -> list[BoardLine]:
-    """Filtered and sorted; in the order of the ranking where nothing is asked for."""
-    least = int(query.proof) if query.proof.isdecimal() else 0
-    found = [
-        line
-        for line in lines
-        if line.level >= least
-        and all(word in f"{line.model} {line.team} {line.effort} {line.condition}".casefold() for word in query.words)
-    ]
-    key = _SORTS.get(query.sort)
-    return sorted(found, key=key, reverse=bool(query.down)) if key else found
+def accuracy_cell(value: Measured, axis: ShareAxis, rival: Measured | None = None) -> AccuracyCell:
+    """An accuracy as a table shows it."""
+    if value.value is None:
+        return AccuracyCell(value=NONE, ends="", wide=None, narrow=None)
+    ends = f"{value.low * 100:.1f}–{value.high * 100:.1f}" if isinstance(value, Estimate) else "no interval"
+    narrow = msgspec.structs.replace(axis, width=NARROW)
+    return AccuracyCell(
+        value=f"{value.value * 100:.1f}", ends=ends, wide=axis.place(value, rival), narrow=narrow.place(value, rival)
+    )
 
 
-_SORTS: dict[str, Callable[[BoardLine], tuple[object, ...]]] = {
-    "model": lambda line: (line.model.casefold(),),
-    "accuracy": lambda line: (line.value,),
-    "cost": lambda line: (line.cost_usd is None, line.cost_usd or 0.0),
-    "proof": lambda line: (line.level,),
-    "published": lambda line: (line.published_at,),
-}
+def tell_rank(row: BoardRow) -> str:
+    """`1–4`, `3`, or a dash for a row that is not ranked."""
+    return NONE if row.rank is None or row.worst is None else rank_range(row.rank, row.worst)
 
 
-def make_board_line(row: BoardRow) -> BoardLine:
-    """A row of the board as a page shows it."""
+def tell_top(rows: Sequence[BoardRow]) -> str:
+    """Who leads, and how many are not shown to beat a guesser, in a sentence or two."""
+    if not rows or rows[0].group is None:
+        return ""
+    leaders = [row for row in rows if row.is_leader]
+    first = rows[0]
+    said = f"{first.submission.model} ({as_percent(accuracy_of(first).value or 0.0)})"
+    words = (
+        f"{said} is ahead of all others."
+        if len(leaders) == 1
+        else (f"{count_of(len(leaders), 'model')} may be first: none of them is shown to be worse than {said}.")
+    )
+    against = [row.gain.gain for row in rows if row.gain]
+    weak = sum(not (isinstance(gain, Estimate) and gain.low > 0) for gain in against)
+    if against and weak:
+        words += f" {weak} of {count_of(len(against), 'model')} {'is' if weak == 1 else 'are'} not shown to beat the "
+        words += "strongest rival that never sees an image."
+    return words
+
+
+def tell_resolution(made: Leaderboard) -> str:
+    """The minimum detectable difference, in points."""
+    if made.resolution is None:
+        return ""
+    low, high = (f"{100 * end:.1f}" for end in made.resolution)
+    return low if low == high else f"{low} to {high}"
+
+
+def _page_of(rows: Sequence[BoardRow], query: BoardQuery) -> tuple[int, int]:
+    if query.rows == "all":
+        return 0, len(rows)
+    page = int(query.page) if query.page.isdecimal() and len(query.page) < 6 else 1
+    start = PER_PAGE * max(0, min(page - 1, (len(rows) - 1) // PER_PAGE))
+    return start, start + PER_PAGE
+
+
+def _drawn(made: Leaderboard, rows: Sequence[BoardRow]) -> list[Measured]:
+    """Everything that must fit on the table's axis, whatever is filtered."""
+    rivals = [row.gain.rival_accuracy for row in rows if row.gain]
+    return [*(accuracy_of(row) for row in rows), *rivals, *(rival.accuracy for rival in made.rivals)]
+
+
+def _lines(
+    rows: Sequence[BoardRow],
+    columns: Sequence[BoardColumn],
+    known: dict[str, BoardColumn],
+    axis: ShareAxis,
+    *,
+    is_grouped: bool,
+) -> list[BoardLine]:
+    sizes = Counter(row.group for row in rows)
+    lines, last = [], None
+    for row in rows:
+        starts = ""
+        if is_grouped and row.group is not None and row.group != last:
+            starts, last = _tell_group(sizes[row.group]), row.group
+        lines.append(_line(row, columns, known, axis, starts))
+    return lines
+
+
+def _tell_group(size: int) -> str:
+    return "one model" if size == 1 else f"{size} models that cannot be told from the first of them"
+
+
+def _line(
+    row: BoardRow, columns: Sequence[BoardColumn], known: dict[str, BoardColumn], axis: ShareAxis, starts: str
+) -> BoardLine:
     one = row.submission
-    answers = row.scores.answers
-    cost = _cost_per_case(row.scores.usage, len(row.result.cases))
+    rival = row.gain.rival_accuracy if row.gain else None
     return BoardLine(
         number=one.id,
-        rank=_rank(row),
-        letters=" ".join(row.letters),
+        rank=tell_rank(row),
+        group=row.group,
+        shape=shape_of(row.group),
         model=one.model,
-        team=one.team,
         effort=one.about.effort,
-        condition=row.scores.origin.condition_label,
-        accuracy=place_rate(answers.accuracy) if answers else None,
-        value=(answers.accuracy.value or 0.0) if answers else 0.0,
-        cost=tell_money(cost, is_least=bool(row.scores.usage and row.scores.usage.unseen_replies)),
-        cost_usd=cost,
-        proof=PROOF_WORDS[one.provenance],
-        level=LEVELS.index(one.provenance),
-        submissions=f"{row.by_team} by the team, {row.by_family} of the family",
-        published_at=(one.published_at or "")[:10],
-        note=one.detail,
+        team=" · ".join(part for part in (one.team, one.about.organisation) if part),
+        accuracy=accuracy_cell(accuracy_of(row), axis, rival),
+        cells=tuple(column.cell(row) for column in columns),
+        short=tuple(known[key].cell(row) for key in ("gain", "cost", "proof")),
         flag=one.flag,
+        starts=starts,
     )
 
 
-def make_model_page(row: BoardRow) -> ModelPage:
-    """One model with everything the store has of it."""
-    one, scores = row.submission, row.scores
-    slices: dict[str, list[SliceRow]] = {}
-    for part in scores.slices:
-        rate = place_rate(part.accuracy)
-        if rate is not None:
-            slices.setdefault(part.by, []).append(
-                SliceRow(by=part.by, value=part.value, n=part.n, is_small=part.is_small, rate=rate)
-            )
-    facts = {
-        "team": one.team,
-        "organisation": one.about.organisation,
-        "condition": scores.origin.condition_label,
-        "effort": one.about.effort,
-        "task": scores.origin.task,
-        "model as the provider names it": ", ".join(scores.origin.reported_models),
-        "benchmark": f"fingerprint {scores.origin.text_fingerprint[:12]}",
-        "scorer": f"{scores.scorer}, medthink {scores.package}",
-        "proof": f"{PROOF_WORDS[one.provenance]}: {PROVENANCE[one.provenance]}",
-        "published": one.published_at or "",
-        "notes": one.about.notes,
-        "note by the maintainers": one.annotation,
-        "flagged by the maintainers": one.flag,
-    }
-    return ModelPage(
-        line=make_board_line(row),
-        facts=tuple((name, words) for name, words in facts.items() if words),
-        states=tuple(scores.answers.states.items()) if scores.answers else (),
-        slices=tuple((by, tuple(rows)) for by, rows in slices.items() if len(rows) > 1),
-    )
-
-
-def _rank(row: BoardRow) -> str:
-    if row.rank is None or row.worst is None:
-        return NONE
-    return str(row.rank) if row.rank == row.worst else f"{row.rank}–{row.worst}"
-
-
-def _cost_per_case(usage: UsageSummary | None, cases: int) -> float | None:
-    return usage.cost_usd.value / cases if usage and usage.cost_usd.value is not None and cases else None
-
-
-def _published(published: PublishedResults) -> list[PublishedLine]:
+def _rivals(made: Leaderboard, axis: ShareAxis) -> list[PlainLine]:
     return [
-        PublishedLine(
-            model=one.model,
-            mode=" · ".join(part for part in (one.mode, one.effort) if part),
-            accuracy=place_rate(published.accuracy(one)),
+        PlainLine(name=rival.name, under=rival.source, accuracy=accuracy_cell(rival.accuracy, axis))
+        for rival in made.rivals
+    ]
+
+
+def _figures(made: Leaderboard, rows: Sequence[BoardRow]) -> list[BoardFigure]:
+    priced = price_figure(rows, made.rivals)
+    return [*([priced] if priced else []), *curve_figures(made, rows)]
+
+
+def _withdrawn(row: BoardRow) -> WithdrawnLine:
+    one = row.submission
+    return WithdrawnLine(
+        number=one.id, model=one.model, team=one.team, day=(one.withdrawn_at or "")[:10], why=one.detail
+    )
+
+
+def _published(published: PublishedResults, axis: ShareAxis) -> list[PlainLine]:
+    return [
+        PlainLine(
+            name=one.model,
+            under=", ".join(part for part in (one.mode, one.effort) if part),
+            accuracy=accuracy_cell(published.accuracy(one), axis),
             note=one.note,
         )
         for one in published.results

@@ -1,26 +1,27 @@
 """The part of an address after `?`: what a list is filtered and sorted by. The address holds the whole state."""
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 _Wanted = TypeVar("_Wanted", bound="Query")
 _LONGEST = 200
+_MOST_VALUES = 60
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """Texts by name; what is empty stands in no address."""
+    """Texts by name, and several texts where a name may stand more than once; what is empty stands in no address."""
 
     q: str = ""
     sort: str = ""
     down: str = ""
 
-    def encode(self, **changes: str) -> str:
+    def encode(self, **changes: str | tuple[str, ...]) -> str:
         """The query with some changes, `?` included; "" when nothing is asked for."""
         fields = msgspec.structs.asdict(self) | changes
-        written = urlencode({name: value for name, value in fields.items() if value})
+        written = urlencode({name: value for name, value in fields.items() if value}, doseq=True)
         return f"?{written}" if written else ""
 
     def sort_link(self, column: str, *, first_down: bool) -> str:
@@ -42,4 +43,19 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_query(kind: type[_Wanted], given: Mapping[str, str]) -> _Wanted:
     """The fields that this list knows; anything else in the address is left alone."""
-    return kind(**{name: given[name][:_LONGEST] for name in kind.__struct_fields__ if name in given})
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        values = [value[:_LONGEST] for value in _values(given, field.name)]
+        if field.default == ():
+            fields[field.name] = tuple(dict.fromkeys(values[:_MOST_VALUES]))
+        elif values:
+            fields[field.name] = values[0]
+    return kind(**fields)
+
+
+def _values(given: Mapping[str, str], name: str) -> list[str]:
+    """Every value that stands under a name."""
+    if name not in given:
+        return []
+    several = getattr(given, "getall", None)
+    return list(several(name)) if several else [given[name]]

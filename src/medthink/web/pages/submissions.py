@@ -10,7 +10,7 @@ import msgspec
 from medthink.board.records import EVER_SCORED, Status, SubmissionRecord
 from medthink.scoring.scores import Scores
 from medthink.scoring.submission import SubmissionProblem
-from medthink.web.pages.leaderboard import PROOF_WORDS
+from medthink.web.pages.board_columns import PROOF_WORDS
 from medthink.web.pages.marks import Difference, Interval, place_rate, tell_difference
 from medthink.web.pages.query import Query
 

@@ -5,15 +5,25 @@ from typing import cast
 
 import msgspec
 
-from medthink.cases.slices import sort_slices
 from medthink.core.errors import MedThinkError
 from medthink.report.words import count_of
 from medthink.runs.prediction import Prediction
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
 from medthink.scoring.material import Material
 from medthink.scoring.score import score_letters
-from medthink.stats.estimate import Estimate, Measured, Undefined
-from medthink.web.pages.marks import Difference, tell_difference
+from medthink.stats.estimate import Undefined
+from medthink.web.pages.pairs import (
+    PointsMark,
+    SharedCases,
+    SliceLine,
+    band_of,
+    place_points,
+    reach_of,
+    share_cases,
+    slice_lines,
+    tell_p_value,
+    tell_verdict,
+)
 from medthink.web.pages.query import Query
 from medthink.web.pages.run import CaseLine, make_case_lines
 from medthink.web.pages.runs import RunLine, make_line
@@ -21,46 +31,11 @@ from medthink.web.shelf import ShelfRun
 from medthink.web.standing import Standing
 from medthink.workflow.outcome import State
 
-_HALF = 100
-
 
 class VersusQuery(Query, frozen=True, kw_only=True):
     """Which of the flipped cases are shown: all, `a` or `b`."""
 
     only: str = ""
-
-
-class PointsMark(msgspec.Struct, frozen=True, kw_only=True):
-    """A difference on an axis: zero is in the middle, the ends are `reach` points."""
-
-    difference: Difference
-    dot: float
-    low: float
-    high: float
-    is_clear: bool
-
-
-class SliceLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference in one slice."""
-
-    by: str
-    value: str
-    n: int
-    mark: PointsMark
-
-
-class SharedCases(msgspec.Struct, frozen=True, kw_only=True):
-    """On how many cases both are right, one of them, neither; shares of the bar they are drawn in."""
-
-    both: int
-    only_a: int
-    only_b: int
-    neither: int
-
-    @property
-    def total(self) -> int:
-        """All cases."""
-        return self.both + self.only_a + self.only_b + self.neither
 
 
 class FlippedCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,23 +107,23 @@ def make_versus_page(
         return msgspec.structs.replace(empty, problem=compared)
     pair = compared.pairs[0]
     difference = pair.difference
-    reach, slice_reach = _reach([difference]), _reach([one.difference for one in pair.slices])
+    reach, slice_reach = reach_of([difference]), reach_of([one.difference for one in pair.slices])
     resolution = pair.resolution
     smallest = 0.0 if isinstance(resolution, Undefined) else resolution.difference
     return msgspec.structs.replace(
         empty,
-        verdict=_verdict(a.name, b.name, pair),
+        verdict=tell_verdict(a.name, b.name, difference, is_different=pair.is_different),
         details=_details(pair, compared.n_cases, compared.method),
         caution=_caution(a, b, compared.n_cases),
         n=compared.n_cases,
-        mark=_place(difference, reach, is_clear=pair.is_different),
-        band=min(smallest * 100 / reach, 1.0) * _HALF,
+        mark=place_points(difference, reach, is_clear=pair.is_different),
+        band=band_of(smallest, reach),
         reach=reach,
-        agreement=_agreement(a, b),
+        agreement=share_cases((a.rights[case], b.rights[case]) for case in a.rights.keys() & b.rights.keys()),
         flipped=tuple(_flipped(a, b, pair, query)),
         won=len(pair.won),
         lost=len(pair.lost),
-        slices=tuple(_slices(pair, slice_reach)),
+        slices=tuple(slice_lines(pair.slices, slice_reach)),
         slice_reach=slice_reach,
         differing=tuple((name, values[0], values[1]) for name, values in compared.differing.items()),
     )
@@ -166,22 +141,10 @@ def _material(run: ShelfRun, shared: list[int]) -> Material:
     return Material(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
 
 
-def _verdict(a: str, b: str, pair: PairOfRuns) -> str:
-    value = pair.difference.value or 0.0
-    if not pair.is_different:
-        return f"{a} and {b} cannot be told apart on these cases."
-    better, worse = (a, b) if value > 0 else (b, a)
-    return f"{better} is better than {worse} by {abs(value) * 100:.1f} points."
-
-
 def _details(pair: PairOfRuns, n: int, method: str) -> str:
     flips = f"They differ on {len(pair.won) + len(pair.lost)} of {count_of(n, 'case')}: "
     flips += f"A is ahead on {len(pair.won)}, B on {len(pair.lost)}."
-    return f"{flips} {method[:1].upper()}{method[1:]}: p {_p_value(pair.p_value)}."
-
-
-def _p_value(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+    return f"{flips} {method[:1].upper()}{method[1:]}: p {tell_p_value(pair.p_value)}."
 
 
 def _caution(a: ShelfRun, b: ShelfRun, n: int) -> str:
@@ -189,38 +152,6 @@ def _caution(a: ShelfRun, b: ShelfRun, n: int) -> str:
     if not unfinished:
         return ""
     return f"{' and '.join(unfinished)} not finished: compared on the {count_of(n, 'case')} that both have so far."
-
-
-def _reach(differences: Sequence[Measured]) -> int:
-    """How many points an axis must show on either side, in steps of five."""
-    ends = [0.05]
-    for one in differences:
-        ends += [abs(one.low), abs(one.high)] if isinstance(one, Estimate) else [abs(one.value or 0.0)]
-    return 5 * int(max(ends) * 20 + 1)
-
-
-def _place(difference: Measured, reach: int, *, is_clear: bool) -> PointsMark:
-    value = difference.value or 0.0
-    low, high = (difference.low, difference.high) if isinstance(difference, Estimate) else (value, value)
-
-    def x(share: float) -> float:
-        return round(_HALF + share * 100 / reach * _HALF, 1)
-
-    return PointsMark(difference=tell_difference(difference), dot=x(value), low=x(low), high=x(high), is_clear=is_clear)
-
-
-def _agreement(a: ShelfRun, b: ShelfRun) -> SharedCases | None:
-    """The four cells, for runs with one answer a case."""
-    shared = a.rights.keys() & b.rights.keys()
-    pairs = [(a.rights[case], b.rights[case]) for case in shared]
-    if any(share not in (0.0, 1.0) for pair in pairs for share in pair):
-        return None
-    return SharedCases(
-        both=pairs.count((1.0, 1.0)),
-        only_a=pairs.count((1.0, 0.0)),
-        only_b=pairs.count((0.0, 1.0)),
-        neither=pairs.count((0.0, 0.0)),
-    )
 
 
 def _flipped(a: ShelfRun, b: ShelfRun, pair: PairOfRuns, query: VersusQuery) -> Iterator[FlippedCase]:
@@ -236,9 +167,3 @@ def _flipped(a: ShelfRun, b: ShelfRun, pair: PairOfRuns, query: VersusQuery) -> 
             images=tuple(a.bench.id_of(image) for image in images),
             winner="A" if number in pair.won else "B",
         )
-
-
-def _slices(pair: PairOfRuns, reach: int) -> Iterator[SliceLine]:
-    groups = {(one.by, one.value): [one] for one in pair.slices}
-    for (by, value), (one,) in sort_slices(groups).items():
-        yield SliceLine(by=by, value=value, n=one.n, mark=_place(one.difference, reach, is_clear=one.is_different))

@@ -1,0 +1,61 @@
+"""The leaderboard's routes: pages for everybody, and the board as data."""
+
+from typing import Any
+
+from litestar import get
+from litestar.di import NamedDependency
+from litestar.params import SkipValidation
+from litestar.response import Response
+
+from medthink.board.exports import DOWNLOADS, export_board
+from medthink.core.clock import now_utc
+from medthink.web.access import Asked, RowNumber, needs
+from medthink.web.application import html
+from medthink.web.board_site import GivenBoard
+from medthink.web.page_cache import COMPRESSED, PageCache
+from medthink.web.pages.board_query import BoardQuery
+from medthink.web.pages.query import read_query
+
+GivenPages = NamedDependency[SkipValidation[PageCache]]
+_VISITOR = [needs("visitor")]
+
+
+@get("/", guards=_VISITOR, opt=COMPRESSED, sync_to_thread=True)
+def show_leaderboard(request: Asked, board: GivenBoard, pages: GivenPages) -> Response[Any]:
+    """The ranking."""
+    query = read_query(BoardQuery, request.query_params)
+    # The day is on the page.
+    key = (board.live.version(), now_utc()[:10], query)
+    return pages.answer(request, key, lambda: board.leaderboard(request.query_params))
+
+
+@get(["/leaderboard.csv", "/leaderboard.json", "/leaderboard.parquet"], guards=_VISITOR, sync_to_thread=True)
+def download_board(request: Asked, board: GivenBoard) -> Response[bytes]:
+    """The whole board as data."""
+    form = request.url.path.rpartition(".")[2]
+    name, media_type = DOWNLOADS[form]
+    query = read_query(BoardQuery, request.query_params)
+    data = export_board(board.made(query.day), form)
+    return Response(data, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+@get("/models/{number:int}", guards=_VISITOR, sync_to_thread=True)
+def show_model(number: RowNumber, request: Asked, board: GivenBoard) -> Response[str]:
+    """One model."""
+    return html(board.model(number, request))
+
+
+@get("/models/{number:int}/predictions.jsonl", guards=_VISITOR, sync_to_thread=True)
+def download_predictions(number: RowNumber, board: GivenBoard) -> Response[bytes]:
+    """What a model answered, where its team allows that."""
+    headers = {"Content-Disposition": f'attachment; filename="predictions-{number}.jsonl"'}
+    return Response(board.predictions(number), media_type="application/jsonl", headers=headers)
+
+
+@get("/compare", guards=_VISITOR, sync_to_thread=True)
+def compare_models(request: Asked, board: GivenBoard) -> Response[str]:
+    """Any two models."""
+    return html(board.compare(request.query_params, request))
+
+
+board_routes = [show_leaderboard, download_board, show_model, download_predictions, compare_models]

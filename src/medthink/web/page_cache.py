@@ -1,0 +1,46 @@
+"""Pages that are the same for all visitors, made and compressed once until something changes."""
+
+import gzip
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+from litestar.response import Response
+
+from medthink.web.access import Asked, caller_of
+from medthink.web.application import html
+
+_MOST_BYTES = 32 * 1024 * 1024
+COMPRESSED = {"is_compressed": True}
+"""The option of a route whose answers are compressed already."""
+
+
+class PageCache:
+    """The pages that were asked for last, in a bounded space."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def answer(self, request: Asked, key: Hashable, make: Callable[[], str]) -> Response[str] | Response[bytes]:
+        """The page of this key; one who is signed in gets a page of their own, with their name on it."""
+        if caller_of(request).account is not None or "gzip" not in request.headers.get("accept-encoding", ""):
+            return html(make())
+        headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding, Cookie"}
+        return Response(self._page(key, make), media_type="text/html; charset=utf-8", headers=headers)
+
+    def _page(self, key: Hashable, make: Callable[[], str]) -> bytes:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        # Made outside the lock: a page that takes long keeps nobody from those that are there.
+        page = gzip.compress(make().encode(), 6, mtime=0)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = page
+                self._size += len(page)
+            while self._size > _MOST_BYTES and len(self._kept) > 1:
+                self._size -= len(self._kept.popitem(last=False)[1])
+        return page

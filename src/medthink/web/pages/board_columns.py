@@ -1,0 +1,296 @@
+"""The columns that a reader may add to the leaderboard: one entry each, or one for every slice and metric there is."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from medthink.board.exports import per_case, telling_slices
+from medthink.board.provenance import LEVELS, Provenance
+from medthink.board.ranking import BoardRow
+from medthink.core.numbers import as_count, as_percent
+from medthink.metrics.registry import shown_in
+from medthink.report.tables import metric_value
+from medthink.scoring.scores import SliceScore
+from medthink.stats.estimate import Estimate, Measured, Undefined
+from medthink.web.pages.board_query import NO_COLUMNS, BoardQuery
+from medthink.web.pages.marks import NONE, tell_difference, tell_money
+
+PROOF_WORDS: dict[Provenance, str] = {
+    "reported": "Reported",
+    "scored": "Scored by us",
+    "traced": "With traces",
+    "rerun": "Partly re-run",
+    "ledger": "Our run",
+}
+STEP_WORDS = {"findings": "Step 1", "summary": "Step 2"}
+Tone = Literal["", "up", "down", "faint"]
+SortKey = float | str | None
+
+
+class BoardCell(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in one cell; `level` draws the marks of proof."""
+
+    text: str
+    under: str = ""
+    tone: Tone = ""
+    level: int | None = None
+
+
+class BoardColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column: its name in addresses, its head, its words in the menu, what it shows, and what it is sorted by.
+
+    `order` is None for a column that cannot be sorted by; rows without a value come last either way.
+    """
+
+    key: str
+    head: str
+    words: str
+    group: str
+    cell: Callable[[BoardRow], BoardCell]
+    order: Callable[[BoardRow], SortKey] | None
+    is_usual: bool = False
+    is_number: bool = True
+    first_down: bool = True
+    shrinks: str = "at-3"
+
+
+def board_columns(rows: Sequence[BoardRow]) -> dict[str, BoardColumn]:
+    """Every column that these rows have something to say in, by key, in the order of the menu."""
+    made = [*_FIXED, *_metric_columns(rows), *_slice_columns(rows)]
+    return {column.key: column for column in made}
+
+
+def chosen_columns(known: dict[str, BoardColumn], query: BoardQuery) -> list[BoardColumn]:
+    """The columns that are asked for, or the usual ones."""
+    if not query.col:
+        return [column for column in known.values() if column.is_usual]
+    return [known[key] for key in query.col if key != NO_COLUMNS and key in known]
+
+
+def sort_rows(rows: Sequence[BoardRow], known: dict[str, BoardColumn], query: BoardQuery) -> list[BoardRow]:
+    """The rows in the order asked for, that of the ranking where none is; what has no value comes last."""
+    order = _ORDERS.get(query.sort) or (known[query.sort].order if query.sort in known else None)
+    if order is None:
+        return list(reversed(rows)) if query.sort == "rank" and query.down else list(rows)
+    keyed = [(order(row), row) for row in rows]
+    having = [pair for pair in keyed if pair[0] is not None]
+    lacking = [row for key, row in keyed if key is None]
+    return [row for _, row in sorted(having, key=_first, reverse=bool(query.down))] + lacking
+
+
+def _first(pair: tuple[SortKey, BoardRow]) -> tuple[bool, SortKey]:
+    return (isinstance(pair[0], str), pair[0])
+
+
+def accuracy_of(row: BoardRow) -> Measured:
+    """The headline of a row."""
+    answers = row.scores.answers
+    return answers.accuracy if answers else Undefined(reason="no letters", n=0)
+
+
+def usd_per_case(row: BoardRow) -> float | None:
+    """What a case cost, where all of it is known."""
+    return per_case(row.scores.usage.cost_usd if row.scores.usage else None, len(row.result.cases))
+
+
+def _tokens(row: BoardRow, kind: Literal["input_tokens", "output_tokens"]) -> float | None:
+    usage = row.scores.usage
+    return per_case(getattr(usage, kind) if usage else None, len(row.result.cases))
+
+
+def _gain(row: BoardRow) -> BoardCell:
+    if row.gain is None:
+        return BoardCell(text=NONE, tone="faint")
+    told = tell_difference(row.gain.gain)
+    rival = row.gain.rival_accuracy.value or 0.0
+    tone: Tone = "up" if told.tone == "up" else "down" if told.tone == "down" else ""
+    ends = told.interval.strip("()")
+    own = "" if row.gain.has_own_blind else "guessing only; "
+    return BoardCell(text=told.value, under=f"{ends}\n{own}{row.gain.rival}, {rival * 100:.1f}", tone=tone)
+
+
+def _cost(row: BoardRow) -> BoardCell:
+    tokens = _tokens(row, "output_tokens")
+    return BoardCell(text=tell_money(usd_per_case(row)), under="" if tokens is None else f"{as_count(tokens)} tokens")
+
+
+def _proof(row: BoardRow) -> BoardCell:
+    level = row.submission.provenance
+    under = ""
+    if row.rerun:
+        under = f"{row.rerun.same} of {row.rerun.cases} the same"
+    return BoardCell(text=PROOF_WORDS[level], under=under, level=LEVELS.index(level))
+
+
+def _condition(row: BoardRow) -> BoardCell:
+    origin, about = row.scores.origin, row.submission.about
+    if origin.condition is None:
+        return BoardCell(text=about.mode or "as submitted", under=about.effort and f"effort {about.effort}")
+    kind, _, rest = origin.condition_label.partition(" · ")
+    return BoardCell(text=f"{origin.task}, {kind}", under=rest)
+
+
+def _judged(row: BoardRow) -> BoardCell:
+    profile = row.judged.leading if row.judged else None
+    if profile is None or profile.wrong_critical_steps.value is None:
+        return BoardCell(text=NONE, tone="faint")
+    share = as_percent(profile.wrong_critical_steps.value)
+    return BoardCell(text=share, under="smoke test" if profile.is_smoke_test else profile.judge)
+
+
+def _judged_order(row: BoardRow) -> SortKey:
+    profile = row.judged.leading if row.judged else None
+    return profile.wrong_critical_steps.value if profile else None
+
+
+def _silent(row: BoardRow) -> int:
+    states = row.scores.answers.states if row.scores.answers else {}
+    return sum(count for state, count in states.items() if state != "ok")
+
+
+def _count(words: str, value: Callable[[BoardRow], float | None]) -> Callable[[BoardRow], BoardCell]:
+    def cell(row: BoardRow) -> BoardCell:
+        found = value(row)
+        return BoardCell(text=as_count(found), under="" if found is None else words)
+
+    return cell
+
+
+_FIXED: tuple[BoardColumn, ...] = (
+    BoardColumn(
+        key="gain", head="Gain over strongest rival", words="Gain over the strongest rival", group="Main",
+        cell=_gain, order=lambda row: row.gain.gain.value if row.gain else None, is_usual=True, is_number=False,
+        shrinks="at-2",
+    ),
+    BoardColumn(
+        key="proof", head="Proof", words="Proof", group="Main", cell=_proof,
+        order=lambda row: LEVELS.index(row.submission.provenance), is_usual=True, is_number=False, shrinks="at-2",
+    ),
+    BoardColumn(
+        key="cost", head="Per case", words="Price and output tokens per case", group="Main", cell=_cost,
+        order=usd_per_case, is_usual=True, first_down=False, shrinks="at-2",
+    ),
+    BoardColumn(
+        key="condition", head="Condition", words="Condition", group="Main", cell=_condition,
+        order=lambda row: row.scores.origin.condition_label, is_usual=True, is_number=False, first_down=False,
+    ),
+    BoardColumn(
+        key="output", head="Tokens out", words="Output tokens per case", group="Main",
+        cell=_count("per case", lambda row: _tokens(row, "output_tokens")),
+        order=lambda row: _tokens(row, "output_tokens"), first_down=False,
+    ),
+    BoardColumn(
+        key="input", head="Tokens in", words="Input tokens per case", group="Main",
+        cell=_count("per case", lambda row: _tokens(row, "input_tokens")),
+        order=lambda row: _tokens(row, "input_tokens"), first_down=False,
+    ),
+    BoardColumn(
+        key="silent", head="No letter", words="Cases without a letter", group="Main",
+        cell=lambda row: BoardCell(text=str(_silent(row)), under="counted as wrong" if _silent(row) else ""),
+        order=lambda row: _silent(row), first_down=False,
+    ),
+    BoardColumn(
+        key="team", head="By the team", words="Submissions by the same team", group="Main",
+        cell=lambda row: BoardCell(text=str(row.by_team)), order=lambda row: row.by_team,
+    ),
+    BoardColumn(
+        key="family", head="Of the family", words="Submissions of the same family", group="Main",
+        cell=lambda row: BoardCell(text=str(row.by_family)), order=lambda row: row.by_family,
+    ),
+    BoardColumn(
+        key="published", head="Published", words="Day of publication", group="Main", is_number=False,
+        cell=lambda row: BoardCell(text=(row.submission.published_at or "")[:10]),
+        order=lambda row: row.submission.published_at,
+    ),
+    BoardColumn(
+        key="judged", head="Wrong critical steps", words="Wrong critical steps, as judged", group="Reasoning",
+        cell=_judged, order=_judged_order, first_down=False,
+    ),
+)  # fmt: skip
+_ORDERS: dict[str, Callable[[BoardRow], SortKey]] = {
+    "model": lambda row: row.submission.model.casefold(),
+    "accuracy": lambda row: accuracy_of(row).value,
+}
+
+
+def _metric_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
+    """A column for each metric of steps 1 and 2 that some row has."""
+    known = {(step.step, one.metric) for row in rows for step in row.scores.steps for one in step.metrics if one.value}
+    for step, word in STEP_WORDS.items():
+        for metric in shown_in("tables"):
+            if (step, metric.name) in known:
+                yield BoardColumn(
+                    key=f"{step}.{metric.name}",
+                    head=f"{word}, {metric.label or metric.name}",
+                    words=f"{word}, {metric.label or metric.name}",
+                    group="Reasoning",
+                    cell=_metric_cell(step, metric.name),
+                    order=_metric_order(step, metric.name),
+                    first_down=metric.direction != "lower",
+                )
+
+
+def _metric_cell(step: str, metric: str) -> Callable[[BoardRow], BoardCell]:
+    def cell(row: BoardRow) -> BoardCell:
+        found = metric_value(row.scores, step, metric)
+        if found is None or found.value is None:
+            return BoardCell(text=NONE, tone="faint")
+        ends = f"{found.low:.3f}–{found.high:.3f}" if isinstance(found, Estimate) else "no interval"
+        return BoardCell(text=f"{found.value:.3f}", under=ends)
+
+    return cell
+
+
+def _metric_order(step: str, metric: str) -> Callable[[BoardRow], SortKey]:
+    def order(row: BoardRow) -> SortKey:
+        found = metric_value(row.scores, step, metric)
+        return None if found is None else found.value
+
+    return order
+
+
+def _slice_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
+    """A column for each slice; one of few cases is shown faintly, and cannot be sorted by."""
+    sizes = {(part.by, part.value): part for row in rows for part in telling_slices(row)}
+    for (by, value), part in sizes.items():
+        yield BoardColumn(
+            key=f"{by}={value}",
+            head=_say_slice(by, value),
+            words=f"{value} ({part.n})",
+            group=by[:1].upper() + by[1:],
+            cell=_slice_cell(by, value),
+            order=None if part.is_small else _slice_order(by, value),
+        )
+
+
+def _say_slice(by: str, value: str) -> str:
+    """The head of a slice's column; values that say nothing alone have their slicing before them."""
+    return value if by in ("modality", "sub-modality", "ICD chapter") else f"{by}: {value}"
+
+
+def _slice(row: BoardRow, by: str, value: str) -> SliceScore | None:
+    return next((part for part in row.scores.slices if (part.by, part.value) == (by, value)), None)
+
+
+def _slice_cell(by: str, value: str) -> Callable[[BoardRow], BoardCell]:
+    def cell(row: BoardRow) -> BoardCell:
+        found = _slice(row, by, value)
+        if found is None or found.accuracy.value is None:
+            return BoardCell(text=NONE, tone="faint")
+        rate = found.accuracy
+        ends = f"{rate.low * 100:.1f}–{rate.high * 100:.1f}, " if isinstance(rate, Estimate) else ""
+        tone: Tone = "faint" if found.is_small else ""
+        return BoardCell(
+            text=f"{rate.value * 100:.1f}" if rate.value is not None else NONE, under=f"{ends}n {found.n}", tone=tone
+        )
+
+    return cell
+
+
+def _slice_order(by: str, value: str) -> Callable[[BoardRow], SortKey]:
+    def order(row: BoardRow) -> SortKey:
+        found = _slice(row, by, value)
+        return None if found is None else found.accuracy.value
+
+    return order

@@ -1,0 +1,179 @@
+"""Any two models of the board side by side: the paired verdict, the cases that flipped, slices, what differs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from medthink.board.ranking import BoardRow, Leaderboard
+from medthink.cases.case import Case
+from medthink.core.errors import MedThinkError
+from medthink.report.words import count_of
+from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
+from medthink.scoring.scores import percent
+from medthink.stats.estimate import Undefined
+from medthink.web.pages.board_columns import accuracy_of, board_columns
+from medthink.web.pages.case_strip import right_shares
+from medthink.web.pages.charting import row_name
+from medthink.web.pages.leaderboard import tell_rank
+from medthink.web.pages.pairs import (
+    PointsMark,
+    SharedCases,
+    SliceLine,
+    band_of,
+    place_points,
+    reach_of,
+    share_cases,
+    slice_lines,
+    tell_p_value,
+    tell_verdict,
+)
+from medthink.web.pages.query import Query
+from medthink.web.pages.told_cases import ToldCase, tell_cases
+from medthink.web.revealed import RevealedCases
+
+_MOST_CARDS = 24
+
+
+class CompareQuery(Query, frozen=True, kw_only=True):
+    """The numbers of two models, and which of the flipped cases are shown: all, `a` or `b`."""
+
+    a: str = ""
+    b: str = ""
+    only: str = ""
+
+
+class ComparePage(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison, or `problem`: why there is none; without models, the choice of two."""
+
+    query: CompareQuery
+    choices: tuple[tuple[str, tuple[tuple[int, str], ...]], ...]
+    a: int | None = None
+    b: int | None = None
+    names: tuple[str, str] = ("", "")
+    problem: str = ""
+    verdict: str = ""
+    details: str = ""
+    n: int = 0
+    mark: PointsMark | None = None
+    band: float = 0.0
+    reach: int = 0
+    agreement: SharedCases | None = None
+    won: int = 0
+    lost: int = 0
+    told: tuple[ToldCase, ...] = ()
+    is_reading: bool = False
+    slices: tuple[SliceLine, ...] = ()
+    slice_reach: int = 0
+    beside: tuple[tuple[str, str, str], ...] = ()
+
+
+def compare_rows(a: BoardRow, b: BoardRow, cases: Mapping[int, Case]) -> Comparison | str:
+    """The paired comparison of two rows, or why there is none; slices where the cases are at hand."""
+    if a.submission.id == b.submission.id:
+        return "This is one model, not two. Choose another one."
+    if (a.kind == "cued") != (b.kind == "cued") and a.submission.model != b.submission.model:
+        return "One of them was shown an expert’s words: that can be compared for one model alone."
+    try:
+        return compare_runs([row.result.with_cases(f"{row.submission.id}") for row in (a, b)], dict(cases))
+    except MedThinkError as error:
+        return error.problem
+
+
+def make_compare_page(
+    made: Leaderboard,
+    pair: tuple[BoardRow, BoardRow] | None,
+    compared: Comparison | str,
+    query: CompareQuery,
+    revealed: RevealedCases | None,
+) -> ComparePage:
+    """The page of a comparison; of flipped cases it tells those that the reader has revealed."""
+    empty = ComparePage(query=query, choices=tuple(_choices(made)), is_reading=revealed is not None)
+    if pair is None:
+        return empty
+    a, b = pair
+    names = (row_name(a), row_name(b))
+    known = msgspec.structs.replace(
+        empty, a=a.submission.id, b=b.submission.id, names=names, beside=tuple(_beside(a, b))
+    )
+    if isinstance(compared, str):
+        return msgspec.structs.replace(known, problem=compared)
+    found = compared.pairs[0]
+    reach, slice_reach = reach_of([found.difference]), reach_of([one.difference for one in found.slices])
+    smallest = 0.0 if isinstance(found.resolution, Undefined) else found.resolution.difference
+    return msgspec.structs.replace(
+        known,
+        verdict=tell_verdict(*names, found.difference, is_different=found.is_different),
+        details=_details(found, compared, made, pair),
+        n=compared.n_cases,
+        mark=place_points(found.difference, reach, is_clear=found.is_different),
+        band=band_of(smallest, reach),
+        reach=reach,
+        agreement=share_cases(zip(a.result.rights, b.result.rights, strict=True)),
+        won=len(found.won),
+        lost=len(found.lost),
+        told=tuple(_flipped(pair, found, made, query, revealed)) if revealed else (),
+        slices=tuple(slice_lines(found.slices, slice_reach)),
+        slice_reach=slice_reach,
+    )
+
+
+def _choices(made: Leaderboard) -> Iterator[tuple[str, tuple[tuple[int, str], ...]]]:
+    """The models to choose from, ranking by ranking."""
+    for words, rows in (
+        ("Whole cases", made.rows),
+        ("With expert cues", made.cued),
+        ("A part of each case", made.partial),
+    ):
+        if rows:
+            yield words, tuple((row.submission.id, _choice(row, rows)) for row in rows)
+
+
+def _choice(row: BoardRow, rows: Sequence[BoardRow]) -> str:
+    """A row's name, with its team and condition where another row has the same."""
+    name = row_name(row)
+    is_single = sum(row_name(other) == name for other in rows) == 1
+    return name if is_single else f"{name} · {row.submission.team} · {row.scores.origin.condition_label}"
+
+
+def _details(found: PairOfRuns, compared: Comparison, made: Leaderboard, pair: tuple[BoardRow, BoardRow]) -> str:
+    flips = len(found.won) + len(found.lost)
+    words = (
+        f"They disagree in {flips:,} of {count_of(compared.n_cases, 'case')}; A alone is right in {len(found.won):,}, "
+        f"B alone in {len(found.lost):,}. {compared.method[:1].upper()}{compared.method[1:]}, "
+        f"p {tell_p_value(found.p_value)}"
+    )
+    kinds = {row.kind for row in pair}
+    rows = made.ranking(pair[0].kind)
+    if len(kinds) > 1 or pair[0].kind not in made.thresholds or len(rows) < 3:
+        return f"{words}."
+    holds = found.statistic > made.thresholds[pair[0].kind]
+    pairs = len(rows) * (len(rows) - 1) // 2
+    if not holds and not found.is_different:
+        return f"{words}."
+    verb = "holds" if holds else "does not hold"
+    return f"{words}, which {verb} after correction for all {pairs:,} pairs of the board."
+
+
+def _flipped(
+    pair: tuple[BoardRow, BoardRow],
+    found: PairOfRuns,
+    made: Leaderboard,
+    query: CompareQuery,
+    revealed: RevealedCases,
+) -> Iterator[ToldCase]:
+    wanted = set({"a": found.won, "b": found.lost}.get(query.only, (*found.won, *found.lost)))
+    peers = made.ranking(pair[0].kind)
+    told = tell_cases(pair, right_shares(pair[0], peers), len(peers), revealed)
+    flipped = [one for one in told if one.number in wanted]
+    yield from flipped[:_MOST_CARDS]
+
+
+def _beside(a: BoardRow, b: BoardRow) -> Iterator[tuple[str, str, str]]:
+    known = [board_columns([row]) for row in (a, b)]
+    yield "Accuracy", percent(accuracy_of(a)), percent(accuracy_of(b))
+    yield "Rank", tell_rank(a), tell_rank(b)
+    for key, words in (("gain", "Gain"), ("cost", "Per case"), ("condition", "Condition"), ("proof", "Proof")):
+        cells = [columns[key].cell(row) for columns, row in zip(known, (a, b), strict=True)]
+        first, second = (" · ".join(part for part in (cell.text, *cell.under.split("\n")) if part) for cell in cells)
+        yield words, first, second
+    yield "Team", a.submission.team, b.submission.team

@@ -1,0 +1,94 @@
+"""What the board's charts share: a frame with accuracy up, scales across, whiskers, short names."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from medthink.board.ranking import BoardRow
+from medthink.stats.estimate import Estimate, Measured
+from medthink.web.pages.axis import ShareAxis, fit_axis
+from medthink.web.pages.board_columns import accuracy_of
+from medthink.web.pages.drawing import Box, DrawnLine, DrawnWords
+
+WIDE, NARROW = (520, 340), (318, 300)
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 12, 12, 36
+_TICK_WIDTH = 52
+
+
+class AcrossScale(NamedTuple):
+    """An axis across: where values lie as shares of its width, and its ticks."""
+
+    share: Callable[[float], float]
+    ticks: list[tuple[float, str]]
+
+
+class Field(NamedTuple):
+    """Where data are drawn: a box, accuracy up, a scale across."""
+
+    box: Box
+    up: ShareAxis
+    across: AcrossScale
+
+    def place(self, x: float, row: BoardRow) -> tuple[float, float]:
+        """Where a row lies at this value of the scale."""
+        return self.box.x(self.across.share(x)), self.height(accuracy_of(row).value or 0.0)
+
+    def height(self, share: float) -> float:
+        """How high an accuracy lies."""
+        inside = min(max(share, self.up.low), self.up.high)
+        return self.box.y((inside - self.up.low) / (self.up.high - self.up.low))
+
+    def whisker(self, x: float, value: Measured, hue: int) -> list[DrawnLine]:
+        """The interval of an accuracy, upright."""
+        if not isinstance(value, Estimate):
+            return []
+        return [DrawnLine(x, self.height(value.low), x, self.height(value.high), f"whisker thin t{hue}")]
+
+    def frame(self) -> tuple[list[DrawnLine], list[DrawnWords]]:
+        """The lines of the grid, and the words at both axes."""
+        box, lines, words = self.box, [], []
+        for tick in range(round(self.up.low * 100), round(self.up.high * 100) + 1, 10):
+            y = self.height(tick / 100)
+            lines.append(DrawnLine(box.left, y, box.right, y, "grid-line"))
+            words.append(DrawnWords(box.left - 8, y + 4, str(tick), "end"))
+        most = max(2, int((box.right - box.left) // _TICK_WIDTH))
+        step = max(1, -(-len(self.across.ticks) // most))
+        words += [DrawnWords(box.x(at), box.bottom + 18, text, "mid") for at, text in self.across.ticks[::step]]
+        return lines, words
+
+
+def make_field(size: tuple[int, int], shown: Iterable[Measured], across: AcrossScale, *, names: int = 0) -> Field:
+    """A field that holds these accuracies, with room for names at its right."""
+    box = Box(_LEFT, _TOP, size[0] - max(_RIGHT, names), size[1] - _BOTTOM)
+    return Field(box, fit_axis(shown, 100), across)
+
+
+def log_scale(values: Sequence[float], say: Callable[[float], str]) -> AcrossScale:
+    """A logarithmic axis around the values, with ticks at 1 and 3 of every power of ten."""
+    low, high = math.log10(min(values)) - 0.15, math.log10(max(values)) + 0.15
+
+    def share(value: float) -> float:
+        return (math.log10(value) - low) / (high - low)
+
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    ticks = [factor * 10.0**power for power in powers for factor in (1, 3)]
+    return AcrossScale(share, [(share(at), say(at)) for at in ticks if low <= math.log10(at) <= high])
+
+
+def draw_path(places: Sequence[tuple[float, float]], *, as_steps: bool = False) -> str:
+    """Places joined, by straight lines or by steps, in the words of SVG."""
+    first, rest = places[0], places[1:]
+    joined = (f"H{x:g}V{y:g}" if as_steps else f"L{x:g} {y:g}" for x, y in rest)
+    return f"M{first[0]:g} {first[1]:g}{''.join(joined)}"
+
+
+def row_name(row: BoardRow) -> str:
+    """A row's name in a figure: the model, and its effort where it is said."""
+    effort = row.submission.about.effort
+    return f"{row.submission.model} · {effort}" if effort else row.submission.model
+
+
+def short_name(name: str, most: int = 26) -> str:
+    """The last part of a name that is a path, cut where it is too long for a chart; the table below has it whole."""
+    own = name.rpartition("/")[2]
+    return own if len(own) <= most else own[: most - 1] + "…"

@@ -1,0 +1,104 @@
+"""Two sets of answers to the same cases: the difference and its verdict, agreement, slices, as pages show them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from medthink.cases.slices import sort_slices
+from medthink.scoring.compare import SliceDifference
+from medthink.stats.estimate import Estimate, Measured
+from medthink.web.pages.marks import Difference, tell_difference
+
+_HALF = 100
+
+
+class PointsMark(msgspec.Struct, frozen=True, kw_only=True):
+    """A difference on an axis: zero is in the middle, the ends are `reach` points."""
+
+    difference: Difference
+    dot: float
+    low: float
+    high: float
+    is_clear: bool
+
+
+class SliceLine(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference in one slice."""
+
+    by: str
+    value: str
+    n: int
+    mark: PointsMark
+
+
+class SharedCases(msgspec.Struct, frozen=True, kw_only=True):
+    """On how many cases both are right, one of them, neither; shares of the bar they are drawn in."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+    @property
+    def total(self) -> int:
+        """All cases."""
+        return self.both + self.only_a + self.only_b + self.neither
+
+
+def tell_verdict(a: str, b: str, difference: Measured, *, is_different: bool) -> str:
+    """Which is better and by how much, or that they cannot be told apart."""
+    value = difference.value or 0.0
+    if not is_different:
+        return f"{a} and {b} cannot be told apart on these cases."
+    better, worse = (a, b) if value > 0 else (b, a)
+    return f"{better} is better than {worse} by {abs(value) * 100:.1f} points."
+
+
+def tell_p_value(p: float) -> str:
+    """`= 0.031`, `< 0.001`."""
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def reach_of(differences: Sequence[Measured]) -> int:
+    """How many points an axis must show on either side, in steps of five."""
+    ends = [0.05]
+    for one in differences:
+        ends += [abs(one.low), abs(one.high)] if isinstance(one, Estimate) else [abs(one.value or 0.0)]
+    return 5 * int(max(ends) * 20 + 1)
+
+
+def place_points(difference: Measured, reach: int, *, is_clear: bool) -> PointsMark:
+    """A difference on an axis that reaches so many points either way."""
+    value = difference.value or 0.0
+    low, high = (difference.low, difference.high) if isinstance(difference, Estimate) else (value, value)
+
+    def x(share: float) -> float:
+        return round(_HALF + share * 100 / reach * _HALF, 1)
+
+    return PointsMark(difference=tell_difference(difference), dot=x(value), low=x(low), high=x(high), is_clear=is_clear)
+
+
+def band_of(smallest: float, reach: int) -> float:
+    """Half the width of the band of differences too small to be seen, on an axis that reaches so far."""
+    return min(smallest * 100 / reach, 1.0) * _HALF
+
+
+def share_cases(pairs: Iterable[tuple[float, float]]) -> SharedCases | None:
+    """The four cells of two sets of answers, for one answer a case."""
+    listed = list(pairs)
+    if any(share not in (0.0, 1.0) for pair in listed for share in pair):
+        return None
+    return SharedCases(
+        both=listed.count((1.0, 1.0)),
+        only_a=listed.count((1.0, 0.0)),
+        only_b=listed.count((0.0, 1.0)),
+        neither=listed.count((0.0, 0.0)),
+    )
+
+
+def slice_lines(slices: Sequence[SliceDifference], reach: int) -> Iterator[SliceLine]:
+    """The slices in their usual order."""
+    groups = {(one.by, one.value): [one] for one in slices}
+    for (by, value), (one,) in sort_slices(groups).items():
+        mark = place_points(one.difference, reach, is_clear=one.is_different)
+        yield SliceLine(by=by, value=value, n=one.n, mark=mark)

@@ -1,0 +1,48 @@
+"""The cases that a reader has revealed: the only ones whose answers any page may show to that reader."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from medthink.cases.case import Case
+from medthink.web.access import Asked, caller_of
+from medthink.web.human_answers import HumanAnswers
+from medthink.web.library import OpenBenchmark
+from medthink.web.reader_codes import reader_of
+
+
+class RevealedCases:
+    """What one reader may see of a benchmark."""
+
+    def __init__(self, bench: OpenBenchmark, numbers: Mapping[int, object]) -> None:
+        self._bench = bench
+        self._numbers = numbers
+
+    def cases(self) -> Iterator[Case]:
+        """The revealed cases, in the order of their numbers."""
+        return (self._bench.cases[number] for number in sorted(self._numbers) if number in self._bench.cases)
+
+    def code(self, case: Case) -> str:
+        """The name of a case in addresses."""
+        return self._bench.code(case.id)
+
+    def image_ids(self, case: Case) -> tuple[str, ...]:
+        """The first images of a case."""
+        return tuple(self._bench.id_of(image) for image in case.question.images[:4])
+
+
+class Reveals:
+    """What every reader may see of one benchmark; not what they have still to read blind in a study."""
+
+    def __init__(
+        self, bench: OpenBenchmark, answers: HumanAnswers, is_awaited: Callable[[str, int], bool] | None = None
+    ) -> None:
+        self.bench = bench
+        self._answers = answers
+        self._is_awaited = is_awaited
+
+    def of(self, request: Asked) -> RevealedCases:
+        """What the reader who asks may see."""
+        found = self._answers.of_reader(reader_of(request), self.bench.text_fingerprint)
+        account = caller_of(request).account
+        if account is not None and self._is_awaited:
+            found = {number: one for number, one in found.items() if not self._is_awaited(account.name, number)}
+        return RevealedCases(self.bench, found)

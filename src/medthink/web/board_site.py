@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
+import msgspec
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import SkipValidation
@@ -61,6 +62,11 @@ class BoardSite:
             compared = self._compared(self.live.version(), a, b)
         page = make_compare_page(self.made(), pair, compared, query, self._revealed(request))
         return render("compare.html", page, self._site, root=root)
+
+    def comparisons(self, links: tuple[tuple[str, str], ...], *, root: str) -> str:
+        """The comparisons that a site of static files has."""
+        page = make_compare_page(self.made(), None, "", CompareQuery(), None)
+        return render("compare.html", msgspec.structs.replace(page, links=links), self._site, root=root)
 
     def predictions(self, number: int) -> bytes:
         """The predictions of a model, where its team allows that."""

@@ -3,21 +3,28 @@
 The same store gives the same bytes: the pages say as of when the board last changed, not when they were written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 from pathlib import Path
 
 from medthink.board.as_of import last_change
 from medthink.board.exports import DOWNLOADS, export_board
-from medthink.board.ranking import Leaderboard
+from medthink.board.ranking import RANKINGS, BoardRow, Leaderboard
 from medthink.board.store import BoardStore
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
 from medthink.web.board_site import BoardSite
 from medthink.web.live_board import LiveBoard
+from medthink.web.pages.board_filters import RANKING_FOLDERS
+from medthink.web.pages.charting import row_name
 from medthink.web.rendering import Link, Site, list_assets, load_asset
 
 SITE = Site(links=(Link("", "Leaderboard"),), is_static=True)
 _SIGN = "leaderboard.json"
+# With more models, each is compared with the first and with the next one: all pairs would be thousands of pages.
+_MOST_ALL_PAIRS = 15
+_FOLDERS = ("models", "compare", "all", "cued", "partial")
+_EVERY_LEVEL = "1"
 
 
 def build_site(store: BoardStore, out: Path, benchmark: str | None = None) -> int:
@@ -35,12 +42,21 @@ def build_site(store: BoardStore, out: Path, benchmark: str | None = None) -> in
     return len(files)
 
 
+def pairs_to_show(rows: Sequence[BoardRow]) -> list[tuple[BoardRow, BoardRow]]:
+    """The pairs of a ranking that have a page: all of them, or of many each with the first and with the next."""
+    if len(rows) <= _MOST_ALL_PAIRS:
+        return list(combinations(rows, 2))
+    return [(rows[0], row) for row in rows[1:]] + list(pairwise(rows[1:]))
+
+
 def _files(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
-    rows = made.every_row()
-    yield "index.html", board.leaderboard({"as_of": made.as_of}, root="./").encode()
-    for row in rows:
+    yield from _rankings(board, made)
+    for row in made.every_row():
         number = row.submission.id
         yield f"models/{number}/index.html", board.model(number, root="../../").encode()
+        if row.submission.allows_download and not row.is_withdrawn:
+            yield f"models/{number}/predictions.jsonl", board.predictions(number)
+    yield from _comparisons(board, made)
     for name in list_assets():
         asset = load_asset(name)
         if asset is not None:
@@ -50,10 +66,36 @@ def _files(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
     yield ".nojekyll", b""
 
 
+def _rankings(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
+    """Every ranking on one page each, and the main one with all levels of proof."""
+    asked = {"as_of": made.as_of, "rows": "all"}
+    yield "index.html", board.leaderboard(asked, root="./").encode()
+    yield "all/index.html", board.leaderboard(asked | {"proof": _EVERY_LEVEL}, root="../").encode()
+    for kind in RANKINGS[1:]:
+        if made.ranking(kind):
+            page = board.leaderboard(asked | {"ranking": kind, "proof": _EVERY_LEVEL}, root="../")
+            yield f"{RANKING_FOLDERS[kind]}index.html", page.encode()
+
+
+def _comparisons(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
+    links = []
+    for kind in RANKINGS:
+        for a, b in pairs_to_show(made.ranking(kind)):
+            first, second = str(a.submission.id), str(b.submission.id)
+            page = board.compare({"a": first, "b": second}, root="../../").encode()
+            links.append((f"compare/{first}-{second}/", f"{row_name(a)} and {row_name(b)}"))
+            yield f"compare/{first}-{second}/index.html", page
+    if links:
+        yield "compare/index.html", board.comparisons(tuple(links), root="../").encode()
+
+
 def _remove_others(out: Path, files: set[str]) -> None:
-    """Pages of models that are no longer on the board, and the folders they leave empty."""
-    for path in sorted((out / "models").rglob("*"), reverse=True):
-        if path.is_file() and path.relative_to(out).as_posix() not in files:
-            path.unlink()
-        elif path.is_dir() and not any(path.iterdir()):
-            path.rmdir()
+    """Pages that are no longer part of the board, and the folders they leave empty."""
+    for folder in _FOLDERS:
+        for path in sorted((out / folder).rglob("*"), reverse=True):
+            if path.is_file() and path.relative_to(out).as_posix() not in files:
+                path.unlink()
+            elif path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+        if (out / folder).is_dir() and not any((out / folder).iterdir()):
+            (out / folder).rmdir()

@@ -159,8 +159,8 @@ def test_the_leaderboard_ranks_and_escapes(reader):
 
 def test_a_filter_never_changes_a_rank(reader):
     def rank(page: str) -> str:
-        row = next(row for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if "server/poor" in row)
-        return re.search(r'class="rank nowrap"><b>([^<]*)<', row)[1]
+        row = next(row for row in re.findall(r'<tr class="ranked.*?</tr>', page, re.DOTALL) if "server/poor" in row)
+        return re.search(r'<td class="rank">(?:<svg.*?</svg>)?([^<]*)<', row)[1]
 
     assert rank(reader.get("/").text) == rank(reader.get("/?q=poor").text) == rank(reader.get("/?sort=model").text)
     assert "No model fits" in reader.get("/?q=nobody").text

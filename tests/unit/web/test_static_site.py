@@ -54,6 +54,8 @@ def test_the_pages_say_what_the_served_ones_say(site: Path):
     assert text.index("server/good") < text.index("server/poor") and "59 results" in text
     assert "<form" not in text and "aria-sort" not in text
     assert len(list((site / "models").glob("*/index.html"))) == 2
+    assert "cannot be told apart" in (site / "compare/1-2/index.html").read_text()
+    assert "server/poor" in (site / "all/index.html").read_text()
 
 
 def test_the_same_store_gives_the_same_bytes(site: Path, store: Path, tmp_path: Path):

@@ -15,6 +15,9 @@ from medthink.scoring.scores import SliceScore
 from medthink.stats.estimate import Estimate, Measured, Undefined
 from medthink.web.pages.board_query import NO_COLUMNS, BoardQuery
 from medthink.web.pages.marks import NONE, tell_difference, tell_money
+from medthink.workflow.condition import Condition
+from medthink.workflow.fields import FIELDS
+from medthink.workflow.tasks import TASKS, default_condition
 
 PROOF_WORDS: dict[Provenance, str] = {
     "reported": "Reported",
@@ -23,8 +26,14 @@ PROOF_WORDS: dict[Provenance, str] = {
     "rerun": "Partly re-run",
     "ledger": "Our run",
 }
+RIVAL_WORDS = {
+    "guesser:options": "options-only guesser",
+    "guesser:question": "history-and-options guesser",
+    "own run without images": "own run, no images",
+}
 STEP_WORDS = {"findings": "Step 1", "summary": "Step 2"}
-Tone = Literal["", "up", "down", "faint"]
+Tone = Literal["", "up", "down", "even", "faint"]
+"""A difference that is shown to be positive, negative or neither; what stands back."""
 SortKey = float | str | None
 
 
@@ -83,6 +92,11 @@ def _first(pair: tuple[SortKey, BoardRow]) -> tuple[bool, SortKey]:
     return (isinstance(pair[0], str), pair[0])
 
 
+def rival_name(name: str) -> str:
+    """A rival's name in a table."""
+    return RIVAL_WORDS.get(name, name)
+
+
 def accuracy_of(row: BoardRow) -> Measured:
     """The headline of a row."""
     answers = row.scores.answers
@@ -104,10 +118,9 @@ def _gain(row: BoardRow) -> BoardCell:
         return BoardCell(text=NONE, tone="faint")
     told = tell_difference(row.gain.gain)
     rival = row.gain.rival_accuracy.value or 0.0
-    tone: Tone = "up" if told.tone == "up" else "down" if told.tone == "down" else ""
+    tone: Tone = "up" if told.tone == "up" else "down" if told.tone == "down" else "even"
     ends = told.interval.strip("()")
-    own = "" if row.gain.has_own_blind else "guessing only; "
-    return BoardCell(text=told.value, under=f"{ends}\n{own}{row.gain.rival}, {rival * 100:.1f}", tone=tone)
+    return BoardCell(text=told.value, under=f"{ends}\n{rival_name(row.gain.rival)}, {rival * 100:.1f}", tone=tone)
 
 
 def _cost(row: BoardRow) -> BoardCell:
@@ -125,10 +138,15 @@ def _proof(row: BoardRow) -> BoardCell:
 
 def _condition(row: BoardRow) -> BoardCell:
     origin, about = row.scores.origin, row.submission.about
-    if origin.condition is None:
-        return BoardCell(text=about.mode or "as submitted", under=about.effort and f"effort {about.effort}")
-    kind, _, rest = origin.condition_label.partition(" · ")
-    return BoardCell(text=f"{origin.task}, {kind}", under=rest)
+    if origin.condition is None or origin.task not in TASKS:
+        return BoardCell(text=about.mode or "as submitted")
+    condition, usual = msgspec.convert(origin.condition, Condition), default_condition(origin.task)
+    unusual = [
+        field.say(getattr(condition, field.name))
+        for field in FIELDS
+        if field.name != "effort" and getattr(condition, field.name) != getattr(usual, field.name)
+    ]
+    return BoardCell(text=origin.task, under=", ".join(unusual) or "all images")
 
 
 def _judged(row: BoardRow) -> BoardCell:

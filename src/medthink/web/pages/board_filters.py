@@ -15,6 +15,8 @@ RANKING_WORDS: dict[RankingKind, str] = {
     "cued": "With expert cues",
     "partial": "A part of each case",
 }
+RANKING_FOLDERS: dict[RankingKind, str] = {"unaided": "", "cued": "cued/", "partial": "partial/"}
+"""Where a site of static files has the rankings."""
 _LEAST = LEVELS.index(SHOWN_FROM)
 _WEIGHTS = {"open": "Open weights", "closed": "Closed weights"}
 
@@ -35,6 +37,7 @@ class RankingTab(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     count: int
     link: str
+    folder: str
     is_here: bool
 
 
@@ -81,6 +84,7 @@ def ranking_tabs(made: Leaderboard, query: BoardQuery, here: RankingKind) -> lis
             words=RANKING_WORDS[kind],
             count=len(made.ranking(kind)),
             link=kept.encode(ranking="" if kind == "unaided" else kind) or "?",
+            folder=RANKING_FOLDERS[kind],
             is_here=kind == here,
         )
         for kind in RANKINGS

@@ -47,11 +47,12 @@ class ComparePage(msgspec.Struct, frozen=True, kw_only=True):
 
     query: CompareQuery
     choices: tuple[tuple[str, tuple[tuple[int, str], ...]], ...]
+    links: tuple[tuple[str, str], ...] = ()
     a: int | None = None
     b: int | None = None
     names: tuple[str, str] = ("", "")
     problem: str = ""
-    verdict: str = ""
+    verdict: tuple[str, ...] = ()
     details: str = ""
     n: int = 0
     mark: PointsMark | None = None

@@ -76,7 +76,7 @@ def _share_panel(rows: Sequence[BoardRow]) -> _Panel:
 
 
 def _effort_panel(rows: Sequence[BoardRow]) -> _Panel:
-    curves = _best(_grow(rows, "effort", _effort))
+    curves = _best(_grow(rows, "effort", _effort, lambda row: row.submission.model))
     used = sorted({point.x for curve in curves for point in curve.points})
     last = max(1, len(used) - 1)
     return _Panel(
@@ -102,7 +102,9 @@ def _size_panel(rows: Sequence[BoardRow]) -> _Panel:
         if size is not None:
             family = row.submission.about.family or model_family(row.submission.model)
             key = (row.submission.team, family, row.scores.origin.task, *_rest(row, ""))
-            found.setdefault(key, RowCurve(family, [])).points.append(RowAt(size, row))
+            effort = row.submission.about.effort
+            name = f"{family} · {effort}" if effort else family
+            found.setdefault(key, RowCurve(name, [])).points.append(RowAt(size, row))
     curves = _best(list(found.values()))
     sizes = [point.x for curve in curves for point in curve.points]
     return _Panel(
@@ -116,14 +118,19 @@ def _size_panel(rows: Sequence[BoardRow]) -> _Panel:
     )
 
 
-def _grow(rows: Sequence[BoardRow], varied: str, place: Callable[[BoardRow], float | None]) -> list[RowCurve]:
+def _grow(
+    rows: Sequence[BoardRow],
+    varied: str,
+    place: Callable[[BoardRow], float | None],
+    name: Callable[[BoardRow], str] = row_name,
+) -> list[RowCurve]:
     """Rows of one team's one model that are alike but for the field varied."""
     found: dict[tuple[Any, ...], RowCurve] = {}
     for row in rows:
         x = place(row)
         if x is not None:
             key = (row.submission.team, row.submission.model, row.scores.origin.task, *_rest(row, varied))
-            found.setdefault(key, RowCurve(row.submission.model, [])).points.append(RowAt(x, row))
+            found.setdefault(key, RowCurve(name(row), [])).points.append(RowAt(x, row))
     return list(found.values())
 
 

@@ -17,9 +17,11 @@ from medthink.web.pages.board_columns import (
     PROOF_WORDS,
     BoardCell,
     BoardColumn,
+    SortKey,
     accuracy_of,
     board_columns,
     chosen_columns,
+    rival_name,
     sort_rows,
 )
 from medthink.web.pages.board_filters import (
@@ -71,6 +73,7 @@ class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[BoardCell, ...]
     short: tuple[BoardCell, ...]
     flag: str
+    orders: tuple[SortKey, ...] = ()
     starts: str = ""
 
 
@@ -258,7 +261,7 @@ def _lines(
 
 
 def _tell_group(size: int) -> str:
-    return "one model" if size == 1 else f"{size} models that cannot be told from the first of them"
+    return "one model" if size == 1 else f"{size} models"
 
 
 def _line(
@@ -278,13 +281,14 @@ def _line(
         cells=tuple(column.cell(row) for column in columns),
         short=tuple(known[key].cell(row) for key in ("gain", "cost", "proof")),
         flag=one.flag,
+        orders=tuple(column.order(row) if column.order else None for column in columns),
         starts=starts,
     )
 
 
 def _rivals(made: Leaderboard, axis: ShareAxis) -> list[PlainLine]:
     return [
-        PlainLine(name=rival.name, under=rival.source, accuracy=accuracy_cell(rival.accuracy, axis))
+        PlainLine(name=rival_name(rival.name), under=rival.source, accuracy=accuracy_cell(rival.accuracy, axis))
         for rival in made.rivals
     ]
 

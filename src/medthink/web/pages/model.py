@@ -106,7 +106,7 @@ class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[tuple[str, str], ...]
     has_download: bool
     history: tuple[HistoryLine, ...]
-    rival: int | None
+    pair: tuple[int, int] | None
 
 
 def make_model_page(
@@ -118,7 +118,6 @@ def make_model_page(
     parts = telling_slices(row)
     axis = fit_axis([*(part.accuracy for part in parts), accuracy_of(row)], _SLICE_WIDTH)
     columns, steps = _steps(row)
-    others = [peer.submission.id for peer in peers if peer.submission.id != one.id]
     return ModelPage(
         number=one.id,
         model=one.model,
@@ -145,8 +144,16 @@ def make_model_page(
         facts=tuple((name, words) for name, words in _facts(row) if words),
         has_download=one.allows_download and not row.is_withdrawn,
         history=tuple(_history(events)),
-        rival=others[0] if others else None,
+        pair=_pair(row, peers),
     )
+
+
+def _pair(row: BoardRow, peers: Sequence[BoardRow]) -> tuple[int, int] | None:
+    """The model and the first of its ranking, or the first and the second; the better one first."""
+    numbers = [peer.submission.id for peer in peers]
+    if len(numbers) < 2 or row.submission.id not in numbers:
+        return None
+    return (numbers[0], row.submission.id if row.submission.id != numbers[0] else numbers[1])
 
 
 def _meta(row: BoardRow) -> Iterator[str]:

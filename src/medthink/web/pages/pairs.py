@@ -45,13 +45,13 @@ class SharedCases(msgspec.Struct, frozen=True, kw_only=True):
         return self.both + self.only_a + self.only_b + self.neither
 
 
-def tell_verdict(a: str, b: str, difference: Measured, *, is_different: bool) -> str:
-    """Which is better and by how much, or that they cannot be told apart."""
+def tell_verdict(a: str, b: str, difference: Measured, *, is_different: bool) -> tuple[str, ...]:
+    """Which is better and by how much, or that they cannot be told apart; in parts that a line should not break."""
     value = difference.value or 0.0
     if not is_different:
-        return f"{a} and {b} cannot be told apart on these cases."
+        return (a, " and ", b, " cannot be told apart ", "on these cases.")
     better, worse = (a, b) if value > 0 else (b, a)
-    return f"{better} is better than {worse} by {abs(value) * 100:.1f} points."
+    return (better, " is better than ", worse, " by ", f"{abs(value) * 100:.1f} points.")
 
 
 def tell_p_value(p: float) -> str:

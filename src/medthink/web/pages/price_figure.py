@@ -8,7 +8,7 @@ from medthink.core.numbers import as_usd
 from medthink.scoring.scores import percent
 from medthink.stats.pareto import pareto_set
 from medthink.web.pages.axis import shape_of
-from medthink.web.pages.board_columns import accuracy_of, usd_per_case
+from medthink.web.pages.board_columns import accuracy_of, rival_name, usd_per_case
 from medthink.web.pages.charting import NARROW, WIDE, draw_path, log_scale, make_field, row_name, short_name
 from medthink.web.pages.drawing import BoardFigure, Chart, DrawnLine, DrawnMark, DrawnPath, DrawnWords, MarkNames
 
@@ -60,7 +60,7 @@ def _draw(size: tuple[int, int], priced: Sequence[PricedRow], rivals: Sequence[R
     for rival in rivals[:1]:
         y = field.height(rival.accuracy.value or 0.0)
         lines.append(DrawnLine(field.box.left, y, field.box.right, y, "ref-line"))
-        words.append(DrawnWords(field.box.right, y + 14, f"{rival.name}, no image", "end"))
+        words.append(DrawnWords(field.box.right, y + 14, rival_name(rival.name), "end"))
     labels, marks = MarkNames(field.box), []
     for one in priced:
         x, y = field.place(one.usd, one.row)

@@ -55,7 +55,7 @@ class VersusPage(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[tuple[str, str], ...]
     query: VersusQuery
     problem: str = ""
-    verdict: str = ""
+    verdict: tuple[str, ...] = ()
     details: str = ""
     caution: str = ""
     n: int = 0

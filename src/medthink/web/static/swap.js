@@ -38,10 +38,17 @@ function written() {
   return query.size ? `?${query}` : location.pathname;
 }
 
+// The form holds what the address holds. A list of choices that the address does not name stays as it is: the usual ones.
+function fill(field, values) {
+  if (field.type === "checkbox" || field.type === "radio") { if (values.length || field.name !== "col") field.checked = values.includes(field.value); }
+  else if (!(field.type === "hidden" && field.name === "col")) field.value = values[0] ?? "";
+}
+
 if (form) {
   let wait;
-  form.querySelector("[data-apply]")?.setAttribute("hidden", "");
-  form.addEventListener("input", (event) => {
+  for (const button of form.elements) if ("apply" in button.dataset) button.hidden = true;
+  document.addEventListener("input", (event) => {
+    if (event.target.form !== form) return;
     clearTimeout(wait);
     // Choosing another run changes which filters there are: that is another page.
     if (event.target.name === "against") { form.requestSubmit(); return; }
@@ -56,7 +63,7 @@ document.addEventListener("click", (event) => {
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   const query = new URL(link.href).searchParams;
-  if (form) for (const field of form.elements) if (field.name) field.value = query.get(field.name) ?? "";
+  if (form) for (const field of form.elements) if (field.name) fill(field, query.getAll(field.name));
   go(link.getAttribute("href") === "?" ? location.pathname : link.getAttribute("href"));
 });
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from litestar import get
 from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import SkipValidation
 from litestar.response import Response
 
@@ -29,14 +30,17 @@ def show_leaderboard(request: Asked, board: GivenBoard, pages: GivenPages) -> Re
     return pages.answer(request, key, lambda: board.leaderboard(request.query_params))
 
 
-@get(["/leaderboard.csv", "/leaderboard.json", "/leaderboard.parquet"], guards=_VISITOR, sync_to_thread=True)
-def download_board(request: Asked, board: GivenBoard) -> Response[bytes]:
-    """The whole board as data."""
-    form = request.url.path.rpartition(".")[2]
+def _make_download(form: str) -> HTTPRouteHandler:
+    """The route of the whole board as data, in one of its forms."""
     name, media_type = DOWNLOADS[form]
-    query = read_query(BoardQuery, request.query_params)
-    data = export_board(board.made(query.day), form)
-    return Response(data, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+    @get(f"/{name}", guards=_VISITOR, sync_to_thread=True)
+    def download_board(request: Asked, board: GivenBoard) -> Response[bytes]:
+        query = read_query(BoardQuery, request.query_params)
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(export_board(board.made(query.day), form), media_type=media_type, headers=headers)
+
+    return download_board
 
 
 @get("/models/{number:int}", guards=_VISITOR, sync_to_thread=True)
@@ -58,4 +62,10 @@ def compare_models(request: Asked, board: GivenBoard) -> Response[str]:
     return html(board.compare(request.query_params, request))
 
 
-board_routes = [show_leaderboard, download_board, show_model, download_predictions, compare_models]
+board_routes = [
+    show_leaderboard,
+    *map(_make_download, DOWNLOADS),
+    show_model,
+    download_predictions,
+    compare_models,
+]

@@ -14,12 +14,21 @@ _NONE = Undefined(reason="not measured", n=0)
 
 
 def exams_table(results: Iterable[ExamResult]) -> Table:
-    """What each judge finds and accepts, kind by kind, how constant it is, and what it lacks to the floor."""
+    """What each judge finds and accepts, kind by kind, how constant it is, and whether that is above the floor."""
     rows = [(_label(one), what, *_cells(marks)) for one in results for what, marks in one.kinds.items()]
     accepted = (f"Accepts {name}" for name in (UNTOUCHED, REWORDED, LONGER))
     constant = ("Same again", "κ with itself", "Same in reverse order")
-    columns = ("Judge", "In", "Sheets judged", "Finds errors", *accepted, *constant, "Floor")
-    return Table(columns, tuple(rows), frozenset(range(2, 10)), frozenset({0, 10}))
+    columns = ("Judge", "In", "Floor", "Sheets judged", "Finds errors", *accepted, *constant)
+    return Table(columns, tuple(rows), frozenset(range(3, len(columns))), frozenset({0}))
+
+
+def shortfall_lines(results: Iterable[ExamResult]) -> list[str]:
+    """Why judges are below the floor, a line for each kind."""
+    return [
+        f"{_label(one)} in {what}, below the floor: {'; '.join(reasons)}."
+        for one in results
+        for what, reasons in one.shortfalls.items()
+    ]
 
 
 def edits_table(results: Iterable[ExamResult]) -> Table:
@@ -58,15 +67,14 @@ def leanings_table(results: Iterable[ExamResult]) -> Table:
 
 def _cells(marks: KindMarks) -> tuple[str, ...]:
     accepted = (share(marks.accepted.get(name, _NONE)) for name in (UNTOUCHED, REWORDED, LONGER))
-    shortfalls = marks.shortfalls()
     return (
+        BELOW_FLOOR if marks.shortfalls() else "above",
         f"{marks.judged:,} of {marks.asked:,}",
         share(marks.sensitivity),
         *accepted,
         share(marks.same_again),
         mean(marks.kappa_again, 2),
         share(marks.same_reversed),
-        f"{BELOW_FLOOR}: {'; '.join(shortfalls)}" if shortfalls else "above",
     )
 
 

@@ -12,7 +12,7 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.scores import SeatScores
 from medthink.readers.agreement import RunAgreement, read_agreement
 from medthink.report.entries import Entry
-from medthink.report.exam_tables import edits_table, exams_table, leanings_table
+from medthink.report.exam_tables import edits_table, exams_table, leanings_table, shortfall_lines
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged_tables import coverage_table, kind_tables, slices_table
@@ -73,6 +73,7 @@ def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
 def _exam_markup(results: Iterable[ExamResult]) -> Iterator[Markup]:
     found = list(results)
     yield from _headed("Exams of the judges", exams_table(found))
+    yield from (tag("p", line, class_="soft") for line in shortfall_lines(found))
     yield from _headed("What sways the judges", leanings_table(found))
     edits = edits_table(found)
     if edits.rows:

@@ -1,5 +1,6 @@
 """What judgements add up to, against figures worked out by hand."""
 
+import msgspec
 import pytest
 
 from medthink.core.jsonio import write_jsonl
@@ -12,7 +13,7 @@ from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict, e
 from medthink.judge.kinds.findings import StatementVerdict
 from medthink.judge.kinds.step_scores import StepVerdict
 from medthink.judge.panel import divide, seat_panel
-from medthink.judge.rubric import DIMENSIONS
+from medthink.judge.rubric import DIMENSIONS, WEIGHTS
 from medthink.judge.scores import by_seat, mean_of
 from medthink.judge.units import UnitSet
 from medthink.stats import mean_interval, rate_interval
@@ -227,6 +228,21 @@ def test_a_panel_needs_two_voices_and_a_quorum():
     assert seat_panel([*alone, *failed]) == [], "a member that failed everywhere makes no panel"
     rows = [*alone, failed[0], judged(2, step(1), judge="a/y")]
     assert [(row.state, row.why) for row in seat_panel(rows)] == [("unjudged", "no_quorum"), ("ok", None)]
+
+
+def test_significant_and_dangerous_errors_could_harm_and_decisive_and_contributory_steps_are_critical():
+    kind = KINDS["steps"]
+    harm = {}
+    for word in ("none", "minor", "significant", "dangerous"):
+        wrong = msgspec.structs.replace(step(1, "contradicted", "reasoning"), severity=word)
+        cells = {"factual": "contradicted", "error_types": "reasoning", "severity": word}
+        labels = [kind.labels(wrong), kind.read_cells("step", cells)]
+        assert [one["severity"] for one in labels] == [word, word]
+        assert labels[0]["could harm"] is labels[1]["could harm"] is wrong.is_severe
+        harm[word] = wrong.is_severe
+    assert harm == {"none": False, "minor": False, "significant": True, "dangerous": True}
+    weights = {word: kind.read_cells("step", {"weight": word})["critical"] for word in WEIGHTS}
+    assert weights == {"decisive": True, "contributory": True, "incidental": False}
 
 
 def test_half_of_the_voices_are_no_quorum():

@@ -42,7 +42,8 @@ def command(data: Path, split: str, once: bool, with_parent: bool, store: str) -
         held = HeldBenchmark.open(data, split)
         known = {enter_benchmark(opened, held).id: held}
         if not once:
-            say("Waiting for submissions  (Ctrl+C ends it)", stderr=True)
+            if not with_parent:
+                say("Waiting for submissions  (Ctrl+C ends it)", stderr=True)
             work(opened, known, stop, overdue=_leave)
             return
         while work_once(opened, known, overdue=_leave) is not None:

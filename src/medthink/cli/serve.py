@@ -90,8 +90,10 @@ def serve(
         say(f"Leaderboard at {address}  (Ctrl+C ends it)")
         if is_demo and data is not None:
             from medthink.cli.demo_study import fill_study
+            from medthink.cli.demo_submissions import fill_submissions
 
-            for who, secret in fill_study(opened, data, runs[0] / "retrieval").items():
+            links = fill_submissions(opened, data, runs[0]) | fill_study(opened, data, runs[0] / "retrieval")
+            for who, secret in links.items():
                 say(f"  as {who}: {address}invitation/{secret}")
         if not no_open:
             click.launch(address)

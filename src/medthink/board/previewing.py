@@ -4,9 +4,11 @@ import msgspec
 import numpy as np
 
 from medthink.board.benchmarks import BoardBenchmark
+from medthink.board.gains import ScoredSubmission, find_gains
 from medthink.board.ranking import list_standing, make_row, rank_rows
 from medthink.board.records import EVER_SCORED, Preview, SubmissionRecord, list_submissions, read_scores
 from medthink.board.results import make_result
+from medthink.board.rivals import read_rivals
 from medthink.board.store import BoardStore
 from medthink.core.digest import seed_from
 from medthink.scoring.scores import Scores
@@ -15,11 +17,21 @@ from medthink.stats.ranks import rank_runs
 
 def make_preview(store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores) -> Preview:
     """Rank a submission among what is published, as it would stand, and set it beside the team's last one."""
-    own = make_row(submission, make_result(scores))
+    result = make_result(scores)
+    own = make_row(submission, result)
     rivals = [row for row in list_standing(store, benchmark) if row.kind == own.kind]
     rows = rank_rows(store, benchmark, [*rivals, own])
     mine = next(row for row in rows if row.submission.id == submission.id)
-    placed = Preview(rank=mine.rank, worst=mine.worst, among=len(rows), letters=mine.letters)
+    found = find_gains(store, benchmark, [ScoredSubmission(submission, result)], read_rivals(store, benchmark.id))
+    gain = found.get(submission.id)
+    placed = Preview(
+        rank=mine.rank,
+        worst=mine.worst,
+        among=len(rows),
+        letters=mine.letters,
+        gain=gain.gain if gain else None,
+        rival=gain.rival if gain else "",
+    )
     return _beside_last(store, benchmark, submission, scores, placed)
 
 

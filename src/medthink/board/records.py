@@ -49,7 +49,7 @@ class QueueProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the team sees before it publishes: the place it would take, and the difference to its own last file."""
+    """What the team sees before it publishes: its place, its gain over a rival, the difference to its own last file."""
 
     rank: int | None = None
     worst: int | None = None
@@ -59,6 +59,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     last_model: str = ""
     difference: Measured | None = None
     is_different: bool = False
+    gain: Measured | None = None
+    rival: str = ""
 
 
 class SubmissionRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,6 +40,12 @@ class SubmissionProblem(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     remedy: str
 
+    @property
+    def advice(self) -> str:
+        """The remedy as a sentence."""
+        words = f"{self.remedy[:1].upper()}{self.remedy[1:]}"
+        return words if words.endswith("…") else f"{words}."
+
     def __str__(self) -> str:
         place = ", ".join([*([f"line {self.line}"] if self.line else []), *([self.field] if self.field else [])])
         return f"{place}: {self.message}" if place else self.message
@@ -240,7 +246,7 @@ def refuse_problems(path: Path, problems: tuple[SubmissionProblem, ...]) -> None
 def problem_lines(problems: tuple[SubmissionProblem, ...]) -> Iterator[str]:
     """Every problem in one line each, for a terminal or a file."""
     for problem in problems:
-        yield f"{problem}. {problem.remedy[:1].upper()}{problem.remedy[1:]}."
+        yield f"{problem}. {problem.advice}"
 
 
 def _absent(case: Case, sample: int) -> Prediction:

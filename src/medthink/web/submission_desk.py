@@ -154,9 +154,11 @@ class SubmissionDesk:
             history=tell_history(events),
             needs_approval=self.settings.needs_approval,
             is_maintainer=caller.may("maintainer"),
+            is_own=caller.team == found.team,
             problem=problem,
         )
-        return render("submission.html", page, self._site, here="submit")
+        here = "submit" if caller.team == found.team else "queue"
+        return render("submission.html", page, self._site, here=here)
 
     def show_queue(self, query: SubmitQuery) -> str:
         """Every submission, for maintainers."""

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from medthink.accounts.invitations import enter as enter_by
 from medthink.board.benchmarks import find_benchmark
 from medthink.board.ranking import make_leaderboard
+from medthink.board.records import list_submissions
 from medthink.board.store import BoardStore, store_url
+from medthink.cli.demo_submissions import TEAM, fill_submissions
 from medthink.cli.door import enter
 from medthink.cli.serve_demo import fill_demo
 
@@ -17,10 +20,16 @@ def test_a_benchmark_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.C
     assert "nowhere is not there" in capsys.readouterr().err
 
 
-def test_the_demo_is_made_once_and_has_a_board(tmp_path: Path):
-    store, bench = fill_demo(tmp_path / "demo", cases=12)
-    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "demo").rglob("*.jsonl")}
-    assert fill_demo(tmp_path / "demo", cases=12) == (store, bench)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("serve") / "demo"
+    fill_demo(folder, cases=40)
+    return folder
+
+
+def test_the_demo_is_made_once_and_has_a_board(demo: Path):
+    made = {path: path.stat().st_mtime_ns for path in demo.rglob("*.jsonl")}
+    store, _ = fill_demo(demo, cases=40)
     assert {path: path.stat().st_mtime_ns for path in made} == made
     opened = BoardStore(store_url(store))
     board = make_leaderboard(opened, find_benchmark(opened, None))
@@ -28,3 +37,15 @@ def test_the_demo_is_made_once_and_has_a_board(tmp_path: Path):
     assert sorted(row.submission.model for row in board.rows) == [
         "baseline/longest", "baseline/random", "baseline/retrieval",
     ]  # fmt: skip
+
+
+def test_the_demo_has_submissions_in_every_state_and_people_to_enter_as(demo: Path):
+    store = BoardStore(store_url(demo / "board.sqlite"))
+    links = fill_submissions(store, demo / "bench", demo / "runs")
+    states = {one.status for one in list_submissions(store, team=TEAM)}
+    assert states == {"received", "failed", "scored", "invalid", "published", "withdrawn"}
+    assert [enter_by(store, secret).roles for secret in links.values()] == [("submitter",), ("maintainer",)]
+    before = len(list_submissions(store))
+    fill_submissions(store, demo / "bench", demo / "runs")
+    assert len(list_submissions(store)) == before
+    store.close()

@@ -69,7 +69,7 @@ def test_a_file_goes_from_upload_to_publication(board):
         assert "Next in the queue" in page and "data-running" in page and 'http-equiv="refresh"' in page
         board.work()
         page = client.get(at).text
-        assert "25.0 %" in page and "your first file" in page and "Only your team and the maintainers see this" in page
+        assert "25.0 %" in page and "the first file" in page and "Only your team and the maintainers see this" in page
         assert "made-7b" not in visitor.get("/").text
         assert send(client, f"{at}/publish").headers["location"] == at
         assert "It is on the board" in client.get(at).text and "made-7b" in visitor.get("/").text

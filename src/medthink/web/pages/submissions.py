@@ -100,6 +100,8 @@ class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
     rank: str
     among: int
     letters: str
+    gain: Difference | None
+    rival: str
     difference: Difference | None
     is_different: bool
     last_model: str
@@ -126,6 +128,7 @@ class SubmissionPage(msgspec.Struct, frozen=True, kw_only=True):
     history: tuple[tuple[str, str, str], ...]
     needs_approval: bool
     is_maintainer: bool
+    is_own: bool
     problem: str
 
 
@@ -175,6 +178,8 @@ def make_preview_view(one: SubmissionRecord, scores: Scores, family_count: int) 
         rank=rank,
         among=among,
         letters=letters,
+        gain=tell_difference(preview.gain) if preview and preview.gain is not None else None,
+        rival=preview.rival if preview else "",
         difference=tell_difference(difference) if difference is not None else None,
         is_different=bool(preview and preview.is_different),
         last_model=preview.last_model if preview else "",
@@ -208,12 +213,22 @@ def is_scored(one: SubmissionRecord) -> bool:
     return one.status in EVER_SCORED
 
 
+_EVENTS = {
+    "received": "handed in",
+    "checking": "check began",
+    "invalid": "not accepted",
+    "failed": "could not be scored",
+    "offered": "offered for publication",
+    "lapsed": "given up",
+}
+
+
 def _tell_event(one: dict[str, Any]) -> str:
     detail = one["detail"]
     said = detail.get("declined") or detail.get("why") or detail.get("annotation") or detail.get("flag") or ""
-    word = "declined" if detail.get("declined") else STATE_MARKS[one["what"]][2] if one["what"] in _AT else one["what"]
+    word = "given back" if detail.get("declined") else _EVENTS.get(one["what"], one["what"])
     if detail.get("again"):
-        word = "checked again"
+        word = "check began again"
     return f"{word}: {said}" if said else word
 
 

@@ -295,6 +295,6 @@ def _refuse_swapped(manifest: Manifest) -> None:
 def _refuse_nothing(*, sources_parts: list[bool], whats: tuple[str, ...]) -> None:
     if not any(sources_parts):
         raise UsageError(
-            f"the run has no {' or '.join(whats)} to judge",
+            f"the run has no {' or '.join(whats)} to judge" if whats else "a run of this task has nothing to judge",
             remedy=f"choose what its task gives with --what: {', '.join(KINDS)}",
         )

@@ -77,6 +77,18 @@ def test_lists_are_made_once_and_stay_when_judged_again(tmp_path):
     assert (run / "decisive.jsonl").read_bytes() == made
 
 
+def test_a_list_made_from_other_texts_of_the_case_is_made_anew(tmp_path):
+    run = make_run(tmp_path, cases=2)
+    judge_run(order(run, judges=("baseline/rules",)))
+    path = run / "decisive.jsonl"
+    before = path.read_text()
+    rows = [json.loads(line) for line in before.splitlines()]
+    findings = [{"text": "of another text", "where": "findings"}]
+    path.write_text("".join(json.dumps(row | {"reference": "0" * 64, "findings": findings}) + "\n" for row in rows))
+    judge_run(order(run, judges=("baseline/rules",)))
+    assert path.read_text() == before
+
+
 def test_readers_may_edit_a_list_and_it_is_judged_by_the_edited_one(tmp_path):
     run = make_run(tmp_path, cases=1, rationales=["The mass is ring-shaped."])
     with JudgeServer(judge_well) as server:

@@ -11,6 +11,7 @@ from judged_run import make_run, rewrite
 from medthink.cli.door import enter
 from medthink.core.errors import UsageError
 from medthink.judge.judged import load_judged, score_judged
+from medthink.judge.kinds.preference import is_flip
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.judged import judged_markup, score_judgements
@@ -69,6 +70,11 @@ def test_a_judge_that_always_prefers_the_first_has_no_preference(runs):
     scores = scores_of(runs[0])
     (contest,) = scores.contests.values()
     assert (scores.won.value, scores.consistent.value, contest.flips) == (0.5, 0.0, 4)
+
+
+def test_a_tie_in_both_orders_is_constant_and_a_tie_in_one_is_a_flip():
+    assert not is_flip("tie", "tie") and not is_flip("first", "second") and not is_flip("second", "first")
+    assert is_flip("tie", "first") and is_flip("first", "first")
 
 
 def test_a_pair_judged_in_one_order_only_is_left_out(runs):

@@ -97,7 +97,7 @@ def test_a_reader_walks_through_every_page(served: Served, browser: Any, scheme:
         over = page.evaluate("document.documentElement.scrollWidth") > width
         found.update({name: (serious, over)} if over or any(one[0] for one in serious) else {})
 
-    for path in ("/", "/models/1", "/cases", "/readers"):
+    for path in ("/", "/?col=-&col=team&sort=team", "/models/1", "/compare?a=1&b=2", "/cases", "/readers"):
         page.goto(served.address + path)
         page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true })")
         look(path)

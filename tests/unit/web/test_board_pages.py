@@ -1,0 +1,123 @@
+"""The board's pages: state in the address without script, ranks that no filter changes, cases blind until revealed."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from litestar.testing import TestClient
+
+from medthink.board.adding import Addition, add_to_board
+from medthink.board.checking import HeldBenchmark
+from medthink.board.packing import pack_run
+from medthink.board.store import BoardStore, store_url
+from medthink.runs.session import run as run_model
+from medthink.web.house import House
+from medthink.web.renditions import Renditions
+from medthink.web.security import loopback_hosts
+from medthink.workflow.condition import Condition
+from small_benchmark import write_benchmark
+
+OWN = "http://127.0.0.1:7350"
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    root = tmp_path_factory.mktemp("pages")
+    bench = write_benchmark(root / "bench", cases=12)
+    store, held = BoardStore(store_url(root / "board.sqlite")), HeldBenchmark.open(bench)
+    for name, condition in (("random", Condition()), ("longest", Condition()), ("random", Condition(image_share=0))):
+        run = root / f"{name}-{condition.image_share}"
+        run_model(bench, model=f"baseline/{name}", condition=condition, out=run)
+        add_to_board(store, held, Addition(source=run, team="North"), actor="test", name="demo")
+    pack_run(root / "random-1.0", root / "packed.jsonl")
+    rows = [json.loads(line) for line in (root / "packed.jsonl").read_text().splitlines()]
+    for place, row in enumerate(rows):
+        row |= {"correct_answer": "A", "discussion": "WITHHELD canary", "prediction_rationale": f"because {place}"}
+        del row["trace"]
+    (root / "bare.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    addition = Addition(source=root / "bare.jsonl", team="South", model="plain file", allows_download=True)
+    add_to_board(store, held, addition, actor="test")
+    house = House(store, bench, "test")
+    yield house, house.application(hosts=sorted(loopback_hosts(7350)), renditions=Renditions(root / "cache"))
+    store.close()
+
+
+@pytest.fixture
+def visitor(scene: Any) -> Iterator[TestClient[Any]]:
+    with TestClient(scene[1], base_url=OWN) as client:
+        yield client
+
+
+def ranks(page: str) -> dict[str, str]:
+    rows = re.findall(r'<tr class="ranked.*?</tr>', page, re.DOTALL)
+    return {
+        re.search(r"models/(\d+)", row)[1]: re.search(r'class="rank">(?:<svg.*?</svg>)?([^<]*)<', row)[1]
+        for row in rows
+    }
+
+
+def test_rows_without_traces_are_ranked_but_shown_on_request(visitor):
+    first, every = ranks(visitor.get("/").text), ranks(visitor.get("/?proof=1").text)
+    assert len(first) == 2 and len(every) == 3 and first.items() <= every.items()
+    assert "1 with less proof is not shown" in visitor.get("/").text
+
+
+@pytest.mark.parametrize("query", ["q=longest", "sort=accuracy&down=1", "sort=model", "proof=4", "sort=rank&down=1"])
+def test_no_filter_and_no_sort_changes_a_rank(visitor, query):
+    assert ranks(visitor.get(f"/?{query}").text).items() <= ranks(visitor.get("/?proof=1").text).items()
+
+
+def test_the_address_chooses_the_columns_and_says_how_they_are_sorted(visitor):
+    page = visitor.get("/?col=-&col=team&col=family&sort=team&down=1").text
+    assert "By the team" in page and "Of the family" in page and "Gain over strongest rival" not in page
+    assert 'aria-sort="descending"' in page
+    assert "By the team" not in visitor.get("/?col=-").text and "Gain over strongest rival" in visitor.get("/").text
+
+
+def test_rows_that_saw_a_part_have_a_ranking_of_their_own(visitor):
+    page = visitor.get("/?ranking=partial").text
+    assert len(ranks(page)) == 1 and "a ranking of their own" in page
+
+
+@pytest.mark.parametrize("address", ["/?page=99", "/?sort=nothing", "/?as_of=no-date", "/?proof=x", "/?col=nothing"])
+def test_an_address_that_makes_no_sense_still_shows_the_board(visitor, address):
+    assert len(ranks(visitor.get(address).text)) == 2
+
+
+def test_every_form_of_the_data_is_served(visitor):
+    for form, start in (("csv", b"number,"), ("json", b"{"), ("parquet", b"PAR1")):
+        assert visitor.get(f"/leaderboard.{form}").content.startswith(start)
+
+
+def test_the_download_holds_what_the_model_wrote_and_no_reference(visitor):
+    numbers = list(ranks(visitor.get("/?proof=1&q=plain").text))
+    answer = visitor.get(f"/models/{numbers[0]}/predictions.jsonl")
+    assert "because 3" in answer.text and "WITHHELD" not in answer.text and "correct_answer" not in answer.text
+    others = [number for number in ranks(visitor.get("/").text) if number != numbers[0]]
+    assert visitor.get(f"/models/{others[0]}/predictions.jsonl").status_code == 404
+
+
+def test_a_model_and_a_comparison_tell_only_of_revealed_cases(scene, visitor):
+    a, b = ranks(visitor.get("/").text)
+    addresses = [f"/models/{a}", f"/compare?a={a}&b={b}", f"/compare?a={a}&b={b}&only=a"]
+    for address in addresses:
+        page = visitor.get(address).text
+        assert "WITHHELD" not in page and "Case 1" not in page and "Disease" not in page and "/images/" not in page
+    code = scene[0].explorer.bench.code(103)
+    visitor.post(f"/cases/{code}/answer", data={"option": "A"}, headers={"origin": OWN})
+    assert "Case 103" in visitor.get(f"/models/{a}").text
+    assert "Case 104" not in visitor.get(f"/models/{a}").text
+
+
+def test_a_model_can_be_made_again_by_its_command(visitor):
+    number = next(iter(ranks(visitor.get("/").text)))
+    assert "medthink run DATA --model baseline/" in visitor.get(f"/models/{number}").text
+
+
+def test_one_model_is_not_two(visitor):
+    number = next(iter(ranks(visitor.get("/").text)))
+    assert "one model, not two" in visitor.get(f"/compare?a={number}&b={number}").text
+    assert visitor.get("/compare?a=1&b=99999").status_code == 404
+    assert "Compare two models" in visitor.get("/compare").text

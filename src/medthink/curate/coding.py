@@ -1,5 +1,6 @@
 """Candidates for the ICD-10 category of a diagnosis: from two tables and from the classification's own terms."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -13,6 +14,11 @@ _SAME = 0.999
 _FIRST_TERMS, _MOST_LISTED = 8, 8
 # What a name may have besides the words of an entry and still be just that.
 _TAILS = frozenset(["disease", "syndrome", "lesion", "tumor", "disorder", "type", "of", "the"])
+
+
+_NOT_ONE = re.compile(
+    r"\b(?:mimic\w*|simulating|pseudo\w*|previous|suspected|versus|vs|without|no)\b|-like\b", re.IGNORECASE
+)
 
 
 class IcdCandidate(NamedTuple):
@@ -59,7 +65,9 @@ def _merge(terms: Sequence[FoundTerm], listed: list[TableHit], tumours: list[Tab
 def _sure(diagnosis: str, terms: Sequence[FoundTerm]) -> dict[str, str]:
     """What each rule that may decide alone says: a category, or "" where it is not sure."""
     same = {term.category for term in terms if term.likeness >= _SAME}
-    tumours = tumour_categories([diagnosis], "")
+    # A tumour that only the clause behind the name speaks of is another one, or none at all.
+    is_tumour = bool(tumour_categories([head_of(diagnosis)], "")) and not _NOT_ONE.search(diagnosis)
+    tumours = tumour_categories([diagnosis], "") if is_tumour else []
     sites = {hit.category for hit in tumours} if all(hit.is_sure for hit in tumours) else set()
     return {"same term": _only(same), "table of names": _whole_name(diagnosis), "table of tumours": _only(sites)}
 

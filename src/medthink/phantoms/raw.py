@@ -47,6 +47,14 @@ source = "cases.csv"
 solved_by = 1
 repeats = 1
 
+[icd]
+
+[timeline]
+
+[modality]
+
+[discussion]
+
 [split]
 
 [export]
@@ -244,6 +252,26 @@ def _american(name: str, chance: Random) -> str:  # noqa: ARG001
     return name.upper()
 
 
+def _unsay_modality(caption: str) -> Plant:
+    """No word on what the images are but this caption."""
+
+    def plant(row: Row, plan: CasePlan, chance: Random) -> Row:  # noqa: ARG001
+        captions = {f"image{slot}_caption": caption for slot in range(1, len(plan.shots) + 1)}
+        return row | dict.fromkeys(_MODALITY, "") | captions
+
+    return plant
+
+
+_SURPLUS = ("Fantasia cyst", "Utopia granuloma", "Arcadia hamartoma")
+
+
+def _discuss_surplus(row: Row, plan: CasePlan, chance: Random) -> Row:  # noqa: ARG001
+    """More names than a case has options, all of them discussed."""
+    passages = " ".join(f"{name} would be painful." for name in _SURPLUS)
+    listed = ", ".join([row["differential_diagnosis"], *_SURPLUS])
+    return row | {"differential_diagnosis": listed, "discussion": f"{row['discussion']}\n\n{passages}"}
+
+
 _TWO = "Case 1: {old} Case 2: as above."
 TELLING_WORD = RawFault(
     "a word that gives the answer away",
@@ -277,6 +305,14 @@ FAULTS = (
     RawFault("a denial", "leaks", "undecided", "leak-negated", _tell("There was no {}.")),
     RawFault("a date", "leaks", "undecided", "identifier", _tell("Seen on 12 March 2021.")),
     TELLING_WORD,
+    RawFault("a name that ICD-10 has not", "icd", "changed", "uncoded", _call("Fantasia proliferation")),
+    RawFault(
+        "a second examination", "timeline", "changed", "several-times",
+        _set(imaging_findings="{old} MRI was done as well. Follow-up MRI six months later showed no change."),
+    ),
+    RawFault("a modality in captions only", "modality", "changed", "labelled", _unsay_modality("Axial CT of a mass.")),
+    RawFault("no word on the modality", "modality", "undecided", "modality-unknown", _unsay_modality("A mass.")),
+    RawFault("passages on names left out", "discussion", "changed", "pruned", _discuss_surplus),
     TWIN,
     RawFault("no licence", "export", "undecided", "no-licence", _set(licence="")),
 )  # fmt: skip

@@ -76,6 +76,9 @@ def test_a_site_is_taken_from_the_findings_where_the_name_has_none():
         ("Caroli disease", "Q44", "table of names"),
         ("Gallbladder carcinoma", "C23", "table of tumours"),
         ("Carcinoma arising from anal fistula", "C21", "table of tumours"),
+        ("Abscess mimicking carcinoma of the lung", "", ""),
+        ("Lipoma-like lesion", "", ""),
+        ("Haematoma in a patient with colon cancer", "", ""),
         ("Dancing something", "", ""),
     ],
 )

@@ -65,6 +65,8 @@ def try_stage(
     name: str, folder: Path, drafts: list[Draft] | Path | None, *, seed: int = 0, **settings: Any
 ) -> StageTrial:
     """Run a stage on drafts, or on a file of them, in a work folder; again in the same folder goes on there."""
+    if name == "ingest":
+        settings = {"needs_licence": False} | settings
     work = WorkFolder(folder / "work")
     source = write_drafts(work.cases / "given.jsonl", drafts) if isinstance(drafts, list) else drafts
     stage = open_stage(name, read_settings(name, settings), work=work, source=source, plan_folder=folder, seed=seed)

@@ -1,6 +1,7 @@
 """Cases that are nearly the same: texts by sketches of their word sequences, images by their looks."""
 
 import zlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 
@@ -12,7 +13,8 @@ from medthink.cases.check.texts import spell
 from medthink.cases.phash import NEAR_BITS, PictureLook, appearance, is_same_look
 from medthink.core.errors import DataError
 
-_GRAM, _SKETCH, _ANCHORS = 5, 64, 8
+_GRAM, _SKETCH = 5, 64
+_ANCHORS, _SHARED = 8, 3
 _SIMILAR = 0.8
 _BLOCK = 1024
 
@@ -21,8 +23,8 @@ class TextSketches:
     """The lowest hashes of each text's five-word sequences: half a kilobyte a text, whatever its length.
 
     The share of the lowest 64 hashes that two texts have in common estimates the Jaccard similarity of their sequences,
-    to five points. Texts of which none of the lowest eight hashes meet are not compared: at a similarity of 0.8 that
-    happens once in a hundred thousand.
+    to five points. Texts that share fewer than three of their lowest eight hashes are not compared: at a similarity of
+    0.8 that happens once in a thousand.
     """
 
     def __init__(self) -> None:
@@ -34,12 +36,18 @@ class TextSketches:
         sketch = _sketch(text)
         if not len(sketch):
             return []
-        near = {other for anchor in sketch[:_ANCHORS].tolist() for other in self._met.get(anchor, ())}
-        found = [other for other in near if _similarity(sketch, self._sketches[other]) >= _SIMILAR]
+        anchors = sketch[:_ANCHORS].tolist()
+        near = Counter(other for anchor in anchors for other in self._met.get(anchor, ()))
+        needed = min(_SHARED, len(anchors))
+        found = [
+            other
+            for other, shared in near.items()
+            if shared >= needed and _similarity(sketch, self._sketches[other]) >= _SIMILAR
+        ]
         self._sketches[case] = sketch
         # Of equal texts the first stands for all: a thousand times "not available" must not be compared in pairs.
         if not any(np.array_equal(sketch, self._sketches[other]) for other in found):
-            for anchor in sketch[:_ANCHORS].tolist():
+            for anchor in anchors:
                 self._met.setdefault(anchor, []).append(case)
         return sorted(found)
 

@@ -28,7 +28,7 @@ _COLUMNS = ("id", "clinical_history", "imaging_findings", "discussion", "final_d
 _MORE = ("link", "licence", "images", *(f"image{n}_caption" for n in range(1, MOST_IMAGES + 1)))
 _MODALITY = tuple(f"image{n}_modality" for n in range(1, MOST_IMAGES + 1))
 _TAILS = ("with typical imaging features", "in a young patient", "with a benign course")
-_PLAN = """# Rules and embedded models only: no key, no network. docs/curate.md explains every line.
+PLAN = """# Rules and embedded models only: no key, no network. docs/curate.md explains every line.
 work = "work"
 seed = {seed}
 
@@ -102,7 +102,7 @@ def write_raw(
                 progress(number)
         _write_table(folder / "cases.csv", rows)
         write_json(folder / "planted.json", [one._asdict() for one in planted])
-        (folder / "plan.toml").write_text(_PLAN.format(seed=seed), encoding="utf-8")
+        (folder / "plan.toml").write_text(PLAN.format(seed=seed), encoding="utf-8")
     return planted
 
 
@@ -287,6 +287,7 @@ FAULTS = (
     RawFault("no image", "ingest", "out", "no-image", _set(images="")),
     RawFault("a missing image", "ingest", "undecided", "image-unreadable", _set(images="pictures/none.jpg")),
     RawFault("an image elsewhere", "ingest", "undecided", "image-unreadable", _set(images="../../secret.jpg")),
+    RawFault("no licence", "ingest", "undecided", "no-licence", _set(licence="")),
     RawFault("two patients in one history", "ingest", "undecided", "several-patients", _set(clinical_history=_TWO)),
     RawFault("a citation mark in the name", "options", "changed", "resolved", _set(final_diagnosis="{old} [4,6]")),
     RawFault("a comma in the right name", "options", "changed", "resolved", _call("{name}, left lobe")),
@@ -314,5 +315,4 @@ FAULTS = (
     RawFault("no word on the modality", "modality", "undecided", "modality-unknown", _unsay_modality("A mass.")),
     RawFault("passages on names left out", "discussion", "changed", "pruned", _discuss_surplus),
     TWIN,
-    RawFault("no licence", "export", "undecided", "no-licence", _set(licence="")),
 )  # fmt: skip

@@ -150,6 +150,16 @@ def test_a_reply_in_the_wrong_form_is_asked_again_and_in_the_end_leaves_the_case
     assert trial.decisions[1].detail.startswith("unparsed")
 
 
+WHOLE = """work = "work"
+review_sample = 2
+[ingest]
+source = "raw.csv"
+fewest_images = 0
+needs_licence = false
+[toy]
+"""
+
+
 def _plan(tmp_path, text):
     path = tmp_path / "plan.toml"
     path.write_text(text, encoding="utf-8")
@@ -165,9 +175,7 @@ def _table(tmp_path, rows):
 
 def test_a_build_obeys_the_review_sheet_and_keeps_what_is_filled_in(tmp_path):
     _table(tmp_path, [(n, "Some pain.", "unsure thing" if n < 3 else "sure thing") for n in range(1, 7)])
-    plan = read_plan(
-        _plan(tmp_path, 'work = "work"\nreview_sample = 2\n[ingest]\nsource = "raw.csv"\nfewest_images = 0\n[toy]\n')
-    )
+    plan = read_plan(_plan(tmp_path, WHOLE))
     first = build(plan)
     assert first.waiting == 2 and first.stages[-1].counts.undecided == 2
     assert first.stages[-1].not_covered == ("what a model would see",)
@@ -196,7 +204,7 @@ def test_a_build_obeys_the_review_sheet_and_keeps_what_is_filled_in(tmp_path):
 
 def test_a_stage_that_nothing_changed_for_is_not_run_again(tmp_path):
     _table(tmp_path, [(1, "Some pain.", "Lipoma")])
-    path = _plan(tmp_path, 'work = "work"\n[ingest]\nsource = "raw.csv"\nfewest_images = 0\n[toy]\n')
+    path = _plan(tmp_path, WHOLE)
     seen = []
 
     def watch(stage):
@@ -216,7 +224,7 @@ def test_a_stage_that_nothing_changed_for_is_not_run_again(tmp_path):
 
 def test_a_build_that_leaves_nothing_says_so(tmp_path):
     _table(tmp_path, [(1, "None.", "Lipoma")])
-    end = build(read_plan(_plan(tmp_path, 'work = "work"\n[ingest]\nsource = "raw.csv"\nfewest_images = 0\n[toy]\n')))
+    end = build(read_plan(_plan(tmp_path, WHOLE)))
     assert "no case is left after toy" in str(end.stopped_by)
 
 

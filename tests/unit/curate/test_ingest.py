@@ -80,9 +80,14 @@ def test_a_history_of_two_patients_waits_for_a_person(tmp_path):
     assert trial.decisions[7].reason == "several-patients"
 
 
-def test_a_missing_licence_is_said(tmp_path):
+def test_a_case_without_a_licence_waits_until_a_person_names_one(tmp_path):
     _csv(tmp_path / "raw.csv", ROWS)
-    assert try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0).stage.not_covered()
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0, needs_licence=True)
+    assert {one.reason for one in trial.decisions.values()} == {"no-licence"}
+    (given, *_) = trial.stage.read()
+    assert trial.stage.agree(given, "CC BY 4.0").notes.licence == "CC BY 4.0"
+    let_in = try_stage("ingest", tmp_path / "b", None, source=str(tmp_path / "raw.csv"), fewest_images=0)
+    assert let_in.stage.not_covered() == ("licences: cases without one were let in",)
 
 
 def test_a_mapping_names_columns_and_headings(tmp_path):

@@ -26,7 +26,7 @@ from medthink.core.jsonio import encode_json, write_json
 from medthink.core.numbers import as_rate
 from medthink.curate.asking import StageAsk
 from medthink.curate.datacard import HIDDEN, CardFacts, write_card
-from medthink.curate.decision import StageResult, keep, leave_open
+from medthink.curate.decision import StageResult, keep
 from medthink.curate.draft import Draft
 from medthink.curate.funnel import draw_funnel
 from medthink.curate.probes import FEWEST_FOR_GUESSERS
@@ -45,7 +45,6 @@ class ExportSettings(StageSettings, frozen=True, kw_only=True):
     out: Annotated[str, Meta(description="The benchmark's folder; by default benchmark/ in the work folder.")] = ""
     title: Annotated[str, Meta(description="The benchmark's name on its data card.")] = "A curated benchmark"
     format: Annotated[Literal["jsonl", "parquet"], Meta(description="What the splits are written as.")] = "jsonl"
-    needs_licence: Annotated[bool, Meta(description="Hold cases that state no licence.")] = True
 
 
 class ExportStage(Stage[ExportSettings]):
@@ -62,17 +61,11 @@ class ExportStage(Stage[ExportSettings]):
         self._told: Counter[str] = Counter()
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
-        """Every case that may be published; its notes stay behind."""
-        if self.settings.needs_licence and not draft.notes.licence:
-            return leave_open("no-licence", by="rule licence", detail="no licence is stated")
+        """Every case goes in; its notes stay behind."""
         self._licences[draft.notes.licence] += 1
         self._sources[draft.notes.source] += 1
         self._told["captions"] += bool(draft.notes.marks.get("leaks", {}).get("captions"))
         return keep(draft, by="rule export")
-
-    def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The case under the licence that a person names."""
-        return draft.with_notes(licence=ruling or draft.notes.licence or "by permission")
 
     def finish(self, drafts: Drafts) -> None:
         """Write, check, describe."""

@@ -36,6 +36,7 @@ class IngestSettings(StageSettings, frozen=True, kw_only=True):
     licence: Annotated[str, Meta(description="The licence of every case whose row names none.")] = ""
     origin: Annotated[str, Meta(description="The source of every case whose row names none.")] = ""
     images: Annotated[str, Meta(description="The folder that image files are named from; by default the table's.")] = ""
+    needs_licence: Annotated[bool, Meta(description="Hold cases that state no licence.")] = True
     fewest_images: Annotated[int, Meta(description="Leave out cases with fewer images.", ge=0)] = 1
     most_images: Annotated[int, Meta(description="Of more images take so many, evenly spaced.", ge=1, le=49)] = 49
     frames: Annotated[int, Meta(description="Frames to take of a file with several.", ge=1)] = 1
@@ -109,14 +110,20 @@ class IngestStage(Stage[IngestSettings]):
         if burned and self.settings.burned_in == "review":
             detail = f"the header says that text is burned in: {burned}"
             return leave_open("burned-in-annotation", by="rule BurnedInAnnotation", detail=detail)
+        if self.settings.needs_licence and not self._licence(taken):
+            return leave_open("no-licence", by="rule licence", detail="name it in `value`, such as CC BY 4.0")
         if several := _SEVERAL.search(taken.texts["history"]):
             return leave_open("several-patients", by="rule several patients", detail=one_line(several[0], 200))
         return keep(self._fill(draft, taken, images), reason="read")
 
-    def agree(self, draft: Draft, ruling: str) -> Draft:  # noqa: ARG002
-        """The case with all of its images."""
+    def agree(self, draft: Draft, ruling: str) -> Draft:
+        """The case with all of its images, under the licence that a person names where it states none."""
         taken = self._take(draft)
-        return self._fill(draft, taken, self._take_images(draft, taken))
+        made = self._fill(draft, taken, self._take_images(draft, taken))
+        return made if made.notes.licence else made.with_notes(licence=ruling)
+
+    def _licence(self, taken: Taken) -> str:
+        return taken.texts.get("licence") or self.settings.licence
 
     def _take(self, draft: Draft) -> Taken:
         return take(draft.notes.raw, self._columns, self._mapping.headings)
@@ -134,7 +141,7 @@ class IngestStage(Stage[IngestSettings]):
         notes = Notes(
             source=texts.get("source") or self.settings.origin,
             source_id=texts.get("id") or texts.get("title", ""),
-            licence=texts.get("licence") or self.settings.licence,
+            licence=self._licence(taken),
             section=texts.get("section", ""),
             diagnosis=diagnosis,
             differential=taken.differential,
@@ -158,9 +165,8 @@ class IngestStage(Stage[IngestSettings]):
         return {self.name: filled} if filled else {}
 
     def not_covered(self) -> tuple[str, ...]:
-        """A case without a licence can be curated, not published."""
-        has_licence = self.settings.licence or "licence" in self._columns
-        return () if has_licence else ("licences: no column and no setting states one",)
+        """Whether anybody asked for licences."""
+        return () if self.settings.needs_licence else ("licences: cases without one were let in",)
 
     def report(self) -> dict[str, Any]:
         """Which columns were read."""

@@ -128,7 +128,7 @@ class StageAsk:
 
 
 class RulesAnswerer(Free):
-    """`baseline/rules`: replies what the stage's own rules say; it checks the wiring and knows nothing more."""
+    """`baseline/rules`: replies what the stage's own rules say; a smoke test that knows nothing more."""
 
     spec = RULES
 

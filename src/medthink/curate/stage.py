@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from medthink.core.errors import MedThinkError, UsageError
-from medthink.curate.asking import StageAsk
+from medthink.curate.asking import RULES, StageAsk
 from medthink.curate.decision import StageResult
 from medthink.curate.draft import Draft, read_drafts
 from medthink.models.request import Effort
@@ -34,6 +34,11 @@ class ModelSettings(StageSettings, frozen=True, kw_only=True):
     max_calls: Annotated[WholeNumber | None, Meta(description="Stop before more calls are made.")] = None
     max_usd: Annotated[NotNegative | None, Meta(description="Stop before the calls cost more.")] = None
     concurrency: Annotated[int, Meta(description="Calls in flight.", ge=1)] = 16
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is asked that knows more than the stage's own rules, which `baseline/rules` repeats."""
+        return self.model not in ("", RULES)
 
 
 class StageContext(msgspec.Struct, frozen=True, kw_only=True):

@@ -88,7 +88,7 @@ class AliasStage(Stage[AliasSettings]):
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model nearly no synonym is known."""
-        return () if self.settings.model else ("synonyms and foreign names beyond a small table: no model was asked",)
+        return () if self.settings.has_model else ("synonyms and foreign names beyond a small table: no model asked",)
 
     def inputs(self) -> Any:
         """The book as it is now."""

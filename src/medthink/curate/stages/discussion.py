@@ -96,7 +96,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model, only names are looked for."""
-        if self.settings.model:
+        if self.settings.has_model:
             return ()
         return ("passages of discussions about dropped diagnoses that do not name them: no model was asked",)
 

@@ -98,7 +98,7 @@ class IcdStage(Stage[IcdSettings]):
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model, only what a table or the classification has word by word is coded."""
-        if self.settings.model:
+        if self.settings.has_model:
             return ()
         return ("ICD labels of diagnoses that no table has word by word: no model was asked",)
 

@@ -158,7 +158,7 @@ class LeakStage(Stage[LeakSettings]):
     def not_covered(self) -> tuple[str, ...]:
         """What rules alone do not see."""
         missing = []
-        if not self.settings.model:
+        if not self.settings.has_model:
             missing.append("synonyms: about four in five of such leaks are invisible to rules, and no model was asked")
         if not self.settings.ocr:
             missing.append("text burned into images: not read (ocr = true reads it)")

@@ -98,7 +98,7 @@ class ModalityStage(Stage[ModalitySettings]):
         """Without a model, nobody looked at an image."""
         return (
             ()
-            if self.settings.model
+            if self.settings.has_model
             else ("what the images themselves show: modalities are read from captions and files",)
         )
 

@@ -131,7 +131,7 @@ class OptionStage(Stage[OptionSettings]):
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model nobody asked whether a distractor is right as well."""
-        if self.settings.model:
+        if self.settings.has_model:
             return ()
         return ("distractors that are synonyms of the right diagnosis or could be right as well: no model was asked",)
 

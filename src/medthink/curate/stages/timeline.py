@@ -57,7 +57,7 @@ class TimelineStage(Stage[ModelSettings]):
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model, times are read by rules alone."""
-        if self.settings.model:
+        if self.settings.has_model:
             return ()
         return ("timelines that need reading: rules decided, which miss some and mistake some (docs/curate.md)",)
 

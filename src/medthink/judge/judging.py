@@ -35,6 +35,8 @@ class JudgeOptions(TypedDict, total=False):
     max_usd: float | None
     max_calls: int | None
     preflight: bool
+    batch: bool
+    wait: bool
 
 
 def judge_and_score(

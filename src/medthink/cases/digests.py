@@ -1,16 +1,11 @@
 """Digests of images, remembered in the user's cache while the size, times and inode of their file stay the same."""
 
-import contextlib
 import os
 
-import msgspec
-
+from medthink.cases.digest_table import DigestTable
 from medthink.cases.stamps import Stamp, StampedStore
 from medthink.core.digest import digest_bytes
-from medthink.core.errors import DataError
-from medthink.core.files import cache_folder, write_atomic
-
-_Kept = dict[str, tuple[str, Stamp]]
+from medthink.core.files import cache_folder
 
 
 class RememberedImages(StampedStore):
@@ -18,9 +13,8 @@ class RememberedImages(StampedStore):
 
     def __init__(self, store: StampedStore, *, rehash: bool = False) -> None:
         self._store = store
-        self._file = cache_folder() / "digests" / f"{digest_bytes(os.fsencode(store.place))[:32]}.json"
-        self._known: _Kept | None = {} if rehash else None
-        self._is_changed = False
+        file = cache_folder() / "digests" / f"{digest_bytes(os.fsencode(store.place))[:32]}.sqlite"
+        self._table = DigestTable(file, is_new=rehash)
 
     @property
     def place(self) -> str:
@@ -54,28 +48,15 @@ class RememberedImages(StampedStore):
             return data, known
         digest = digest_bytes(data)
         if stamp:
-            self._load()[path] = (digest, stamp)
-            self._is_changed = True
+            self._table.keep(path, stamp, digest)
         return data, digest
 
     def save(self) -> None:
         """Keep what was learned; a cache that cannot be written costs time and nothing else."""
-        if self._is_changed:
-            with contextlib.suppress(DataError):
-                write_atomic(self._file, [msgspec.json.encode(self._load())])
-            self._is_changed = False
+        self._table.save()
 
     def _find(self, path: str, stamp: Stamp) -> str | None:
-        digest, known = self._load().get(path, ("", ()))
-        return digest if stamp and stamp == known else None
-
-    def _load(self) -> _Kept:
-        if self._known is None:
-            try:
-                self._known = msgspec.json.decode(self._file.read_bytes(), type=_Kept)
-            except (OSError, msgspec.MsgspecError):
-                self._known = {}
-        return self._known
+        return self._table.find(path, stamp) if stamp else None
 
     def __str__(self) -> str:
         return str(self._store)

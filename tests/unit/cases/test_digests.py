@@ -1,7 +1,8 @@
 """Digests of unchanged images are remembered, those of changed ones never, whichever store they are in."""
 
-import json
 import os
+import sqlite3
+import threading
 import zipfile
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from medthink.cases import stamps
 from medthink.cases.benchmark import Benchmark
+from medthink.cases.digest_table import DigestTable
 from medthink.cases.digests import RememberedImages
 from medthink.cases.embedded import ParquetImages
 from medthink.cases.export import export_benchmark
@@ -120,24 +122,92 @@ def test_what_was_changed_just_now_is_not_remembered(bench, read, monkeypatch):
     assert len(read) == 6
 
 
+def kept(cache: Path) -> dict[str, str]:
+    """What is remembered, by path."""
+    (file,) = cache.iterdir()
+    table = sqlite3.connect(file)
+    try:
+        return dict(table.execute("SELECT path, digest FROM digests"))
+    finally:
+        table.close()
+
+
 def test_a_memory_is_trusted_until_it_is_told_not_to(bench, cache):
     true = fingerprint(bench)
     (file,) = cache.iterdir()
-    kept = json.loads(file.read_text())
-    kept[PATH][0] = "0" * 64
-    file.write_text(json.dumps(kept))
+    with sqlite3.connect(file) as table:
+        table.execute("UPDATE digests SET digest = ? WHERE path = ?", ("0" * 64, PATH))
+    table.close()
     assert fingerprint(bench) != true
     assert fingerprint(bench, rehash=True) == true
     assert fingerprint(bench) == true, "what was hashed anew is remembered instead"
 
 
-@pytest.mark.parametrize("content", [b"", b"no JSON", b'{"images/x": 3}'])
+@pytest.mark.parametrize("content", [b"", b"no table", b"SQLite format 3\x00" + b"?" * 4096])
 def test_a_damaged_memory_is_made_anew(bench, cache, content):
     true = fingerprint(bench)
     (file,) = cache.iterdir()
     file.write_bytes(content)
     assert fingerprint(bench) == true
-    assert PATH in json.loads(file.read_text())
+    assert PATH in kept(cache)
+
+
+def test_a_memory_that_is_damaged_inside_costs_time_alone(bench, cache, read):
+    true = fingerprint(bench)
+    (file,) = cache.iterdir()
+    content = bytearray(file.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    file.write_bytes(content)
+    assert fingerprint(bench) == true
+    read.clear()
+    assert fingerprint(bench) == fingerprint(bench) == true
+    assert len(read) == 6, "and the next session makes it anew"
+
+
+def test_a_memory_that_is_in_use_elsewhere_is_left_alone(bench, cache, monkeypatch):
+    true = fingerprint(bench)
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *words, **more: connect(*words, **more, timeout=0))
+    (file,) = cache.iterdir()
+    other = connect(file)
+    other.execute("BEGIN IMMEDIATE")
+    assert fingerprint(bench, rehash=True) == true
+    other.rollback()
+    other.close()
+    assert PATH in kept(cache)
+
+
+def test_only_a_stretch_of_what_is_remembered_is_in_memory(tmp_path):
+    file, stamp = tmp_path / "digests.sqlite", (1, 2, 3)
+    table = DigestTable(file, is_new=False)
+    for number in range(6000):
+        table.keep(f"{number}.jpg", stamp, f"digest {number}")
+        assert len(table._unwritten) <= 1024
+    table.save()
+    again = DigestTable(file, is_new=False)
+    for number in [*range(6000), 17, 5999, 0]:
+        assert again.find(f"{number}.jpg", stamp) == f"digest {number}"
+        assert len(again._at_hand) <= 2304
+    assert again.find("6000.jpg", stamp) is None
+    assert again.find("17.jpg", (1, 2, 4)) is None
+
+
+def test_threads_share_a_memory(tmp_path):
+    table = DigestTable(tmp_path / "digests.sqlite", is_new=False)
+    wrong: list[str] = []
+
+    def work(name: str) -> None:
+        for number in range(1500):
+            table.keep(f"{name}{number}", (1,), f"{name}{number}")
+            if table.find(f"{name}{number // 2}", (1,)) != f"{name}{number // 2}":
+                wrong.append(f"{name}{number}")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_a_cache_that_cannot_be_written_costs_time_alone(bench, tmp_path, monkeypatch):

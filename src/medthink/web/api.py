@@ -16,6 +16,7 @@ from medthink.web.access import Asked, RowNumber, needs
 from medthink.web.api_frame import ERRORS
 from medthink.web.board_site import GivenBoard
 from medthink.web.explorer import Explorer, GivenExplorer
+from medthink.web.feature import Feature
 
 _PER_PAGE = 100
 Day = Annotated[str, QueryParameter(pattern=r"^(\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?)?$", max_length=20)]
@@ -93,5 +94,5 @@ def _case(explorer: Explorer, request: Asked, code: str) -> ApiCase:
     )
 
 
-board_api = [give_leaderboard, give_csv, give_model]
-case_api = [give_cases, give_case]
+board_api = Feature(api=[give_leaderboard, give_csv, give_model])
+case_api = Feature(api=[give_cases, give_case])

@@ -12,7 +12,6 @@ from litestar import Litestar, MediaType, Router, get
 from litestar.config.compression import CompressionConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, NotFoundException
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 from litestar.response import Response
 from litestar.types import ASGIApp
@@ -20,6 +19,7 @@ from litestar.types import ASGIApp
 from medthink.core.errors import MedThinkError
 from medthink.web.access import Asked, needs, refuse_undeclared
 from medthink.web.api_frame import PREFIX, Problem, make_api, make_openapi, tell_http_problem
+from medthink.web.feature import Feature
 from medthink.web.rendering import Link, Site, load_asset, render
 from medthink.web.security import Guard
 
@@ -37,19 +37,19 @@ class ErrorPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_application(
-    routes: Sequence[HTTPRouteHandler],
+    features: Sequence[Feature],
     site: Site,
     *,
     hosts: Iterable[str],
-    shared: dict[str, object],
     identify: Callable[[ASGIApp], ASGIApp] | None = None,
-    api: Sequence[HTTPRouteHandler] = (),
 ) -> ASGIApp:
-    """The routes with all that surrounds them; `shared` are the objects that handlers ask for by name.
+    """The routes of all features with what surrounds them.
 
-    With `identify`, which finds out who asks, every route must declare the role it needs. `api` are the routes for
-    programs.
+    With `identify`, which finds out who asks, every route must declare the role it needs.
     """
+    routes = [route for feature in features for route in feature.routes]
+    api = [route for feature in features for route in feature.api]
+    shared = {name: value for feature in features for name, value in feature.shared.items()}
     if identify is not None:
         refuse_undeclared([*routes, *api])
     # In a router, because an application that is handed a GET and a POST of one path registers the first twice.

@@ -12,7 +12,8 @@ from medthink.board.exports import DOWNLOADS, export_board
 from medthink.core.clock import now_utc
 from medthink.web.access import Asked, RowNumber, needs
 from medthink.web.application import html
-from medthink.web.board_site import GivenBoard
+from medthink.web.board_site import BoardSite, GivenBoard
+from medthink.web.feature import Feature
 from medthink.web.page_cache import COMPRESSED, PageCache
 from medthink.web.pages.board_query import BoardQuery
 from medthink.web.pages.query import read_query
@@ -62,10 +63,8 @@ def compare_models(request: Asked, board: GivenBoard) -> Response[str]:
     return html(board.compare(request.query_params, request))
 
 
-board_routes = [
-    show_leaderboard,
-    *map(_make_download, DOWNLOADS),
-    show_model,
-    download_predictions,
-    compare_models,
-]
+def board_feature(board: BoardSite) -> Feature:
+    """The board for everybody."""
+    downloads = map(_make_download, DOWNLOADS)
+    routes = [show_leaderboard, *downloads, show_model, download_predictions, compare_models]
+    return Feature(routes=routes, shared={"board": board, "pages": PageCache()})

@@ -21,6 +21,7 @@ from medthink.board.store import BoardStore
 from medthink.core.errors import Declined, MedThinkError
 from medthink.web.access import Asked, caller_of, needs
 from medthink.web.application import html
+from medthink.web.feature import Feature
 from medthink.web.identify import COOKIE, SECURE_COOKIE
 from medthink.web.pages.people import EnterPage, FormChoice, SignInPage, SignUpPage
 from medthink.web.rendering import Site, render
@@ -236,12 +237,7 @@ def tell(error: MedThinkError) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-entrance_routes = [
-    show_sign_in,
-    sign_in,
-    sign_out,
-    show_sign_up,
-    sign_up,
-    show_invitation,
-    take_invitation,
-]
+def entrance_feature(entrance: Entrance) -> Feature:
+    """Signing in, out and up."""
+    routes = [show_sign_in, sign_in, sign_out, show_sign_up, sign_up, show_invitation, take_invitation]
+    return Feature(routes=routes, shared={"entrance": entrance})

@@ -14,6 +14,7 @@ from litestar.response import Redirect, Response
 from medthink.cases.case import Case
 from medthink.web.access import Asked, caller_of, needs
 from medthink.web.application import html
+from medthink.web.feature import Feature
 from medthink.web.human_answers import HumanAnswers
 from medthink.web.library import OpenBenchmark
 from medthink.web.pages.explore import (
@@ -154,4 +155,6 @@ def show_readers(explorer: GivenExplorer) -> Response[str]:
     return html(explorer.readers())
 
 
-explorer_routes = [show_cases, read_case, commit_answer, show_readers]
+def explorer_feature(explorer: Explorer) -> Feature:
+    """The cases to read, and the human baseline."""
+    return Feature(routes=[show_cases, read_case, commit_answer, show_readers], shared={"explorer": explorer})

@@ -1,6 +1,6 @@
 """`medthink serve`: the leaderboard of a store and the case explorer of a benchmark, in one application."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from litestar.types import ASGIApp
@@ -9,30 +9,30 @@ from medthink.board.benchmarks import find_or_enter
 from medthink.board.store import BoardStore
 from medthink.web.api import board_api, case_api
 from medthink.web.application import make_application
-from medthink.web.board_routes import board_routes
+from medthink.web.board_routes import board_feature
 from medthink.web.board_site import BoardSite
-from medthink.web.entrance import Entrance, entrance_routes
-from medthink.web.explorer import Explorer, explorer_routes
+from medthink.web.entrance import Entrance, entrance_feature
+from medthink.web.explorer import Explorer, explorer_feature
+from medthink.web.feature import Feature
 from medthink.web.human_answers import HumanAnswers
 from medthink.web.identify import Identify
-from medthink.web.images import image_routes
+from medthink.web.images import image_feature
 from medthink.web.library import Library
 from medthink.web.live_board import LiveBoard
-from medthink.web.own_account import account_routes
-from medthink.web.page_cache import PageCache
-from medthink.web.people import people_routes
+from medthink.web.own_account import account_feature
+from medthink.web.people import people_feature
 from medthink.web.rendering import Link, Site
 from medthink.web.renditions import Renditions
 from medthink.web.revealed import Reveals
-from medthink.web.review_desk import ReviewDesk, review_routes
-from medthink.web.room import ReadingRoom, room_routes
+from medthink.web.review_desk import ReviewDesk, review_feature
+from medthink.web.room import ReadingRoom, room_feature
 from medthink.web.settings import ServeSettings
-from medthink.web.studies import StudyOffice, study_routes
-from medthink.web.submission_api import make_upload_api, submission_api
+from medthink.web.studies import StudyOffice, study_feature
+from medthink.web.submission_api import submission_api
 from medthink.web.submission_desk import SubmissionDesk
-from medthink.web.submission_routes import make_upload_route, submission_routes
-from medthink.web.training import TrainingDesk, training_routes
-from medthink.web.vouching import vouching_routes
+from medthink.web.submission_routes import submission_feature
+from medthink.web.training import TrainingDesk, training_feature
+from medthink.web.vouching import vouching_feature
 
 _BOARD = Link("", "Leaderboard")
 _CASES = (Link("cases", "Cases"), Link("readers", "Readers"))
@@ -76,32 +76,21 @@ class House:
 
     def application(self, *, hosts: Sequence[str], renditions: Renditions | None = None) -> ASGIApp:
         """The application that serves it."""
-        shared: dict[str, object] = {"board": self.board, "pages": PageCache(), "entrance": self._entrance}
-        routes = [*board_routes, *entrance_routes, *vouching_routes, *account_routes, *people_routes]
-        api = [*board_api]
-        if self._desk:
-            routes += [*submission_routes, make_upload_route(self._settings.largest_upload)]
-            api += [*submission_api, make_upload_api(self._settings.largest_upload)]
-            shared["desk"] = self._desk
-        if self._review:
-            routes += review_routes
-            shared["review"] = self._review
-        if self.explorer:
-            api += case_api
-            routes += [*explorer_routes, *image_routes, *room_routes, *training_routes, *study_routes]
-            shared |= {
-                "room": self.room,
-                "training": self.training,
-                "office": self.office,
-                "explorer": self.explorer,
-                "library": self.library,
-                "renditions": renditions or Renditions(),
-            }
         return make_application(
-            routes,
+            list(self._features(renditions)),
             self._site,
             hosts=[*hosts, *self._settings.hosts],
-            shared=shared,
             identify=lambda app: Identify(app, self._store),
-            api=api,
         )
+
+    def _features(self, renditions: Renditions | None) -> Iterator[Feature]:
+        yield from (board_feature(self.board), board_api)
+        yield from (entrance_feature(self._entrance), vouching_feature, account_feature, people_feature)
+        if self._desk:
+            largest = self._settings.largest_upload
+            yield from (submission_feature(self._desk, largest), submission_api(largest))
+        if self._review:
+            yield review_feature(self._review)
+        if self.explorer and self.office:
+            yield from (explorer_feature(self.explorer), case_api, image_feature(self.library, renditions))
+            yield from (room_feature(self.room), training_feature(self.training), study_feature(self.office))

@@ -8,6 +8,7 @@ from litestar.response import Response
 
 from medthink.core.errors import DataError
 from medthink.web.access import needs
+from medthink.web.feature import Feature
 from medthink.web.library import Library
 from medthink.web.renditions import SIZES, Renditions
 
@@ -34,4 +35,6 @@ def serve_image(
     return Response(made.data, media_type=made.media_type, headers=headers)
 
 
-image_routes = [serve_image]
+def image_feature(library: Library, renditions: Renditions | None) -> Feature:
+    """The images of benchmarks that are open."""
+    return Feature(routes=[serve_image], shared={"library": library, "renditions": renditions or Renditions()})

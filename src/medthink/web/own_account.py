@@ -18,6 +18,7 @@ from medthink.core.errors import Declined, MedThinkError
 from medthink.web.access import Asked, RowNumber, account_of, needs
 from medthink.web.application import html
 from medthink.web.entrance import Entrance, GivenEntrance, tell
+from medthink.web.feature import Feature
 from medthink.web.pages.people import AccountPage, role_choices, scope_choices
 from medthink.web.rendering import render
 
@@ -118,4 +119,4 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 6 else 0
 
 
-account_routes = [show_account, change_password, add_token, end_token, sign_out_everywhere]
+account_feature = Feature(routes=[show_account, change_password, add_token, end_token, sign_out_everywhere])

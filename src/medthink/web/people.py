@@ -17,6 +17,7 @@ from medthink.core.errors import Declined, MedThinkError
 from medthink.web.access import Asked, RowNumber, account_of, needs
 from medthink.web.application import html
 from medthink.web.entrance import Entrance, GivenEntrance, tell
+from medthink.web.feature import Feature
 from medthink.web.own_account import Ticked, listed
 from medthink.web.pages.people import PeoplePage, PersonLine, role_choices
 from medthink.web.rendering import render
@@ -129,4 +130,4 @@ def _roles(data: RolesForm) -> tuple[GivenRole, ...]:
     return tuple(role for role in ROLES if role in listed(data.roles))
 
 
-people_routes = [show_people, invite_person, change_roles, open_or_close, end_invitation]
+people_feature = Feature(routes=[show_people, invite_person, change_roles, open_or_close, end_invitation])

@@ -19,6 +19,7 @@ from medthink.core.errors import MedThinkError
 from medthink.curate.review import ReviewRow, Rulings, StageErrors, answer_row, read_rows
 from medthink.web.access import Asked, account_of, needs
 from medthink.web.application import html
+from medthink.web.feature import Feature
 from medthink.web.rendering import Site, render
 
 _SHOWN = 50
@@ -99,4 +100,6 @@ def rule(
     return html(review.show(problem=problem), status=422) if problem else Redirect("/review", status_code=303)
 
 
-review_routes = [show_review, rule]
+def review_feature(review: ReviewDesk) -> Feature:
+    """The review of a curation's decisions."""
+    return Feature(routes=[show_review, rule], shared={"review": review})

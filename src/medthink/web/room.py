@@ -21,6 +21,7 @@ from medthink.readers.studies.desk import MarkChange, OpenSitting, Saved, Stale
 from medthink.readers.studies.setup import Study, StudyReader
 from medthink.web.access import Asked, account_of, caller_of, needs
 from medthink.web.application import html
+from medthink.web.feature import Feature
 from medthink.web.library import Library, OpenBenchmark
 from medthink.web.pages.room import (
     ReadingsPage,
@@ -254,7 +255,10 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, r
     return Redirect(f"/room/{study}/{code}", status_code=303)
 
 
-room_routes = [show_readings, show_entry, show_case, tell_state, commit, keep_held, save_mark, submit, save_form]
+def room_feature(room: ReadingRoom) -> Feature:
+    """The readers' pages."""
+    routes = [show_readings, show_entry, show_case, tell_state, commit, keep_held, save_mark, submit, save_form]
+    return Feature(routes=routes, shared={"room": room})
 
 
 def _find(connection: Connection, token: str, name: str) -> tuple[Study, StudyReader]:

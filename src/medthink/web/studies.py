@@ -32,6 +32,7 @@ from medthink.runs.manifest import read_manifest
 from medthink.web.access import Asked, account_of, needs
 from medthink.web.application import html
 from medthink.web.entrance import GivenEntrance
+from medthink.web.feature import Feature
 from medthink.web.library import OpenBenchmark
 from medthink.web.pages.studies import (
     KINDS_SHOWN,
@@ -318,7 +319,10 @@ def export(study: FromPath[str], office: GivenOffice) -> Response[bytes]:
     )
 
 
-study_routes = [show_studies, show_set_up, set_up, show_study, close, new_link, move, adjudicate, take_in, export]
+def study_feature(office: StudyOffice) -> Feature:
+    """The coordinators' pages."""
+    routes = [show_studies, show_set_up, set_up, show_study, close, new_link, move, adjudicate, take_in, export]
+    return Feature(routes=routes, shared={"office": office})
 
 
 def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:

@@ -8,6 +8,7 @@ import msgspec
 from anyio import to_thread
 from litestar import get, post
 from litestar.exceptions import ClientException
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.spec import OpenAPIMediaType, Operation, RequestBody, Schema
 from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromPath, JSONBody, QueryParameter
@@ -18,6 +19,7 @@ from medthink.scoring.submission import SubmissionProblem, problem_lines
 from medthink.stats.estimate import Measured
 from medthink.web.access import Asked, account_of, caller_of, needs
 from medthink.web.api_frame import ERRORS
+from medthink.web.feature import Feature
 from medthink.web.pages.submissions import SHOWN_PROBLEMS, is_scored
 from medthink.web.submission_desk import SubmissionDesk
 from medthink.web.submission_routes import UPLOAD_S, GivenDesk, find_seen
@@ -105,7 +107,7 @@ def give_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> str:
     return "".join(f"{line}\n" for line in problem_lines(find_seen(desk, request, token).problems))
 
 
-def make_upload_api(largest: int) -> Any:
+def _make_upload_api(largest: int) -> HTTPRouteHandler:
     """The route that takes files of at most so many bytes."""
 
     @post(
@@ -169,7 +171,7 @@ def _acting(what: str, role: Any, scope: Any, words: str, does: Any, *, says: bo
     return act
 
 
-submission_api = [
+_ACTIONS = [
     list_own,
     give_submission,
     give_problems,
@@ -233,3 +235,8 @@ def _info(desk: SubmissionDesk, one: SubmissionRecord) -> SubmissionInfo:
         preview=one.preview,
         sha256=one.file_sha256,
     )
+
+
+def submission_api(largest: int) -> Feature:
+    """The same for programs, with files of at most so many bytes."""
+    return Feature(api=[*_ACTIONS, _make_upload_api(largest)])

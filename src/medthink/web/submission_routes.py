@@ -11,6 +11,7 @@ from litestar.datastructures import UploadFile
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import ClientException, NotFoundException
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import Body, FromPath, SkipValidation
 from litestar.response import Redirect, Response
 
@@ -21,6 +22,7 @@ from medthink.scoring.submission import problem_lines
 from medthink.web.access import Asked, account_of, caller_of, needs
 from medthink.web.application import html
 from medthink.web.entrance import tell
+from medthink.web.feature import Feature
 from medthink.web.pages.query import read_query
 from medthink.web.pages.submissions import SubmitQuery
 from medthink.web.submission_desk import SubmissionDesk, fill_form
@@ -61,7 +63,7 @@ def download_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> 
     return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
 
 
-def make_upload_route(largest: int) -> Any:
+def _make_upload_route(largest: int) -> HTTPRouteHandler:
     """The route that takes files of at most so many bytes."""
 
     @post("/submit", guards=[needs("submitter")], request_max_body_size=largest, multipart_form_part_limit=_MOST_FIELDS)
@@ -178,17 +180,21 @@ def _act(desk: SubmissionDesk, request: Asked, found: SubmissionRecord, does: An
     return Redirect(f"/submissions/{found.token}", status_code=303)
 
 
-submission_routes = [
-    show_submit,
-    show_submission,
-    download_problems,
-    publish_submission,
-    discard_submission,
-    check_again,
-    withdraw_submission,
-    show_queue,
-    approve_submission,
-    decline_submission,
-    annotate_submission,
-    flag_submission,
-]
+def submission_feature(desk: SubmissionDesk, largest: int) -> Feature:
+    """Submissions of teams, with files of at most so many bytes."""
+    routes = [
+        show_submit,
+        _make_upload_route(largest),
+        show_submission,
+        download_problems,
+        publish_submission,
+        discard_submission,
+        check_again,
+        withdraw_submission,
+        show_queue,
+        approve_submission,
+        decline_submission,
+        annotate_submission,
+        flag_submission,
+    ]
+    return Feature(routes=routes, shared={"desk": desk})

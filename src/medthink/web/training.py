@@ -20,6 +20,7 @@ from medthink.readers.training import Training, draw_training, mark_training
 from medthink.readers.training_lists import training_sheets
 from medthink.web.access import Asked, account_of, needs
 from medthink.web.application import html
+from medthink.web.feature import Feature
 from medthink.web.pages.training import label_choices, make_training_page, read_labels
 from medthink.web.rendering import render
 from medthink.web.room import ReadingRoom
@@ -131,4 +132,6 @@ def repeat_training(study: FromPath[str], request: Asked, training: GivenTrainin
     return Redirect(f"/room/{study}/training", status_code=303)
 
 
-training_routes = [show_training, answer_training, repeat_training]
+def training_feature(training: TrainingDesk) -> Feature:
+    """The readers' training."""
+    return Feature(routes=[show_training, answer_training, repeat_training], shared={"training": training})

@@ -13,7 +13,8 @@ from litestar.response import Redirect, Response
 from litestar.types import ASGIApp
 
 from medthink.web.application import html, make_application
-from medthink.web.images import image_routes
+from medthink.web.feature import Feature
+from medthink.web.images import image_feature
 from medthink.web.library import Library
 from medthink.web.pages.case import make_case_page
 from medthink.web.pages.query import read_query
@@ -164,6 +165,6 @@ def show_versus(first: FromPath[str], second: FromPath[str], request: Asked, vie
 
 def view_application(viewer: Viewer, *, hosts: Sequence[str], renditions: Renditions | None = None) -> ASGIApp:
     """The application that shows these runs."""
-    routes = [show_runs, show_run, show_case, show_sample, choose_two, show_versus, *image_routes]
-    shared: dict[str, object] = {"viewer": viewer, "library": viewer.library, "renditions": renditions or Renditions()}
-    return make_application(routes, SITE, hosts=hosts, shared=shared)
+    routes = [show_runs, show_run, show_case, show_sample, choose_two, show_versus]
+    pages = Feature(routes=routes, shared={"viewer": viewer})
+    return make_application([pages, image_feature(viewer.library, renditions)], SITE, hosts=hosts)

@@ -25,6 +25,7 @@ from medthink.core.errors import Declined, MedThinkError, UsageError
 from medthink.web.access import Asked, caller_of, needs
 from medthink.web.application import html
 from medthink.web.entrance import Entrance, Filled, GivenEntrance, NameForm, admit_sign_up, again, local_path, tell
+from medthink.web.feature import Feature
 from medthink.web.pages.people import SignUpPage
 
 FLOW_COOKIE = "medthink_flow"
@@ -168,4 +169,4 @@ def _flow_cookie(entrance: Entrance, value: str) -> Cookie:
     )
 
 
-vouching_routes = [leave, come_back, show_welcome, welcome]
+vouching_feature = Feature(routes=[leave, come_back, show_welcome, welcome])

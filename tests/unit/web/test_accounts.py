@@ -13,6 +13,7 @@ from medthink.core.errors import DataError
 from medthink.web.access import needs
 from medthink.web.application import make_application
 from medthink.web.entrance import local_path
+from medthink.web.feature import Feature
 from medthink.web.identify import COOKIE, SECURE_COOKIE
 from medthink.web.rendering import Link, Site
 from medthink.web.settings import ServeSettings, read_settings
@@ -228,9 +229,9 @@ def test_a_route_that_declares_no_role_does_not_start():
         return ""
 
     site = Site(links=(Link("", "Home"),))
-    make_application([declared], site, hosts=[], shared={}, identify=lambda app: app)
+    make_application([Feature(routes=[declared])], site, hosts=[], identify=lambda app: app)
     with pytest.raises(TypeError, match="/forgotten"):
-        make_application([forgotten], site, hosts=[], shared={}, identify=lambda app: app)
+        make_application([Feature(routes=[forgotten])], site, hosts=[], identify=lambda app: app)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from medthink.board.judged_profile import enter_profiles
 from medthink.board.moderation import publish, raise_provenance
 from medthink.board.packing import pack_run
 from medthink.board.records import About, SubmissionRecord, find_submission
-from medthink.board.rivals import ensure_rivals
 from medthink.board.store import BoardStore
 from medthink.board.submissions import Upload, claim, receive
 from medthink.board.worker import work_on
@@ -65,7 +64,6 @@ def add_to_board(
             raise_provenance(store, found.token, "ledger", actor=actor, why="added from the run with its ledger")
     if addition.source.is_dir():
         enter_profiles(store, found.id, addition.source, held.cases, actor=actor)
-    ensure_rivals(store, benchmark, held)
     return _known(store, received.token)
 
 

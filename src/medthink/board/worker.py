@@ -14,6 +14,7 @@ from medthink.board.checking import HeldBenchmark, check_file
 from medthink.board.previewing import make_preview
 from medthink.board.ranking import make_leaderboard
 from medthink.board.records import QueueProgress, SubmissionRecord, open_file
+from medthink.board.rivals import ensure_rivals
 from medthink.board.store import BoardStore
 from medthink.board.submissions import claim, enforce_deadlines, fail, keep_scores, refuse, renew_lease
 from medthink.core.errors import MedThinkError
@@ -75,9 +76,10 @@ def work_on(
 
 
 def rank_boards(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> None:
-    """Make the rankings that pages show, so that no page waits for them."""
+    """Make the rankings and train the rivals that pages show, so that no page waits for them."""
     for benchmark in list_benchmarks(store):
         if benchmark.id in held:
+            ensure_rivals(store, benchmark, held[benchmark.id])
             make_leaderboard(store, benchmark)
 
 
@@ -91,7 +93,9 @@ def _settle(
         return
     lines = checked.submission.n_lines
     tell(QueueProgress(stage="rank", done=lines, of=lines))
-    preview = make_preview(store, _benchmark(store, found), found, checked.scores)
+    benchmark = _benchmark(store, found)
+    ensure_rivals(store, benchmark, held)
+    preview = make_preview(store, benchmark, found, checked.scores)
     keep_scores(
         store,
         found,

@@ -20,6 +20,7 @@ from medthink.board.moderation import (
     try_again,
     withdraw,
 )
+from medthink.board.ranking import make_leaderboard
 from medthink.board.records import (
     About,
     QueueProgress,
@@ -30,9 +31,10 @@ from medthink.board.records import (
     read_file,
     read_scores,
 )
+from medthink.board.rivals import read_rivals
 from medthink.board.store import BoardStore, store_url
 from medthink.board.submissions import Upload, claim, enforce_deadlines, fail, receive, renew_lease
-from medthink.board.worker import work_once
+from medthink.board.worker import rank_boards, work_once
 from medthink.core.errors import DataError, Declined, OutsideError, UsageError
 
 
@@ -184,6 +186,19 @@ def test_a_preview_says_where_it_would_stand_and_what_changed(store, held, enter
     assert other.preview.last_token == "" and other.preview.among == 2
     cued = scored(store, held, entered, lines("C"), about=About(is_expert_cued=True))
     assert (cued.preview.among, cued.preview.last_token) == (1, "")
+
+
+def test_a_board_of_uploads_alone_has_rivals_and_gains(store, held, entered, lines):
+    first = scored(store, held, entered, lines("A"))
+    assert first.preview.gain is not None and first.preview.rival
+    publish(store, first.token, actor="ann")
+    made = make_leaderboard(store, entered)
+    assert made.rivals and made.rows[0].gain.gain == first.preview.gain
+
+
+def test_an_older_board_gets_its_rivals_from_a_worker(store, held, entered):
+    rank_boards(store, {entered.id: held})
+    assert read_rivals(store, entered.id)
 
 
 def test_a_quota_of_publications_holds_for_those_at_once_too(store, held, entered, lines):

@@ -25,7 +25,8 @@ from medthink.judge.session import JudgeOrder, judge_run
 from medthink.phantoms.writer import write_benchmark
 from medthink.readers.studies import desk, setup
 from medthink.readers.studies.plan import StudyPlan
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.web.identify import COOKIE
 
 READERS, SAVES = 50, 200

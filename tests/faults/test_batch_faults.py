@@ -23,12 +23,13 @@ from medthink.models.batches.client import BatchClient
 from medthink.models.errors import ModelError
 from medthink.models.retries import Backoff
 from medthink.models.transport import Transport
-from medthink.runs import batching
+from medthink.runs import office
 from medthink.runs.jobs import JobBook, read_batches
 from medthink.runs.merge import merge_shards
 from medthink.runs.records import Records
 from medthink.runs.selection import Selection, Shard
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.runs.spools import SpoolWriter
 from medthink.workflow.tasks import default_condition
 from processes import Server, finish, medthink
@@ -50,8 +51,8 @@ QUICK = Transport(backoff=Backoff(first_s=0.01, most_s=0.02, patience_s=5))
 def quick_and_keyed(monkeypatch):
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "sk-SENTINEL-7f3a9c1e5b")
-    monkeypatch.setattr(batching, "_FIRST_LOOK_S", 0.01)
-    monkeypatch.setattr(batching, "_MOST_LOOK_S", 0.05)
+    monkeypatch.setattr(office, "_FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr(office, "_MOST_LOOK_S", 0.05)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.models.retries import Backoff
 from medthink.models.transport import Transport
-from medthink.runs import batching
+from medthink.runs import office
 from processes import finish, medthink
 
 JUDGES = ("openai/gpt-5.2", "openai-chat/gpt-4o")
@@ -26,7 +26,7 @@ QUICK = Transport(backoff=Backoff(first_s=0.01, most_s=0.02, patience_s=5))
 @pytest.fixture(autouse=True)
 def quick_and_keyed(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-SENTINEL-7f3a9c1e5b")
-    monkeypatch.setattr(batching, "_FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr(office, "_FIRST_LOOK_S", 0.01)
 
 
 def judge(run, server, **changes):

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from small_benchmark import write_benchmark
 
 RATIONALE = "The lesion is large. The margin is WRONG here. So the diagnosis follows."

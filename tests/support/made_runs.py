@@ -15,8 +15,8 @@ from medthink.models.request import Reply, Usage
 from medthink.runs.ledger import Call, Ledger
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction, TwiSteps
+from medthink.runs.results import write_results
 from medthink.runs.selection import Selection
-from medthink.runs.session import write_results
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition, prompt_versions
 

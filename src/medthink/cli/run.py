@@ -20,7 +20,8 @@ from medthink.workflow.tasks import task_names
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
     from medthink.runs.manifest import Progress
-    from medthink.runs.session import RunSpec, Session
+    from medthink.runs.session import Session
+    from medthink.runs.spec import RunSpec
     from medthink.scoring.sequential import KnownStatement, StopWhenKnown
 
 _GARBAGE_THRESHOLD = 20_000
@@ -209,7 +210,7 @@ def _known(session: "Session", rule: "StopWhenKnown") -> "KnownStatement":
 def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "RunSpec":
     """The run that the flags order; takes what it uses out of them."""
     from medthink.runs.selection import Selection, parse_shard
-    from medthink.runs.session import RunSpec
+    from medthink.runs.spec import RunSpec
 
     model, out = flags.pop("model"), flags.pop("out")
     needed = {"DATA": data, "--model": model} | ({"--out": out} if needs_out else {})

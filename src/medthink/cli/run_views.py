@@ -19,8 +19,9 @@ from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest, Progress, read_manifest
 from medthink.runs.records import Records
 from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
+from medthink.runs.results import summarise
 from medthink.runs.selection import count_cases, select_cases
-from medthink.runs.session import RunSpec, summarise
+from medthink.runs.spec import RunSpec
 from medthink.runs.status import read_status
 from medthink.workflow.ask import Prompt
 

@@ -8,7 +8,7 @@ from medthink.core.errors import UsageError
 from medthink.core.numbers import as_percent, as_usd
 
 if TYPE_CHECKING:
-    from medthink.runs.session import RunSpec
+    from medthink.runs.spec import RunSpec
     from medthink.scoring.sequential import KnownStatement, StopWhenKnown
     from medthink.stats.sequence import WatchClaim
 

@@ -14,8 +14,9 @@ from medthink.core.errors import DataError, MedThinkError
 from medthink.runs.budget import Budget
 from medthink.runs.loop import run_to_end
 from medthink.runs.selection import Selection
-from medthink.runs.session import Common, RunSpec, work_on
+from medthink.runs.session import Common, work_on
 from medthink.runs.siblings import Siblings
+from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 
 ProbeView = Literal["options", "question", "image", "one-image"]

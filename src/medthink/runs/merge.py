@@ -9,9 +9,9 @@ from medthink.core.files import new_folder
 from medthink.runs.ledger import Ledger
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.records import LEDGER
+from medthink.runs.results import write_results
 from medthink.runs.run import Run
 from medthink.runs.selection import Shard
-from medthink.runs.session import write_results
 
 
 def merge_shards(out: Path, runs: list[Path]) -> Run:

@@ -16,14 +16,17 @@ from medthink.models.request import Reply, Request, Schema, Usage
 from medthink.models.tokens import estimate_text_tokens
 from medthink.runs.answerers import Answerer, open_answerer
 from medthink.runs.asking import CaseAsk, all_replies, call_for
+from medthink.runs.continuing import find_earlier, make_folder, plan_manifest
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Progress
 from medthink.runs.prediction import Spent
 from medthink.runs.records import LEDGER, Records
+from medthink.runs.results import summarise
 from medthink.runs.selection import select_cases
-from medthink.runs.session import RunSpec, find_earlier, make_folder, plan_manifest, refuse_early, summarise
+from medthink.runs.session import refuse_early
 from medthink.runs.showing import Showing
 from medthink.runs.siblings import Siblings
+from medthink.runs.spec import RunSpec
 from medthink.runs.survey import Survey, survey
 from medthink.workflow.ask import Prompt
 from medthink.workflow.tasks import find_task

@@ -5,72 +5,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 import msgspec
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import replace
 
-from medthink.cases.benchmark import Benchmark, Fingerprints
-from medthink.core.clock import now_utc
-from medthink.core.errors import LedgerError, MedThinkError, UsageError
+from medthink.cases.benchmark import Benchmark
+from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.numbers import as_usd
 from medthink.runs.answerers import Answerer, ModelAnswerer, open_answerer, open_model_answerer, refuse_unfit
 from medthink.runs.asking import Desk, example_request
-from medthink.runs.batching import BatchDesk, BatchOffice, take_in_batches
+from medthink.runs.batching import BatchDesk, take_in_batches
 from medthink.runs.budget import Budget, BudgetReached
-from medthink.runs.doubts import count_image_doubts
+from medthink.runs.continuing import is_finished, make_folder, refuse_lost, settle_manifest
 from medthink.runs.engine import Engine, StoppingRule
-from medthink.runs.index import PREDICTIONS_FILE, write_index
 from medthink.runs.jobs import Batch, read_batches
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
-from medthink.runs.manifest import Amendment, Manifest, Progress, read_manifest, refuse_other_run, write_manifest
-from medthink.runs.progress import LIVE, RunListener, Tracker
-from medthink.runs.reader import damaged
-from medthink.runs.records import LEDGER, Records, Totals
+from medthink.runs.manifest import write_manifest
+from medthink.runs.office import BatchOffice
+from medthink.runs.progress import RunListener, Tracker
+from medthink.runs.records import LEDGER
+from medthink.runs.results import summarise, write_results
 from medthink.runs.run import Run
 from medthink.runs.selection import DEFAULT_SPLIT, Selection, select_cases, select_from
 from medthink.runs.siblings import Siblings
+from medthink.runs.spec import RunSpec
 from medthink.runs.spools import FOLDER
-from medthink.runs.survey import Survey, find_changed, survey, write_digests
+from medthink.runs.survey import Survey, survey
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import default_condition, find_task, prompt_versions, resolve_condition
+from medthink.workflow.tasks import default_condition, find_task, prompt_versions
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
-
 PLAN_FILE = "plan.toml"
-
-
-class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a session is told: the command line's flags map one to one onto these fields.
-
-    Only what sends nothing does without `out`. `plan` is the command as a file, kept in the run's folder. With `batch`,
-    calls go by the provider's batches: the session waits for them unless `wait` is off. `cancel_batches` ends the jobs
-    of earlier sessions first.
-    """
-
-    benchmark: Path
-    model: str
-    out: Path | None = None
-    task: str = "answer"
-    condition: Condition = Condition()
-    selection: Selection = Selection(split=DEFAULT_SPLIT)
-    base_urls: tuple[str, ...] = ()
-    prices: Path | None = None
-    max_usd: float | None = None
-    max_calls: int | None = None
-    preflight: bool = True
-    rehash: bool = False
-    plan: str | None = None
-    batch: bool = False
-    wait: bool = True
-    cancel_batches: bool = False
-
-    def __post_init__(self) -> None:
-        # In this one place, for the command line and for Python.
-        force_setattr(self, "condition", resolve_condition(self.task, self.condition))
 
 
 class Limits(TypedDict, total=False):
@@ -219,14 +188,14 @@ class _Worker:
         spec = self._spec
         tracker = self._tracker
         total = seen.cases * spec.condition.samples
-        manifest, is_same_release = self._settle_manifest(seen)
+        manifest, is_same_release = settle_manifest(spec, self._out, seen)
         if spec.plan is not None:
             write_atomic(self._out / PLAN_FILE, [spec.plan.encode()])
         tracker.enter("preparing")
         ledger = Ledger(self._out / LEDGER, places=answerer.concurrency)
         try:
             totals = ledger.totals()
-            _refuse_lost(manifest, totals, ledger.path)
+            refuse_lost(manifest, totals, ledger.path)
             tracker.counts.take_spent(ledger)
             if manifest.progress is None:
                 # Whatever ends this session, what is there is marked as so many of so many.
@@ -262,7 +231,7 @@ class _Worker:
         """The preflight: what would fail every call is found out before the first, and before any waiting."""
         refuse_early(self._spec, answerer)
         answerer.on_wait(lambda detail: self._tracker.enter("waiting", detail))
-        if not self._spec.preflight or _is_finished(self._out):
+        if not self._spec.preflight or is_finished(self._out):
             return
         self._tracker.enter("checking")
         for problem in await answerer.check():
@@ -321,132 +290,9 @@ class _Worker:
                 f"{seen.missing_images:,} of {seen.images:,} images are not there: their cases will fail"
             )
 
-    def _settle_manifest(self, seen: Survey) -> tuple[Manifest, bool]:
-        """The run's manifest, and whether all that is there already was made by this release."""
-        new = plan_manifest(self._spec, seen.fingerprints)
-        old = find_earlier(self._out, new, seen.digests)
-        if old is not None:
-            kept = {"created_at": old.created_at, "condition_label": old.condition_label, "progress": old.progress}
-            new = replace(new, amendments=amend(old, new), **kept)
-            if new.fingerprint != old.fingerprint:
-                write_digests(self._out, seen.digests)
-                write_manifest(self._out, new)
-            return new, old.package == new.package
-        write_manifest(self._out, new)
-        write_digests(self._out, seen.digests)
-        return new, True
-
 
 def refuse_early(spec: RunSpec, answerer: Answerer[Prompt]) -> None:
     """Raise UsageError for what the model cannot do and no server has to be asked about."""
     kinds = prompt_versions(spec.task, spec.condition)
     example, has_options = example_request(spec.condition), spec.condition.show_options
     refuse_unfit(answerer, example, kinds, has_options=has_options, max_usd=spec.max_usd)
-
-
-def _refuse_lost(manifest: Manifest, totals: Totals, ledger: Path) -> None:
-    """Raise LedgerError where calls are gone that were on record: to ask for them again is to pay for them again."""
-    before = sum(manifest.progress.calls.values()) if manifest.progress else 0
-    if sum(totals.calls.values()) < before:
-        raise damaged(ledger, f"it holds {sum(totals.calls.values())} calls, and run.json counts {before}")
-
-
-def _is_finished(out: Path) -> bool:
-    """Whether a run is there with nothing left to ask."""
-    if not (out / "run.json").exists():
-        return False
-    progress = read_manifest(out).progress
-    return progress is not None and progress.is_complete and not progress.calls.get("failed")
-
-
-def plan_manifest(spec: RunSpec, fingerprints: Fingerprints) -> Manifest:
-    """The manifest of the run that is ordered, as it is before the first call."""
-    return Manifest(
-        benchmark=str(spec.benchmark),
-        fingerprint=fingerprints.whole,
-        text_fingerprint=fingerprints.texts,
-        selection=spec.selection,
-        task=spec.task,
-        model=spec.model,
-        base_urls=spec.base_urls,
-        condition=spec.condition,
-        condition_label=spec.condition.label(),
-        prompts={str(kind): version for kind, version in prompt_versions(spec.task, spec.condition).items()},
-        created_at=now_utc(),
-    )
-
-
-def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest | None:
-    """The manifest of the run that is continued, if there is one; LedgerError when it is another run.
-
-    A benchmark that has changed is taken where the change touches only cases without an answered call.
-    """
-    if not (out / "run.json").exists():
-        return None
-    old = read_manifest(out)
-    is_open = old.fingerprint != new.fingerprint and _is_open_to(out, new, digests)
-    compared = replace(new, fingerprint=old.fingerprint, text_fingerprint=old.text_fingerprint) if is_open else new
-    refuse_other_run(old, compared, out)
-    return old
-
-
-def _is_open_to(out: Path, new: Manifest, digests: dict[int, str]) -> bool:
-    """Whether no answered call of the run had to do with the cases that have changed."""
-    changed = find_changed(out, digests)
-    if changed is None or not (out / LEDGER).is_file():
-        return False
-    records = Records.open(out)
-    try:
-        answered = records.answered_cases()
-    finally:
-        records.close()
-    # Where images are lent, a case that changed stands in the prompts of others too.
-    return not answered if new.condition.swap_images else not (answered & changed)
-
-
-def amend(old: Manifest, new: Manifest) -> tuple[Amendment, ...]:
-    """The changes of the benchmark during the run, this one included if there is one."""
-    if old.fingerprint == new.fingerprint:
-        return old.amendments
-    return (*old.amendments, Amendment(at=now_utc(), fingerprint=old.fingerprint))
-
-
-def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
-    """Write predictions, index and manifest from the ledger: the same ledger, the same bytes."""
-    write_atomic(out / PREDICTIONS_FILE, (body + b"\n" for body in ledger.predictions()))
-    write_index(out)
-    write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
-
-
-def summarise(ledger: Records, total: int, *, is_running: bool = False) -> Progress:
-    """How far the run came, read off its ledger."""
-    totals, span = ledger.totals(), ledger.span()
-    states, doubts = ledger.prediction_states(), count_image_doubts(ledger)
-    return Progress(
-        cases=total,
-        states=states,
-        calls={str(state): count for state, count in totals.calls.items()},
-        attempts=totals.attempts,
-        image_replies=doubts.replies,
-        image_doubts=doubts.doubtful,
-        cost_usd=totals.cost_usd,
-        unseen_replies=totals.lost_replies(is_running=is_running),
-        usage_doubts=ledger.usage_doubts(),
-        reported_models=ledger.reported_models(),
-        first_call_at=span[0],
-        last_call_at=span[1],
-        is_complete=sum(states.values()) == total and not totals.calls.get("queued"),
-    )
-
-
-def make_folder(out: Path) -> None:
-    """Make the run's folder, or raise LedgerError when it holds something else."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LedgerError(f"{out}: cannot be made: {error.strerror}", remedy="choose another --out") from None
-    strange = [
-        path.name for path in out.iterdir() if not (out / "run.json").exists() and path.name not in (".lock", LIVE)
-    ]
-    if strange:
-        raise LedgerError(f"{out} is not empty and no run: it holds {strange[0]}", remedy="choose another --out")

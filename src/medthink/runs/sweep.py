@@ -23,9 +23,10 @@ from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.records import LEDGER, Paid, Records
 from medthink.runs.selection import select_cases
-from medthink.runs.session import Common, RunSpec, Session, work_on
+from medthink.runs.session import Common, Session, work_on
 from medthink.runs.showing import Showing
 from medthink.runs.siblings import Siblings
+from medthink.runs.spec import RunSpec
 from medthink.runs.sweep_counts import SWEEP_FILE, PlannedRun, SweepCounts, SweepManifest, read_sweep
 from medthink.workflow.tasks import count_calls
 

@@ -22,7 +22,8 @@ from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, ExamSheet, S
 from medthink.judge.exam.sitting import ExamOrder, sit_exam
 from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.stats.estimate import Estimate
 
 ITEMS = 12

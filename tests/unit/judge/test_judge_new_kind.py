@@ -14,7 +14,8 @@ import pytest
 
 import medthink
 from expert_benchmark import write_expert_benchmark
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 
 TOY = Path(__file__).parents[2] / "support/toy_kind"
 LINES = {

@@ -27,7 +27,8 @@ from medthink.readers.assigning import ReadingPlan, sheets_of_run
 from medthink.readers.lists import write_lists
 from medthink.readers.tables import read_table
 from medthink.runs.run import Run
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from medthink.workflow.reply_forms import Fault
 from small_benchmark import write_benchmark

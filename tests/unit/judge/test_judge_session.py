@@ -19,7 +19,8 @@ from medthink.judge.session import JudgeOrder, JudgeSession, judge_run
 from medthink.judge.units import Source, read_units, split_source
 from medthink.runs.lock import hold
 from medthink.runs.run import Run
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 

@@ -25,7 +25,8 @@ from medthink.readers.lists import COLUMNS, key_path, read_key, write_lists
 from medthink.readers.readings import catalogue, parse_case
 from medthink.readers.tables import read_table, write_table
 from medthink.runs.run import Run
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 

@@ -8,7 +8,8 @@ from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.report.entries import group_entries, load_entries
 from medthink.runs.selection import Selection
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from small_benchmark import picture, write_benchmark
 
 

@@ -13,7 +13,8 @@ from medthink.runs.answerers import Unchecked
 from medthink.runs.asking import Desk, example_request
 from medthink.runs.budget import Budget
 from medthink.runs.ledger import Ledger
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.runs.streak import FIRST_CASES, LATER_CASES, Streak
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition

@@ -11,7 +11,8 @@ from medthink.cases.stores import FolderImages
 from medthink.cli.door import enter
 from medthink.runs.answerers import BaselineAnswerer
 from medthink.runs.rehearsal import estimate
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from small_benchmark import write_benchmark
 
 

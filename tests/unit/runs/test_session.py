@@ -27,7 +27,8 @@ from medthink.runs.loop import run_to_end
 from medthink.runs.merge import merge_shards
 from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
 from medthink.runs.selection import Selection, Shard, parse_shard
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import prompt_versions
 

@@ -19,7 +19,8 @@ from medthink.phantoms.writer import write_benchmark
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.validity import audit_group
 from medthink.runs.selection import Selection
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.scoring.score import score_run
 from medthink.scoring.scores import percent, points
 from medthink.stats import detectable_rate

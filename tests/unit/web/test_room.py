@@ -14,7 +14,8 @@ from medthink.cli.door import enter
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.phantoms.writer import write_benchmark as write_benchmark_on_disk
 from medthink.runs.run import Run
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from people import FROM_HERE, send
 from reading_room import TEXT, Room, make_judged_run, open_room
 

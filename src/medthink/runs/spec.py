@@ -1,0 +1,40 @@
+"""What a session of a run is told."""
+
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from medthink.runs.selection import DEFAULT_SPLIT, Selection
+from medthink.workflow.condition import Condition
+from medthink.workflow.tasks import resolve_condition
+
+
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a session is told: the command line's flags map one to one onto these fields.
+
+    Only what sends nothing does without `out`. `plan` is the command as a file, kept in the run's folder. With `batch`,
+    calls go by the provider's batches: the session waits for them unless `wait` is off. `cancel_batches` ends the jobs
+    of earlier sessions first.
+    """
+
+    benchmark: Path
+    model: str
+    out: Path | None = None
+    task: str = "answer"
+    condition: Condition = Condition()
+    selection: Selection = Selection(split=DEFAULT_SPLIT)
+    base_urls: tuple[str, ...] = ()
+    prices: Path | None = None
+    max_usd: float | None = None
+    max_calls: int | None = None
+    preflight: bool = True
+    rehash: bool = False
+    plan: str | None = None
+    batch: bool = False
+    wait: bool = True
+    cancel_batches: bool = False
+
+    def __post_init__(self) -> None:
+        # In this one place, for the command line and for Python.
+        force_setattr(self, "condition", resolve_condition(self.task, self.condition))

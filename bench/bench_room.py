@@ -8,6 +8,7 @@ phantoms of a case, asked for side by side as a browser does, their renditions m
 """
 
 import asyncio
+import os
 import statistics
 import subprocess
 import sys
@@ -100,6 +101,12 @@ async def show_images(address: str, session: str, place: str) -> tuple[float, fl
     return min(ends), max(ends)
 
 
+def cpu_seconds(pid: int) -> float:
+    """What a process has computed so far, as the kernel counts it."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(root: Path, kind: str, url: str, readers: int, saves: int) -> None:
     """Print the figures of one kind of store."""
     store, people = make_room(root, url, readers)
@@ -111,13 +118,14 @@ def measure(root: Path, kind: str, url: str, readers: int, saves: int) -> None:
         for name in ("cold", "warm", "warm"):
             first, last = asyncio.run(show_images(address, people[0][0], people[0][1]))
             print(f"{kind}, images {name}: first {first * 1000:.0f} ms, all nine {last * 1000:.0f} ms")
-        began = time.perf_counter()
+        began, own, served = time.perf_counter(), time.process_time(), cpu_seconds(server.pid)
         times = sorted(asyncio.run(save_all(address, people, saves)))
-        took = time.perf_counter() - began
+        took, own, served = time.perf_counter() - began, time.process_time() - own, cpu_seconds(server.pid) - served
         p95 = times[int(len(times) * 0.95)] * 1000
         print(
             f"{kind}: {readers} readers × {saves} saves, 0 lost: median {statistics.median(times) * 1000:.0f} ms, "
-            f"p95 {p95:.0f} ms, {len(times) / took:.0f} saves a second"
+            f"p95 {p95:.0f} ms, {len(times) / took:.0f} saves a second; CPU of a save: server "
+            f"{served / len(times) * 1000:.1f} ms, its reader {own / len(times) * 1000:.1f} ms"
         )
     finally:
         server.terminate()

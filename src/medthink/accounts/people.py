@@ -73,8 +73,8 @@ def find_account(store: BoardStore, name: str) -> Account | None:
 def list_accounts(store: BoardStore, *, role: GivenRole | None = None) -> list[Account]:
     """All accounts, or those with a role, by name."""
     with store.read() as connection:
-        rows = connection.execute(_SELECT.order_by(tables.accounts.c.name)).mappings()
-        return [one for one in map(_account, rows) if role is None or role in one.roles]
+        rows = connection.execute(ACCOUNT_ROWS.order_by(tables.accounts.c.name)).mappings()
+        return [one for one in map(read_account, rows) if role is None or role in one.roles]
 
 
 def has_maintainer(store: BoardStore) -> bool:
@@ -127,8 +127,8 @@ def end_sessions_in(connection: Connection, account_id: int) -> None:
 
 def find_in(connection: Connection, where: sa.ColumnElement[bool]) -> Account | None:
     """The account that fits, within a transaction."""
-    row = connection.execute(_SELECT.where(where)).mappings().first()
-    return None if row is None else _account(row)
+    row = connection.execute(ACCOUNT_ROWS.where(where)).mappings().first()
+    return None if row is None else read_account(row)
 
 
 def read_name(given: str) -> str:
@@ -150,12 +150,13 @@ def read_shown_name(given: str) -> str:
     return shown
 
 
-_SELECT = sa.select(tables.accounts, tables.teams.c.name.label("team")).join(
+ACCOUNT_ROWS = sa.select(tables.accounts, tables.teams.c.name.label("team")).join(
     tables.teams, tables.teams.c.id == tables.accounts.c.team_id, isouter=True
 )
 
 
-def _account(row: sa.RowMapping) -> Account:
+def read_account(row: sa.RowMapping) -> Account:
+    """The account of a row of `ACCOUNT_ROWS`."""
     fields = {name: row[name] for name in Account.__struct_fields__ if name != "has_password"}
     return msgspec.convert(fields | {"has_password": row["password"] is not None}, Account)
 

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from medthink.accounts.account import Account
-from medthink.accounts.people import end_sessions_in, find_in
+from medthink.accounts.people import ACCOUNT_ROWS, end_sessions_in, read_account
 from medthink.accounts.secret_texts import digest_secret, make_secret
 from medthink.board import tables
 from medthink.board.store import BoardStore
@@ -13,6 +13,15 @@ LONGEST_S = 14 * 86400
 IDLE_S = 3 * 86400
 # A session that was seen within this time is not written again.
 _SEEN_EVERY_S = 300
+_OVER = sa.or_(
+    tables.sessions.c.expires_at <= sa.bindparam("now"), tables.sessions.c.seen_at < sa.bindparam("idle_since")
+)
+# Asked for with every request, and therefore put together once.
+_FIND = (
+    ACCOUNT_ROWS.add_columns(tables.sessions.c.seen_at)
+    .join(tables.sessions, tables.sessions.c.account_id == tables.accounts.c.id)
+    .where(tables.sessions.c.digest == sa.bindparam("digest"), sa.not_(_OVER))
+)
 
 
 def begin_session(store: BoardStore, account: Account) -> str:
@@ -26,7 +35,7 @@ def begin_session(store: BoardStore, account: Account) -> str:
         "expires_at": utc_in(LONGEST_S),
     }
     with store.write() as connection:
-        connection.execute(tables.sessions.delete().where(_is_over()))
+        connection.execute(tables.sessions.delete().where(_OVER), _times())
         connection.execute(tables.sessions.insert().values(row))
     return secret
 
@@ -35,12 +44,11 @@ def find_session(store: BoardStore, secret: str) -> Account | None:
     """Whose session this is, if it still runs and the account is open."""
     table, digest = tables.sessions, digest_secret(secret)
     with store.read() as connection:
-        where = sa.and_(table.c.digest == digest, sa.not_(_is_over()))
-        found = connection.execute(sa.select(table.c.account_id, table.c.seen_at).where(where)).first()
-        account = None if found is None else find_in(connection, tables.accounts.c.id == found.account_id)
-    if found is None or account is None or account.disabled_at is not None:
+        row = connection.execute(_FIND, {"digest": digest, **_times()}).mappings().first()
+    account = None if row is None else read_account(row)
+    if row is None or account is None or account.disabled_at is not None:
         return None
-    if found.seen_at < utc_in(-_SEEN_EVERY_S):
+    if row["seen_at"] < utc_in(-_SEEN_EVERY_S):
         with store.write() as connection:
             connection.execute(table.update().where(table.c.digest == digest).values(seen_at=now_utc()))
     return account
@@ -58,6 +66,6 @@ def end_sessions(store: BoardStore, account: Account) -> None:
         end_sessions_in(connection, account.id)
 
 
-def _is_over() -> sa.ColumnElement[bool]:
-    table = tables.sessions
-    return sa.or_(table.c.expires_at <= now_utc(), table.c.seen_at < utc_in(-IDLE_S))
+def _times() -> dict[str, str]:
+    """By which a session is over."""
+    return {"now": now_utc(), "idle_since": utc_in(-IDLE_S)}

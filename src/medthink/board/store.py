@@ -4,8 +4,9 @@ A reader sees one moment; a writer is alone from its first statement on SQLite a
 PostgreSQL, so that quotas hold however many write at once.
 """
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from medthink.core.errors import OutsideError, UsageError
 
 _WAIT_S = 30
+# Connections that are kept open: opening one costs more than a save.
+_KEPT, _MOST = 16, 40
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -26,6 +29,8 @@ class BoardStore:
     def __init__(self, url: str) -> None:
         self.url = url
         self._engine = _make_engine(url)
+        # Writers of this process queue here: SQLite itself lets them sleep and try again, for longer each time.
+        self._turn: AbstractContextManager[object] = threading.RLock() if self.is_sqlite else nullcontext()
         try:
             self._upgrade()
         except DBAPIError as error:
@@ -46,7 +51,11 @@ class BoardStore:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that is kept whole or not at all."""
-        with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+        with (
+            self._turn,
+            self._engine.connect().execution_options(writes=True) as connection,
+            connection.begin(),
+        ):
             yield connection
 
     def close(self) -> None:
@@ -79,7 +88,13 @@ def _make_engine(url: str) -> Engine:
         if address.drivername == "postgresql":
             address = address.set(drivername="postgresql+psycopg")
         # A message of the database must not bring values along that nobody may read in a log.
-        engine = sa.create_engine(address, hide_parameters=True, json_deserializer=orjson.loads)
+        engine = sa.create_engine(
+            address,
+            hide_parameters=True,
+            json_deserializer=orjson.loads,
+            pool_size=_KEPT,
+            max_overflow=_MOST - _KEPT,
+        )
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
             f"not the address of a store: {error}",

@@ -1,6 +1,7 @@
 """The reading room's routes for readers: their studies, one case, its marks. The server alone decides what is shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import msgspec
@@ -93,10 +94,17 @@ class ReadingRoom:
         """One sitting of this account's."""
         with self.store.read() as connection:
             study, reader = _find(connection, token, name)
-            opened = desk.find_sitting(connection, reader.id, code)
-        if opened is None:
-            raise NotFoundException(detail="There is no such case in this study.")
+            opened, _ = _find_sitting(connection, token, code, name)
         return RoomSeat(study, reader, opened)
+
+    @contextmanager
+    def at_work(self, token: str, code: str, name: str) -> Iterator[tuple[Connection, OpenSitting]]:
+        """A transaction on one sitting of this account's; UsageError where the study is closed."""
+        with self.store.write() as connection:
+            opened, is_closed = _find_sitting(connection, token, code, name)
+            if is_closed:
+                raise UsageError("this study is closed", remedy="ask the coordinator")
+            yield connection, opened
 
     def entry(self, token: str, name: str) -> str:
         """The entry to a study."""
@@ -186,24 +194,23 @@ def commit(
     data: Annotated[CommitForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
     """Commit to a diagnosis, which reveals the case."""
-    seat = room.seat(study, code, account_of(request).name)
+    name = account_of(request).name
     sure = int(data.confidence) if data.confidence.isdecimal() else 0
     try:
-        with room.store.write() as connection:
-            held = desk.hold(connection, _open(seat), _device(request))
+        with room.at_work(study, code, name) as (connection, opened):
+            held = desk.hold(connection, opened, _device(request))
             desk.commit_diagnosis(connection, held, data.option, sure, seconds=_number(data.seconds))
     except UsageError as error:
-        return html(room.show(seat, problem=str(error)), status=422)
+        return html(room.show(room.seat(study, code, name), problem=str(error)), status=422)
     return Redirect(f"/room/{study}/{code}", status_code=303)
 
 
 @post("/room/{study:str}/{code:str}/hold", guards=[needs("reader")], sync_to_thread=True)
 def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[bytes]:
     """A sign of life of the page: the case stays with this device."""
-    seat = room.seat(study, code, account_of(request).name)
     try:
-        with room.store.write() as connection:
-            held = desk.hold(connection, _open(seat), _device(request))
+        with room.at_work(study, code, account_of(request).name) as (connection, opened):
+            held = desk.hold(connection, opened, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=423)
     return _json({"held_until": held.held_until})
@@ -214,10 +221,9 @@ def save_mark(
     study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: JSONBody[MarkChange]
 ) -> Response[bytes]:
     """Keep a mark: 200 with its version, 409 with what is there where it was made on another version."""
-    seat = room.seat(study, code, account_of(request).name)
     try:
-        with room.store.write() as connection:
-            answer: Saved | Stale = desk.save_mark(connection, _open(seat), data, _device(request))
+        with room.at_work(study, code, account_of(request).name) as (connection, opened):
+            answer: Saved | Stale = desk.save_mark(connection, opened, data, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=422)
     return _json(answer, status=200 if isinstance(answer, Saved) else 409)
@@ -226,19 +232,19 @@ def save_mark(
 @post("/room/{study:str}/{code:str}/submit", guards=[needs("reader")], sync_to_thread=True)
 def submit(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
     """Lock the reading, or say what is missing."""
-    seat = room.seat(study, code, account_of(request).name)
+    name = account_of(request).name
     is_script = "application/json" in request.headers.get("accept", "")
     try:
-        with room.store.write() as connection:
-            gaps = desk.submit_sitting(connection, _open(seat), _device(request))
+        with room.at_work(study, code, name) as (connection, opened):
+            gaps = desk.submit_sitting(connection, opened, _device(request))
     except UsageError as error:
         problem = _json({"problem": error.problem}, status=422)
-        return problem if is_script else html(room.show(seat, problem=str(error)), status=422)
+        return problem if is_script else html(room.show(room.seat(study, code, name), problem=str(error)), status=422)
     if is_script:
         return _json({"gaps": gaps})
     if gaps:
-        words = f"{len(gaps)} of {seat.opened.sitting.units} units are not marked in full."
-        return html(room.show(seat, problem=words), status=422)
+        words = f"{len(gaps)} of {opened.sitting.units} units are not marked in full."
+        return html(room.show(room.seat(study, code, name), problem=words), status=422)
     return Redirect(f"/room/{study}", status_code=303)
 
 
@@ -247,12 +253,20 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, r
     """Keep all marks of a page without script, whose fields are named by item and column."""
     from anyio import to_thread
 
-    fields = await request.form()
-    seat = await to_thread.run_sync(lambda: room.seat(study, code, account_of(request).name))
-    problem = await to_thread.run_sync(lambda: _save_form(room, seat, list(fields.multi_items()), _device(request)))
-    if problem:
-        return html(await to_thread.run_sync(lambda: room.show(seat, problem=problem)), status=409)
-    return Redirect(f"/room/{study}/{code}", status_code=303)
+    fields, name = await request.form(), account_of(request).name
+
+    def save() -> Response[Any]:
+        try:
+            with room.at_work(study, code, name) as (connection, opened):
+                stale = _save_form(connection, opened, list(fields.multi_items()), _device(request))
+        except UsageError as error:
+            return html(room.show(room.seat(study, code, name), problem=str(error)), status=409)
+        if stale:
+            words = f"{stale} units were marked elsewhere meanwhile. What is there now is shown."
+            return html(room.show(room.seat(study, code, name), problem=words), status=409)
+        return Redirect(f"/room/{study}/{code}", status_code=303)
+
+    return await to_thread.run_sync(save)
 
 
 def room_feature(room: ReadingRoom) -> Feature:
@@ -269,35 +283,32 @@ def _find(connection: Connection, token: str, name: str) -> tuple[Study, StudyRe
     return study, reader
 
 
-def _save_form(room: ReadingRoom, seat: RoomSeat, fields: list[tuple[str, Any]], device: str) -> str:
-    """Keep the marks that differ from what is there; says what could not be kept."""
+def _find_sitting(connection: Connection, token: str, code: str, name: str) -> tuple[OpenSitting, bool]:
+    found = desk.find_own_sitting(connection, token, code, name)
+    if found is None:
+        raise NotFoundException(detail="There is no such case in this study.")
+    return found
+
+
+def _save_form(connection: Connection, opened: OpenSitting, fields: list[tuple[str, Any]], device: str) -> int:
+    """Keep the marks that differ from what is there; returns how many were changed elsewhere meanwhile."""
     given: dict[str, dict[str, list[str]]] = {}
     for name, value in fields:
         item, _, column = name.partition(":")
         given.setdefault(item, {}).setdefault(column, []).append(str(value))
     stale = 0
-    try:
-        with room.store.write() as connection:
-            marks = desk.read_marks(connection, seat.opened.id)
-            for item, columns in given.items():
-                version = int(_number("".join(columns.pop("version", ["0"]))))
-                cells = {name: ";".join(filter(None, values)) for name, values in columns.items()}
-                cells = {name: text for name, text in cells.items() if text.strip()}
-                before = marks[item].cells if item in marks else {}
-                if cells == before:
-                    continue
-                key = digest_bytes(f"{item} {version} {sorted(cells.items())}".encode())
-                change = MarkChange(item=item, version=version, cells=cells, seconds=0.0, key=key[:64])
-                stale += isinstance(desk.save_mark(connection, _open(seat), change, device), Stale)
-    except UsageError as error:
-        return str(error)
-    return f"{stale} units were marked elsewhere meanwhile. What is there now is shown." if stale else ""
-
-
-def _open(seat: RoomSeat) -> OpenSitting:
-    if seat.study.closed_at is not None:
-        raise UsageError("this study is closed", remedy="ask the coordinator")
-    return seat.opened
+    marks = desk.read_marks(connection, opened.id)
+    for item, columns in given.items():
+        version = int(_number("".join(columns.pop("version", ["0"]))))
+        cells = {name: ";".join(filter(None, values)) for name, values in columns.items()}
+        cells = {name: text for name, text in cells.items() if text.strip()}
+        before = marks[item].cells if item in marks else {}
+        if cells == before:
+            continue
+        key = digest_bytes(f"{item} {version} {sorted(cells.items())}".encode())
+        change = MarkChange(item=item, version=version, cells=cells, seconds=0.0, key=key[:64])
+        stale += isinstance(desk.save_mark(connection, opened, change, device), Stale)
+    return stale
 
 
 def _device(request: Asked) -> str:

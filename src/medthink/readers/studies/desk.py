@@ -25,6 +25,34 @@ EXTRA_CELLS = ("images", "badly_cut", "note")
 ADDED = "added"
 _MOST_CELL = 2_000
 _MOST_SECONDS = 3_600.0
+# A save that finds the lease this fresh does not write it anew.
+_FRESH_S = LEASE_S - 60.0
+# What a save asks and writes is put together once: with many readers, that costs more than to carry it out.
+_SITTING = sa.bindparam("at", type_=sa.Integer)
+_CHANGING = (
+    "reader_id", "place", "opened_at", "letter", "confidence", "case_seconds", "committed_at", "submitted_at",
+    "holder", "held_until",
+)  # fmt: skip
+_LOCK = (
+    sa.select(*(tables.sittings.c[name] for name in _CHANGING))
+    .where(tables.sittings.c.id == _SITTING)
+    .with_for_update()
+)
+_FIND_OWN = (
+    sa.select(tables.sittings, tables.studies.c.closed_at)
+    .join(tables.study_readers, tables.study_readers.c.id == tables.sittings.c.reader_id)
+    .join(tables.studies, tables.studies.c.id == tables.study_readers.c.study_id)
+    .where(tables.studies.c.token == sa.bindparam("token"), tables.sittings.c.code == sa.bindparam("code"))
+    .where(tables.study_readers.c.name == sa.bindparam("name"), tables.study_readers.c.revoked_at.is_(None))
+)
+_FIND_EVENT = sa.select(tables.mark_events.c.version).where(
+    tables.mark_events.c.sitting_id == _SITTING, tables.mark_events.c.key == sa.bindparam("by")
+)
+_IS_MARK = (tables.marks.c.sitting_id == _SITTING) & (tables.marks.c.item == sa.bindparam("marked"))
+_FIND_MARK = sa.select(tables.marks).where(_IS_MARK)
+_ADD_MARK = sa.insert(tables.marks)
+_CHANGE_MARK = sa.update(tables.marks).where(_IS_MARK)
+_ADD_EVENT = sa.insert(tables.mark_events)
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +90,7 @@ class Stale(msgspec.Struct, frozen=True):
 
 
 class OpenSitting(msgspec.Struct, frozen=True, kw_only=True):
-    """A sitting as it stands; `letter` is that of the benchmark's file."""
+    """A sitting as it stands; `letter` is that of the benchmark's file. What is read never changes."""
 
     id: int
     reader_id: int
@@ -71,6 +99,7 @@ class OpenSitting(msgspec.Struct, frozen=True, kw_only=True):
     opened_at: str | None
     letter: str | None
     confidence: int | None
+    case_seconds: float | None
     committed_at: str | None
     submitted_at: str | None
     holder: str | None = None
@@ -93,12 +122,10 @@ class Gap(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
 
 
-def find_sitting(connection: Connection, reader_id: int, code: str) -> OpenSitting | None:
-    """The sitting of this code, if it is this reader's."""
-    table = tables.sittings
-    wanted = sa.select(table).where(table.c.reader_id == reader_id, table.c.code == code)
-    row = connection.execute(wanted).mappings().first()
-    return None if row is None else _read_row(row)
+def find_own_sitting(connection: Connection, token: str, code: str, name: str) -> tuple[OpenSitting, bool] | None:
+    """The sitting of this code in this study, if this account reads it; and whether the study is closed."""
+    row = connection.execute(_FIND_OWN, {"token": token, "code": code, "name": name}).mappings().first()
+    return None if row is None else (_read_row(row), row["closed_at"] is not None)
 
 
 def list_sittings(connection: Connection, reader_id: int) -> list[OpenSitting]:
@@ -113,7 +140,7 @@ def hold(connection: Connection, found: OpenSitting, device: str) -> OpenSitting
 
     A case that the reader has committed to in another sitting is revealed already.
     """
-    locked = _lock(connection, found.id)
+    locked = _lock(connection, found)
     if locked.is_held_by_other(device):
         raise UsageError(
             f"this case is open on another device until {locked.held_until}", remedy="go on there, or wait"
@@ -123,71 +150,57 @@ def hold(connection: Connection, found: OpenSitting, device: str) -> OpenSitting
         values["opened_at"] = now_utc()
     if not locked.is_revealed:
         values |= _earlier_commitment(connection, locked)
-    _update(connection, locked.id, values)
-    return _lock(connection, locked.id)
+    return _update(connection, locked, values)
 
 
 def commit_diagnosis(
     connection: Connection, found: OpenSitting, letter: str, confidence: int, *, seconds: float
 ) -> OpenSitting:
     """Keep the reader's own diagnosis, by the letter shown, and reveal the case; the first one counts."""
-    locked = _lock(connection, found.id)
+    locked = _lock(connection, found)
     if locked.is_revealed:
         return locked
     if letter not in locked.sitting.letters or confidence not in CONFIDENCES:
         raise UsageError("no diagnosis, or not how sure", remedy="choose one of the options and how sure you are")
-    values = {
+    values: dict[str, object] = {
         "letter": locked.sitting.letters[letter],
         "confidence": confidence,
         "case_seconds": _bounded(seconds),
         "committed_at": now_utc(),
     }
-    _update(connection, locked.id, values)
-    return _lock(connection, locked.id)
+    return _update(connection, locked, values)
 
 
 def read_marks(connection: Connection, sitting_id: int) -> dict[str, Mark]:
     """What is marked so far, by item."""
     table = tables.marks
     rows = connection.execute(sa.select(table).where(table.c.sitting_id == sitting_id)).mappings()
-    return {
-        row["item"]: Mark(
-            item=row["item"],
-            version=row["version"],
-            cells=row["cells"],
-            seconds=row["seconds"],
-            saved_at=row["saved_at"],
-        )
-        for row in rows
-    }
+    return {row["item"]: _read_mark(row) for row in rows}
 
 
 def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, device: str) -> Saved | Stale:
     """Keep a change, or say what is there where it was made on another version; the same key is the same change."""
-    locked = _lock(connection, found.id)
-    if known := _find_event(connection, locked.id, change.key):
+    locked = _lock(connection, found)
+    if known := connection.execute(_FIND_EVENT, {"at": locked.id, "by": change.key}).scalar():
         return Saved(known)
     _refuse_change(locked, change, device)
-    before = read_marks(connection, locked.id).get(change.item)
-    version = before.version if before else 0
-    if change.version != version:
-        return Stale(version, before.cells if before else {}, before.saved_at if before else "")
-    seconds = (before.seconds if before else 0.0) + _bounded(change.seconds)
-    row = {
-        "sitting_id": locked.id,
-        "item": change.item,
-        "version": version + 1,
+    at = {"at": locked.id, "marked": change.item}
+    row = connection.execute(_FIND_MARK, at).mappings().first()
+    before = _read_mark(row) if row else Mark(item=change.item, version=0, cells={})
+    if change.version != before.version:
+        return Stale(before.version, before.cells, before.saved_at)
+    kept = {
+        "version": before.version + 1,
         "cells": _checked_cells(locked.sitting, change),
-        "seconds": seconds,
+        "seconds": before.seconds + _bounded(change.seconds),
         "saved_at": now_utc(),
     }
-    own = (tables.marks.c.sitting_id == locked.id) & (tables.marks.c.item == change.item)
-    connection.execute(
-        sa.update(tables.marks).where(own).values(row) if before else sa.insert(tables.marks).values(row)
-    )
-    connection.execute(sa.insert(tables.mark_events).values(row | {"key": change.key}))
-    _update(connection, locked.id, {"holder": device, "held_until": utc_in(LEASE_S)})
-    return Saved(version + 1)
+    own = {"sitting_id": locked.id, "item": change.item}
+    connection.execute(*((_CHANGE_MARK, kept | at) if row else (_ADD_MARK, kept | own)))
+    connection.execute(_ADD_EVENT, kept | own | {"key": change.key})
+    if locked.holder != device or (locked.held_until or "") < utc_in(_FRESH_S):
+        _update(connection, locked, {"holder": device, "held_until": utc_in(LEASE_S)})
+    return Saved(before.version + 1)
 
 
 def find_gaps(found: OpenSitting, marks: Mapping[str, Mark]) -> list[Gap]:
@@ -203,7 +216,7 @@ def find_gaps(found: OpenSitting, marks: Mapping[str, Mark]) -> list[Gap]:
 
 def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> list[Gap]:
     """Lock the reading; where something is missing, nothing is locked and the gaps are returned."""
-    locked = _lock(connection, found.id)
+    locked = _lock(connection, found)
     if locked.submitted_at is not None:
         return []
     if not locked.is_revealed:
@@ -212,13 +225,13 @@ def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> l
         raise UsageError("this case is open on another device", remedy="go on there, or wait")
     gaps = find_gaps(locked, read_marks(connection, locked.id))
     if not gaps:
-        _update(connection, locked.id, {"submitted_at": now_utc(), "holder": None, "held_until": None})
+        _update(connection, locked, {"submitted_at": now_utc(), "holder": None, "held_until": None})
     return gaps
 
 
 def reassign(connection: Connection, found: OpenSitting, reader_id: int) -> None:
     """Give a sitting that was never opened to another reader, as the last of that reader's list."""
-    locked = _lock(connection, found.id)
+    locked = _lock(connection, found)
     if locked.opened_at is not None:
         raise UsageError("this case was opened already", remedy="reassign cases that nobody has opened")
     table = tables.sittings
@@ -227,7 +240,7 @@ def reassign(connection: Connection, found: OpenSitting, reader_id: int) -> None
         raise UsageError("this reader reads that case already", remedy="choose another reader")
     last = sa.select(sa.func.max(table.c.place)).where(table.c.reader_id == reader_id)
     place = connection.execute(last).scalar()
-    _update(connection, locked.id, {"reader_id": reader_id, "place": (place or 0) + 1})
+    _update(connection, locked, {"reader_id": reader_id, "place": (place or 0) + 1})
 
 
 def _refuse_change(locked: OpenSitting, change: MarkChange, device: str) -> None:
@@ -263,12 +276,6 @@ def _refuse_words(what: str, item: ReadItem, cells: Mapping[str, str]) -> None:
         raise UsageError(str(error), remedy="mark the item again") from None
 
 
-def _find_event(connection: Connection, sitting_id: int, key: str) -> int | None:
-    table = tables.mark_events
-    wanted = sa.select(table.c.version).where(table.c.sitting_id == sitting_id, table.c.key == key)
-    return connection.execute(wanted).scalar()
-
-
 def _earlier_commitment(connection: Connection, found: OpenSitting) -> dict[str, object]:
     """What the reader committed to about the same case in another sitting, if anything."""
     table = tables.sittings
@@ -282,31 +289,33 @@ def _earlier_commitment(connection: Connection, found: OpenSitting) -> dict[str,
     return {} if row is None else dict(row)
 
 
-def _lock(connection: Connection, sitting_id: int) -> OpenSitting:
-    """The sitting, with no other writer on it until the transaction ends."""
-    table = tables.sittings
-    row = connection.execute(sa.select(table).where(table.c.id == sitting_id).with_for_update()).mappings().one()
-    return _read_row(row)
+def _lock(connection: Connection, found: OpenSitting) -> OpenSitting:
+    """The sitting as it stands now, with no other writer on it until the transaction ends."""
+    row = connection.execute(_LOCK, {"at": found.id}).mappings().one()
+    return msgspec.structs.replace(found, **row)
 
 
-def _update(connection: Connection, sitting_id: int, values: Mapping[str, object]) -> None:
+def _update(connection: Connection, locked: OpenSitting, values: Mapping[str, object]) -> OpenSitting:
     table = tables.sittings
-    connection.execute(sa.update(table).where(table.c.id == sitting_id).values(dict(values)))
+    connection.execute(sa.update(table).where(table.c.id == locked.id).values(dict(values)))
+    return msgspec.structs.replace(locked, **values)
 
 
 def _read_row(row: sa.RowMapping) -> OpenSitting:
     return OpenSitting(
         id=row["id"],
-        reader_id=row["reader_id"],
-        place=row["place"],
         sitting=msgspec.convert(row["content"], Sitting),
-        opened_at=row["opened_at"],
-        letter=row["letter"],
-        confidence=row["confidence"],
-        committed_at=row["committed_at"],
-        submitted_at=row["submitted_at"],
-        holder=row["holder"],
-        held_until=row["held_until"],
+        **{name: row[name] for name in _CHANGING},
+    )
+
+
+def _read_mark(row: sa.RowMapping) -> Mark:
+    return Mark(
+        item=row["item"],
+        version=row["version"],
+        cells=row["cells"],
+        seconds=row["seconds"],
+        saved_at=row["saved_at"],
     )
 
 

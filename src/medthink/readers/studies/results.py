@@ -70,7 +70,7 @@ def read_progress(connection: Connection, study: Study) -> list[ReaderProgress]:
         done = [one for one in sittings if one.submitted_at is not None]
         seconds = _seconds(connection, [one.id for one in sittings])
         units = sum(one.sitting.units for one in done)
-        case_seconds = sum(filter(None, _case_seconds(connection, reader.id)))
+        case_seconds = sum(one.case_seconds or 0.0 for one in sittings)
         found.append(
             ReaderProgress(
                 reader=reader,
@@ -235,8 +235,3 @@ def _seconds(connection: Connection, sittings: Sequence[int]) -> dict[int, float
         .group_by(table.c.sitting_id)
     )
     return {row[0]: float(row[1]) for row in connection.execute(wanted)}
-
-
-def _case_seconds(connection: Connection, reader_id: int) -> list[float | None]:
-    table = tables.sittings
-    return list(connection.execute(sa.select(table.c.case_seconds).where(table.c.reader_id == reader_id)).scalars())

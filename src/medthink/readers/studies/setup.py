@@ -215,7 +215,10 @@ def is_awaited(connection: Connection, name: str, data: Path, case_id: int) -> b
 
 def find_reader(connection: Connection, study_id: int, name: str) -> StudyReader | None:
     """The reader of this study with this account."""
-    return next((one for one in list_readers(connection, study_id) if one.name == name), None)
+    table = tables.study_readers
+    own = (table.c.study_id == study_id, table.c.name == name, table.c.revoked_at.is_(None))
+    row = connection.execute(sa.select(table).where(*own)).mappings().first()
+    return None if row is None else _reader(row)
 
 
 def note_training(connection: Connection, reader_id: int, answers: dict[str, str], *, is_passed: bool) -> None:

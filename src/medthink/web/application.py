@@ -23,6 +23,9 @@ from medthink.web.feature import Feature
 from medthink.web.rendering import Link, Site, load_asset, render
 from medthink.web.security import Guard
 
+SENT_AS_IS = {"is_sent_as_is": True}
+"""The option of a route whose answers are compressed already, or too short for it."""
+
 _LARGEST_FORM = 64 * 1024
 _LOG = logging.getLogger(__name__)
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -62,7 +65,7 @@ def make_application(
             MedThinkError: _problem_handler(site),
             Exception: _fault_handler(site),
         },
-        compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1, exclude_opt_key="is_compressed"),
+        compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1, exclude_opt_key="is_sent_as_is"),
         openapi_config=make_openapi() if api else None,
         request_max_body_size=_LARGEST_FORM,
         logging_config=None,

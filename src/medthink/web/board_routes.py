@@ -11,10 +11,10 @@ from litestar.response import Response
 from medthink.board.exports import DOWNLOADS, export_board
 from medthink.core.clock import now_utc
 from medthink.web.access import Asked, RowNumber, needs
-from medthink.web.application import html
+from medthink.web.application import SENT_AS_IS, html
 from medthink.web.board_site import BoardSite, GivenBoard
 from medthink.web.feature import Feature
-from medthink.web.page_cache import COMPRESSED, PageCache
+from medthink.web.page_cache import PageCache
 from medthink.web.pages.board_query import BoardQuery
 from medthink.web.pages.query import read_query
 
@@ -22,7 +22,7 @@ GivenPages = NamedDependency[SkipValidation[PageCache]]
 _VISITOR = [needs("visitor")]
 
 
-@get("/", guards=_VISITOR, opt=COMPRESSED, sync_to_thread=True)
+@get("/", guards=_VISITOR, opt=SENT_AS_IS, sync_to_thread=True)
 def show_leaderboard(request: Asked, board: GivenBoard, pages: GivenPages) -> Response[Any]:
     """The ranking."""
     query = read_query(BoardQuery, request.query_params)

@@ -11,8 +11,6 @@ from medthink.web.access import Asked, caller_of
 from medthink.web.application import html
 
 _MOST_BYTES = 32 * 1024 * 1024
-COMPRESSED = {"is_compressed": True}
-"""The option of a route whose answers are compressed already."""
 
 
 class PageCache:

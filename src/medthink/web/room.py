@@ -21,7 +21,7 @@ from medthink.readers.studies.adjudication import read_frozen
 from medthink.readers.studies.desk import MarkChange, OpenSitting, Saved, Stale
 from medthink.readers.studies.setup import Study, StudyReader
 from medthink.web.access import Asked, account_of, caller_of, needs
-from medthink.web.application import html
+from medthink.web.application import SENT_AS_IS, html
 from medthink.web.feature import Feature
 from medthink.web.library import Library, OpenBenchmark
 from medthink.web.pages.room import (
@@ -99,9 +99,9 @@ class ReadingRoom:
 
     @contextmanager
     def at_work(self, token: str, code: str, name: str) -> Iterator[tuple[Connection, OpenSitting]]:
-        """A transaction on one sitting of this account's; UsageError where the study is closed."""
+        """A transaction that has locked one sitting of this account's; UsageError where the study is closed."""
         with self.store.write() as connection:
-            opened, is_closed = _find_sitting(connection, token, code, name)
+            opened, is_closed = _find_sitting(connection, token, code, name, is_locked=True)
             if is_closed:
                 raise UsageError("this study is closed", remedy="ask the coordinator")
             yield connection, opened
@@ -216,14 +216,14 @@ def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: G
     return _json({"held_until": held.held_until})
 
 
-@post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], sync_to_thread=True)
+@post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], sync_to_thread=True, opt=SENT_AS_IS)
 def save_mark(
     study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: JSONBody[MarkChange]
 ) -> Response[bytes]:
     """Keep a mark: 200 with its version, 409 with what is there where it was made on another version."""
     try:
         with room.at_work(study, code, account_of(request).name) as (connection, opened):
-            answer: Saved | Stale = desk.save_mark(connection, opened, data, _device(request))
+            answer: Saved | Stale = desk.save_locked(connection, opened, data, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=422)
     return _json(answer, status=200 if isinstance(answer, Saved) else 409)
@@ -283,8 +283,10 @@ def _find(connection: Connection, token: str, name: str) -> tuple[Study, StudyRe
     return study, reader
 
 
-def _find_sitting(connection: Connection, token: str, code: str, name: str) -> tuple[OpenSitting, bool]:
-    found = desk.find_own_sitting(connection, token, code, name)
+def _find_sitting(
+    connection: Connection, token: str, code: str, name: str, *, is_locked: bool = False
+) -> tuple[OpenSitting, bool]:
+    found = desk.find_own_sitting(connection, token, code, name, is_locked=is_locked)
     if found is None:
         raise NotFoundException(detail="There is no such case in this study.")
     return found
@@ -307,7 +309,7 @@ def _save_form(connection: Connection, opened: OpenSitting, fields: list[tuple[s
             continue
         key = digest_bytes(f"{item} {version} {sorted(cells.items())}".encode())
         change = MarkChange(item=item, version=version, cells=cells, seconds=0.0, key=key[:64])
-        stale += isinstance(desk.save_mark(connection, opened, change, device), Stale)
+        stale += isinstance(desk.save_locked(connection, opened, change, device), Stale)
     return stale
 
 

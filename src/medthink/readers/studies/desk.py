@@ -45,11 +45,17 @@ _FIND_OWN = (
     .where(tables.studies.c.token == sa.bindparam("token"), tables.sittings.c.code == sa.bindparam("code"))
     .where(tables.study_readers.c.name == sa.bindparam("name"), tables.study_readers.c.revoked_at.is_(None))
 )
-_FIND_EVENT = sa.select(tables.mark_events.c.version).where(
-    tables.mark_events.c.sitting_id == _SITTING, tables.mark_events.c.key == sa.bindparam("by")
-)
+_LOCK_OWN = _FIND_OWN.with_for_update(of=tables.sittings)
 _IS_MARK = (tables.marks.c.sitting_id == _SITTING) & (tables.marks.c.item == sa.bindparam("marked"))
-_FIND_MARK = sa.select(tables.marks).where(_IS_MARK)
+_IS_EVENT = (tables.mark_events.c.sitting_id == _SITTING) & (tables.mark_events.c.key == sa.bindparam("by"))
+# What is marked of an item, and the version that a change with this key has made, if it was kept already.
+_FIND_MARK = (
+    sa.select(tables.marks, tables.mark_events.c.version.label("known"))
+    .select_from(tables.sittings)
+    .join(tables.marks, _IS_MARK, isouter=True)
+    .join(tables.mark_events, _IS_EVENT, isouter=True)
+    .where(tables.sittings.c.id == _SITTING)
+)
 _ADD_MARK = sa.insert(tables.marks)
 _CHANGE_MARK = sa.update(tables.marks).where(_IS_MARK)
 _ADD_EVENT = sa.insert(tables.mark_events)
@@ -122,9 +128,15 @@ class Gap(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
 
 
-def find_own_sitting(connection: Connection, token: str, code: str, name: str) -> tuple[OpenSitting, bool] | None:
-    """The sitting of this code in this study, if this account reads it; and whether the study is closed."""
-    row = connection.execute(_FIND_OWN, {"token": token, "code": code, "name": name}).mappings().first()
+def find_own_sitting(
+    connection: Connection, token: str, code: str, name: str, *, is_locked: bool = False
+) -> tuple[OpenSitting, bool] | None:
+    """The sitting of this code in this study, if this account reads it; and whether the study is closed.
+
+    With `is_locked`, no other writer is on it until the transaction ends.
+    """
+    wanted = _LOCK_OWN if is_locked else _FIND_OWN
+    row = connection.execute(wanted, {"token": token, "code": code, "name": name}).mappings().first()
     return None if row is None else (_read_row(row), row["closed_at"] is not None)
 
 
@@ -180,13 +192,18 @@ def read_marks(connection: Connection, sitting_id: int) -> dict[str, Mark]:
 
 def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, device: str) -> Saved | Stale:
     """Keep a change, or say what is there where it was made on another version; the same key is the same change."""
-    locked = _lock(connection, found)
-    if known := connection.execute(_FIND_EVENT, {"at": locked.id, "by": change.key}).scalar():
-        return Saved(known)
-    _refuse_change(locked, change, device)
+    return save_locked(connection, _lock(connection, found), change, device)
+
+
+def save_locked(connection: Connection, locked: OpenSitting, change: MarkChange, device: str) -> Saved | Stale:
+    """Save a mark of a sitting that this transaction has locked."""
     at = {"at": locked.id, "marked": change.item}
-    row = connection.execute(_FIND_MARK, at).mappings().first()
-    before = _read_mark(row) if row else Mark(item=change.item, version=0, cells={})
+    row = connection.execute(_FIND_MARK, at | {"by": change.key}).mappings().one()
+    if row["known"] is not None:
+        return Saved(row["known"])
+    _refuse_change(locked, change, device)
+    is_marked = row["version"] is not None
+    before = _read_mark(row) if is_marked else Mark(item=change.item, version=0, cells={})
     if change.version != before.version:
         return Stale(before.version, before.cells, before.saved_at)
     kept = {
@@ -196,7 +213,7 @@ def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, de
         "saved_at": now_utc(),
     }
     own = {"sitting_id": locked.id, "item": change.item}
-    connection.execute(*((_CHANGE_MARK, kept | at) if row else (_ADD_MARK, kept | own)))
+    connection.execute(*((_CHANGE_MARK, kept | at) if is_marked else (_ADD_MARK, kept | own)))
     connection.execute(_ADD_EVENT, kept | own | {"key": change.key})
     if locked.holder != device or (locked.held_until or "") < utc_in(_FRESH_S):
         _update(connection, locked, {"holder": device, "held_until": utc_in(LEASE_S)})

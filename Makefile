@@ -63,6 +63,6 @@ clean:
 	touch $@
 
 .venv/.ready-dev: .venv/.ready tests/install_tools.sh
-	$(PIP) --editable '.[dev,web,board,radcliq,dicom,ocr,ray]'
+	$(PIP) --editable '.[dev,web,board,radcliq,dicom,ocr,ray,inspect]'
 	sh tests/install_tools.sh
 	touch $@

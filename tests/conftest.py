@@ -26,6 +26,7 @@ SLOW = (
     "unit/judge/test_judge_commands.py",
     "unit/judge/test_judge_session.py",
     "unit/metrics/test_radcliq_models.py",
+    "unit/models/test_inspect.py",
     "unit/models/test_local.py",
     "unit/phantoms",
     "unit/readers",

@@ -44,7 +44,8 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option(
     "--model",
     metavar="SPEC",
-    help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, local/PATH, baseline/NAME, replay/RUN.",
+    help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, inspect/PROVIDER/NAME, local/PATH, "
+    "baseline/NAME, replay/RUN.",
 )
 @click.option(
     "--task", type=click.Choice(task_names()), default="answer", show_default=True,

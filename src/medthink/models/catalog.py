@@ -85,8 +85,10 @@ def parse_model_name(spec: str) -> ModelName:
     provider, _, name = spec.partition("/")
     if provider not in PROVIDERS or not name:
         known = ", ".join(f"{each}/NAME" for each in (*PROVIDERS, *plugin_names("medthink.models")))
-        meant = did_you_mean(provider, [*PROVIDERS, "local", "baseline", "replay"]) if name else ""
-        remedy = f"{meant} Write {known}, local/PATH, baseline/NAME or replay/RUN".removeprefix(" ")
+        meant = did_you_mean(provider, [*PROVIDERS, "inspect", "local", "baseline", "replay"]) if name else ""
+        remedy = f"{meant} Write {known}, inspect/PROVIDER/NAME, local/PATH, baseline/NAME or replay/RUN".removeprefix(
+            " "
+        )
         raise UsageError(f"unknown model {spec!r}", remedy=remedy)
     return ModelName(provider, name)
 

@@ -59,7 +59,9 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     note: str = ""
 
     def find(self, spec: str) -> Price | None:
-        """The price of `provider/name`, or None."""
+        """The price of `provider/name`, or None; the same model costs the same through Inspect."""
+        if spec.startswith("inspect/") and spec not in self.models:
+            spec = spec.removeprefix("inspect/")
         provider, _, name = spec.partition("/")
         spec = f"{_ALIASES.get(provider, provider)}/{name}"
         return self.models.get(spec) or self.models.get(_SNAPSHOT.sub("", spec))

@@ -23,6 +23,7 @@ from medthink.workflow.ask import Prompt, PromptKind
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark
     from medthink.models.batches import BatchService
+    from medthink.models.inspect_ai import InspectModel
     from medthink.models.local import LocalModel
     from medthink.models.transport import Transport
 
@@ -248,6 +249,36 @@ class LocalAnswerer(AddedAnswerer):
         self._local.refuse(request)
 
 
+class InspectAnswerer(AddedAnswerer):
+    """A model of a provider that Inspect AI speaks, asked at our pace."""
+
+    def __init__(self, spec: str, model: "InspectModel", price: Price | None) -> None:
+        super().__init__(spec, model, price)
+        self._inspect = model
+        self.concurrency = model.transport.pace.concurrency
+
+    def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
+        """Images that the provider is known not to take."""
+        self._inspect.refuse(request)
+
+    async def check(self) -> list[str]:
+        """Whether Inspect, the provider's package and its key are there; no server is asked."""
+        self._inspect.open()
+        return []
+
+    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
+        """Ask, trying again as the errors' kinds allow."""
+        return await self._inspect.generate(request, log)
+
+    def input_tokens(self, request: Request) -> int:
+        """By the provider's own rules for images, where they are known."""
+        return estimate_input_tokens(request, self._inspect.provider, self._inspect.name)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._inspect.close()
+
+
 class Free(Unchecked):
     """Costs nothing and counts no tokens: nothing leaves this machine."""
 
@@ -378,6 +409,11 @@ def open_model_answerer(
 
         _refuse_flags(spec, base_urls, is_batch=is_batch)
         return LocalAnswerer(spec, LocalModel(name), price)
+    if provider == "inspect" and name:
+        from medthink.models.inspect_ai import InspectModel
+
+        _refuse_flags(spec, (), is_batch=is_batch)
+        return InspectAnswerer(spec, InspectModel(name, base_urls=base_urls, transport=transport), price)
     open_added = load_plugin("medthink.models", provider) if name and provider not in PROVIDERS else None
     if open_added is None:
         return ModelAnswerer(

@@ -3,14 +3,16 @@
 An upload may carry all released columns, the withheld ones among them: only what the model wrote is given out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from medthink.board.records import SubmissionRecord, open_file
 from medthink.board.store import BoardStore
+from medthink.cases.case import Case
 from medthink.core.jsonio import encode_json, read_jsonl
-from medthink.runs.prediction import TwiSteps
+from medthink.runs.prediction import Prediction, TwiSteps
+from medthink.scoring.submission import read_submission
 
 _GIVEN = ("title", "case", "sample", "prediction", "prediction_rationale", "state")
 
@@ -19,6 +21,13 @@ def public_predictions(store: BoardStore, submission: SubmissionRecord) -> bytes
     """The predictions as JSON Lines: case, letter, rationale and steps."""
     with open_file(store, submission) as path:
         return b"".join(encode_json(line) + b"\n" for line in _lines(row.value for row in read_jsonl(path)))
+
+
+def read_words(store: BoardStore, submission: SubmissionRecord, cases: Mapping[int, Case]) -> dict[int, Prediction]:
+    """The predictions by case, the first sample of each; answer keys in the file are not read."""
+    with open_file(store, submission) as path:
+        found = read_submission(path, cases).predictions
+    return {one.case: one for one in reversed(found)}
 
 
 def _lines(rows: Iterator[dict[str, object]]) -> Iterator[dict[str, object]]:

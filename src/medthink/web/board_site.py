@@ -8,24 +8,27 @@ from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.params import SkipValidation
 
-from medthink.board.downloads import public_predictions
+from medthink.board.downloads import public_predictions, read_words
 from medthink.board.published import load_published
 from medthink.board.ranking import BoardRow, Leaderboard
 from medthink.board.records import history
 from medthink.core.errors import UsageError
+from medthink.runs.prediction import Prediction
 from medthink.scoring.compare import Comparison
 from medthink.web.access import Asked
 from medthink.web.live_board import BoardVersion, LiveBoard
 from medthink.web.pages.board_query import BoardQuery
 from medthink.web.pages.board_versus import CompareQuery, compare_rows, make_compare_page
-from medthink.web.pages.explore import ModelLetters
 from medthink.web.pages.leaderboard import LeaderboardPage, make_leaderboard_page
 from medthink.web.pages.model import make_model_page
+from medthink.web.pages.model_answers import ModelAnswers, collect_answers
 from medthink.web.pages.query import read_query
 from medthink.web.rendering import Site, render
 from medthink.web.revealed import RevealedCases, Reveals
 
 _PAIRS_KEPT = 256
+# A file of 720 cases with all its steps takes some megabytes.
+_WORDS_KEPT = 8
 
 
 class BoardSite:
@@ -36,6 +39,8 @@ class BoardSite:
         self._site = site
         self._reveals = reveals
         self._compared = lru_cache(maxsize=_PAIRS_KEPT)(self._compare)
+        self._answered = lru_cache(maxsize=1)(self._collect_answers)
+        self._written = lru_cache(maxsize=_WORDS_KEPT)(self._read_words)
 
     def leaderboard(self, given: Mapping[str, str], *, root: str = "/") -> str:
         """The ranking."""
@@ -75,14 +80,16 @@ class BoardSite:
             raise NotFoundException(detail="Its team has not allowed others to download the predictions.")
         return public_predictions(self.live.store, row.submission)
 
-    def letters(self) -> ModelLetters:
+    def answers(self) -> tuple[ModelAnswers, ...]:
         """What each published model answered, case by case; none where there is no board yet."""
-        try:
-            rows = [row for row in self.made().every_row() if not row.is_withdrawn]
-        except UsageError:
+        return self._answered(self.live.version())
+
+    def words(self, number: int) -> Mapping[int, Prediction]:
+        """What a published model wrote about each case, where its team lets everybody read that."""
+        row = self.row(number)
+        if not row.submission.allows_download or row.is_withdrawn or self._reveals is None:
             return {}
-        # One model may stand there under several conditions.
-        return {f"{row.submission.model} · {row.scores.origin.condition_label}": _letters(row) for row in rows}
+        return self._written(number)
 
     def row(self, number: int) -> BoardRow:
         """One row of the board, or a page that says there is none."""
@@ -99,12 +106,18 @@ class BoardSite:
         cases = self._reveals.bench.cases if self._reveals else {}
         return compare_rows(self.row(a), self.row(b), cases)
 
+    def _collect_answers(self, version: BoardVersion) -> tuple[ModelAnswers, ...]:  # noqa: ARG002
+        try:
+            return collect_answers([row for row in self.made().every_row() if not row.is_withdrawn])
+        except UsageError:
+            return ()
+
+    def _read_words(self, number: int) -> Mapping[int, Prediction]:
+        assert self._reveals is not None
+        return read_words(self.live.store, self.row(number).submission, self._reveals.bench.cases)
+
     def _revealed(self, request: Asked | None) -> RevealedCases | None:
         return self._reveals.of(request) if self._reveals and request else None
-
-
-def _letters(row: BoardRow) -> dict[int, str | None]:
-    return dict(zip(row.result.cases, row.result.answers, strict=True))
 
 
 GivenBoard = NamedDependency[SkipValidation[BoardSite]]

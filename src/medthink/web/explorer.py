@@ -1,6 +1,5 @@
 """The case explorer's routes: cases are blind until their reader commits, and the server alone decides that."""
 
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -14,60 +13,55 @@ from litestar.response import Redirect, Response
 from medthink.cases.case import Case
 from medthink.web.access import Asked, caller_of, needs
 from medthink.web.application import html
+from medthink.web.board_site import BoardSite
 from medthink.web.feature import Feature
 from medthink.web.human_answers import HumanAnswers
-from medthink.web.library import OpenBenchmark
-from medthink.web.pages.explore import (
-    CONFIDENCES,
-    ExploreQuery,
-    ModelLetters,
-    make_explore_page,
-    make_readers_page,
-    make_reading_page,
-)
+from medthink.web.pages.explore import ExploreQuery, make_explore_page
 from medthink.web.pages.query import read_query
-from medthink.web.reader_codes import account_reader, reader_of, remember_reader
+from medthink.web.pages.readers import make_readers_page
+from medthink.web.pages.reading import CONFIDENCES, ToldOfCase, make_reading_page
+from medthink.web.reader_codes import reader_of, remember_reader
 from medthink.web.rendering import Site, render
+from medthink.web.revealed import Reveals
 
 
 class Explorer:
-    """The cases of one benchmark, and what its readers have committed to."""
+    """The cases of one benchmark, what its readers have committed to, and what the models of a board said."""
 
-    def __init__(
-        self,
-        bench: OpenBenchmark,
-        answers: HumanAnswers,
-        site: Site,
-        models: Callable[[], ModelLetters] = dict,
-        is_awaited: Callable[[str, int], bool] | None = None,
-    ) -> None:
-        self._is_awaited = is_awaited
-        self.bench = bench
+    def __init__(self, reveals: Reveals, answers: HumanAnswers, site: Site, board: BoardSite) -> None:
+        self.bench = reveals.bench
+        self._reveals = reveals
         self._answers = answers
         self._site = site
-        self._models = models
-        self._name = bench.benchmark.path.resolve().name
-        self._key = bench.text_fingerprint
+        self._board = board
+        self._name = self.bench.benchmark.path.resolve().name
+        self._key = self.bench.text_fingerprint
 
-    def list_cases(self, reader: str, given: Mapping[str, str]) -> str:
+    def list_cases(self, request: Asked) -> str:
         """All cases."""
-        mine = self._answers.of_reader(reader, self._key)
-        page = make_explore_page(self.bench, self._name, mine, read_query(ExploreQuery, given))
+        query = read_query(ExploreQuery, request.query_params)
+        mine = self._reveals.answers(request)
+        page = make_explore_page(self.bench, self._name, mine, query, self._board.answers() if mine else ())
         return render("explore.html", page, self._site, here="cases")
 
-    def read_case(self, reader: str, code: str, given: Mapping[str, str]) -> str:
+    def read_case(self, request: Asked, reader: str, code: str) -> str:
         """One case, as this reader may see it."""
-        case = self.find(code)
-        mine = self._answers.of_reader(reader, self._key)
-        revealed = case.id in mine
-        if not revealed:
+        case, query = self.find(code), read_query(ExploreQuery, request.query_params)
+        mine = self._reveals.answers(request)
+        if case.id not in mine:
             self._answers.open_case(reader, self._key, case.id)
         # What others said is not even read before the reveal.
-        others = self._answers.of_all(self._key) if revealed else []
-        models = self._models() if revealed else {}
-        query = read_query(ExploreQuery, given)
-        page = make_reading_page(self.bench, case, mine, query, others, models)
+        told = self._told(case, query) if case.id in mine else ToldOfCase()
+        page = make_reading_page(self.bench, case, mine, query, told)
         return render("reading.html", page, self._site, here="cases")
+
+    def _told(self, case: Case, query: ExploreQuery) -> ToldOfCase:
+        models = self._board.answers()
+        giving = [one.number for one in models if one.gives_words and case.id in one.letters]
+        wanted = int(query.model) if query.model.isdecimal() else None
+        shown = wanted if wanted in giving else next(iter(giving), None)
+        words = self._board.words(shown).get(case.id) if shown is not None else None
+        return ToldOfCase(others=self._answers.of_all(self._key), models=models, shown=shown, words=words)
 
     def commit(self, reader: str, code: str, letter: str, confidence: str) -> None:
         """Keep an answer; a letter that is none of the options reveals without an answer."""
@@ -78,8 +72,7 @@ class Explorer:
 
     def refuse_awaited(self, request: Asked, code: str) -> None:
         """Refuse a case that the caller has still to read blind in a study."""
-        account = caller_of(request).account
-        if account is not None and self._is_awaited and self._is_awaited(account.name, self.find(code).id):
+        if self._reveals.awaits(request, self.find(code).id):
             raise PermissionDeniedException(detail="You read this case in a study. Read it there first.")
 
     def codes(self) -> list[str]:
@@ -88,17 +81,14 @@ class Explorer:
 
     def revealed_reference(self, request: Asked, case: Case) -> dict[str, Any] | None:
         """What is withheld of a case, once the account that asks has committed to an answer."""
-        account = caller_of(request).account
-        if account is None or (self._is_awaited and self._is_awaited(account.name, case.id)):
-            return None
-        if case.id not in self._answers.of_reader(account_reader(account), self._key):
+        if caller_of(request).account is None or case.id not in self._reveals.answers(request):
             return None
         plain: dict[str, Any] = msgspec.to_builtins(case.reference)
         return plain
 
     def readers(self) -> str:
         """The human baseline."""
-        page = make_readers_page(self.bench, self._name, self._answers.of_all(self._key), self._models())
+        page = make_readers_page(self.bench, self._name, self._answers.of_all(self._key), self._board.answers())
         return render("readers.html", page, self._site, here="readers")
 
     def find(self, code: str) -> Case:
@@ -123,7 +113,7 @@ class Committed(msgspec.Struct):
 def show_cases(request: Asked, explorer: GivenExplorer) -> Response[str]:
     """All cases."""
     reader = reader_of(request)
-    return remember_reader(html(explorer.list_cases(reader, request.query_params)), request, reader)
+    return remember_reader(html(explorer.list_cases(request)), request, reader)
 
 
 @get("/cases/{code:str}", guards=[needs("visitor")], sync_to_thread=True)
@@ -131,7 +121,7 @@ def read_case(code: FromPath[str], request: Asked, explorer: GivenExplorer) -> R
     """One case."""
     explorer.refuse_awaited(request, code)
     reader = reader_of(request)
-    return remember_reader(html(explorer.read_case(reader, code, request.query_params)), request, reader)
+    return remember_reader(html(explorer.read_case(request, reader, code)), request, reader)
 
 
 @post("/cases/{code:str}/answer", guards=[needs("visitor")], sync_to_thread=True)

@@ -71,7 +71,7 @@ class House:
         reveals = Reveals(opened, answers, is_awaited) if opened else None
         self.board = BoardSite(LiveBoard(store, benchmark.name if benchmark else None), self._site, reveals)
         self._desk = SubmissionDesk(store, self._site, self._settings, benchmark) if benchmark else None
-        self.explorer = Explorer(opened, answers, self._site, self.board.letters, is_awaited) if opened else None
+        self.explorer = Explorer(reveals, answers, self._site, self.board) if reveals else None
         self.office = StudyOffice(store, opened, self._site, runs) if opened else None
 
     def application(self, *, hosts: Sequence[str], renditions: Renditions | None = None) -> ASGIApp:

@@ -110,7 +110,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_showable,
     )
-    made.globals |= {"icon": draw_icon, "asset": _asset_name}
+    made.globals |= {"icon": draw_icon, "asset": _asset_name, "zip": zip}
     made.filters |= {
         "thousands": lambda number: f"{number:,}",
         "paragraphs": _paragraphs,

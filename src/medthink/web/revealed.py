@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from medthink.cases.case import Case
 from medthink.web.access import Asked, caller_of
-from medthink.web.human_answers import HumanAnswers
+from medthink.web.human_answers import HumanAnswer, HumanAnswers
 from medthink.web.library import OpenBenchmark
 from medthink.web.reader_codes import reader_of
 
@@ -39,10 +39,16 @@ class Reveals:
         self._answers = answers
         self._is_awaited = is_awaited
 
+    def answers(self, request: Asked) -> dict[int, HumanAnswer]:
+        """What the reader who asks has committed to, by case: the cases that are revealed to them."""
+        found = self._answers.of_reader(reader_of(request), self.bench.text_fingerprint)
+        return {number: one for number, one in found.items() if not self.awaits(request, number)}
+
+    def awaits(self, request: Asked, number: int) -> bool:
+        """Whether the account that asks has still to read this case blind in a study."""
+        account = caller_of(request).account
+        return account is not None and self._is_awaited is not None and self._is_awaited(account.name, number)
+
     def of(self, request: Asked) -> RevealedCases:
         """What the reader who asks may see."""
-        found = self._answers.of_reader(reader_of(request), self.bench.text_fingerprint)
-        account = caller_of(request).account
-        if account is not None and self._is_awaited:
-            found = {number: one for number, one in found.items() if not self._is_awaited(account.name, number)}
-        return RevealedCases(self.bench, found)
+        return RevealedCases(self.bench, self.answers(request))

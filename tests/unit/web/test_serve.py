@@ -14,12 +14,19 @@ from medthink.board.checking import HeldBenchmark
 from medthink.board.store import BoardStore, store_url
 from medthink.web.house import House
 from medthink.web.renditions import Renditions
+from medthink.web.revealed import Reveals
 from medthink.web.security import loopback_hosts
 from small_benchmark import make_row, write_benchmark
 
 PORT = 7350
 OWN = f"http://127.0.0.1:{PORT}"
 CASES = 6
+WORDS = "WITHHELD until the reveal: words of"
+# Filters over what is withheld, and the choice of a model: what they find or show is for those who have revealed it.
+ASKING = (
+    "modality=CT", "chapter=Chapter+II+-+Neoplasms", "course=single", "course=longitudinal", "difficulty=easy",
+    "difficulty=middle", "difficulty=hard", "wrong=me", "wrong=1", "wrong=2", "model=1",
+)  # fmt: skip
 
 
 class Serving(NamedTuple):
@@ -40,8 +47,9 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     store = BoardStore(store_url(root / "board.sqlite"))
     held = HeldBenchmark.open(bench, "test")
     for name, skill in (("good", 0.9), ("poor", 0.2)):
-        run = make_run(root / name, bench, model=f"server/{name}", skill=skill)
-        add_to_board(store, held, Addition(source=run, team=f"<b>{name}</b>", model=""), actor="test")
+        run = make_run(root / name, bench, model=f"server/{name}", skill=skill, task="twi", words=f"{WORDS} {name}")
+        addition = Addition(source=run, team=f"<b>{name}</b>", model="", allows_download=name == "good")
+        add_to_board(store, held, addition, actor="test")
     house = House(store, bench, "test")
     app = house.application(hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
     yield Serving(house, root, app)
@@ -66,12 +74,13 @@ def withheld(number: int) -> list[str]:
     """What must not be sent of a case: every withheld field of its row that is a text of its own."""
     row = make_row(number, 2)
     names = ("title", "IMAGING_FINDINGS", "discussion", "ICD Chapter", "ICD Block", "ICD Category")
-    return [row[name] for name in names] + ["WITHHELD", "is-gold", "reference</span>", 'data-group="CT"']
+    return [row[name] for name in names] + ["WITHHELD", WORDS, "is-gold", "reference</span>", 'data-group="CT"']
 
 
 def test_before_the_reveal_no_page_gives_anything_that_is_withheld(serving, reader):
     at = f"/cases/{code(serving, 103)}"
-    addresses = ["/cases", at, f"{at}?modality=CT", "/cases?modality=CT", "/cases?chapter=Chapter+II+-+Neoplasms"]
+    addresses = ["/cases", at, *(f"{at}?{asked}" for asked in ASKING), *(f"/cases?{asked}" for asked in ASKING)]
+    addresses += [f"/api/v1{at}", "/api/v1/cases", "/models/1", "/models/2", "/compare?a=1&b=2"]
     for address in addresses:
         answer = reader.get(address)
         text = answer.text
@@ -80,10 +89,35 @@ def test_before_the_reveal_no_page_gives_anything_that_is_withheld(serving, read
     assert "of the clinic" in reader.get(at).text and "Disease A103" in reader.get(at).text
 
 
+def found(client: TestClient[Any], asked: str) -> int:
+    return int(re.search(r"(\d+) of 6 cases", client.get(f"/cases?{asked}").text)[1])
+
+
 def test_filters_over_withheld_fields_find_only_what_is_revealed(serving, reader):
-    assert "0 of 6 cases" in reader.get("/cases?modality=CT").text
+    assert {found(reader, asked) for asked in ASKING if asked != "model=1"} == {0}
+    # Its reference is B; both models answer each case, the good one nearly always right.
     commit(reader, f"/cases/{code(serving, 101)}", option="A")
-    assert "1 of 6 cases" in reader.get("/cases?modality=CT").text
+    models = {str(one.number): one.letters[101] == "B" for one in serving.house.board.answers()}
+    assert found(reader, "modality=CT") == found(reader, "course=single") == found(reader, "wrong=me") == 1
+    assert found(reader, "course=longitudinal") == found(reader, "modality=MRI") == 0
+    assert {number: found(reader, f"wrong={number}") == 0 for number in models} == models
+    level = {0: "hard", 1: "middle", 2: "easy"}[sum(models.values())]
+    assert [name for name in ("easy", "middle", "hard") if found(reader, f"difficulty={name}")] == [level]
+
+
+def test_a_models_steps_stand_beside_the_reference_where_its_team_allows_that(serving, reader):
+    at = f"/cases/{code(serving, 102)}"
+    commit(reader, at, option="A")
+    shown = reader.get(f"{at}?model=2").text
+    assert f"{WORDS} good" in shown and f"{WORDS} poor" not in shown
+    assert "Step 1 · image 2" in shown and "WITHHELD caption 102.2" in shown and "server/poor" in shown
+
+
+def test_a_case_that_waits_in_a_study_is_blind_in_the_list_too(serving, reader, monkeypatch):
+    commit(reader, f"/cases/{code(serving, 102)}", option="A")
+    assert "Case 102" in reader.get("/cases").text
+    monkeypatch.setattr(Reveals, "awaits", lambda _, __, number: number == 102)
+    assert "Case 102" not in reader.get("/cases").text and found(reader, "modality=CT") == 0
 
 
 def test_committing_reveals_that_case_to_that_reader_alone(serving, reader):

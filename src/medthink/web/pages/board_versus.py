@@ -1,6 +1,6 @@
 """Any two models of the board side by side: the paired verdict, the cases that flipped, slices, what differs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -15,6 +15,7 @@ from medthink.web.pages.board_columns import accuracy_of, board_columns
 from medthink.web.pages.case_strip import right_shares
 from medthink.web.pages.charting import row_name
 from medthink.web.pages.leaderboard import tell_rank
+from medthink.web.pages.model_answers import distinct_names
 from medthink.web.pages.pairs import (
     PointsMark,
     SharedCases,
@@ -126,14 +127,7 @@ def _choices(made: Leaderboard) -> Iterator[tuple[str, tuple[tuple[int, str], ..
         ("A part of each case", made.partial),
     ):
         if rows:
-            yield words, tuple((row.submission.id, _choice(row, rows)) for row in rows)
-
-
-def _choice(row: BoardRow, rows: Sequence[BoardRow]) -> str:
-    """A row's name, with its team and condition where another row has the same."""
-    name = row_name(row)
-    is_single = sum(row_name(other) == name for other in rows) == 1
-    return name if is_single else f"{name} · {row.submission.team} · {row.scores.origin.condition_label}"
+            yield words, tuple(distinct_names(rows).items())
 
 
 def _details(found: PairOfRuns, compared: Comparison, made: Leaderboard, pair: tuple[BoardRow, BoardRow]) -> str:

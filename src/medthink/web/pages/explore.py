@@ -1,39 +1,44 @@
-"""The case explorer: cases to read blind, and what is known of them once the reader has committed to an answer.
+"""The case explorer's list: cases to read blind, and what is known of those that their reader has revealed.
 
-A page about a case that is not revealed is made from its `Question` alone. Case numbers, titles, modalities and codes
-belong to the reference: a case is known by a code, and filters over them find only cases that are revealed already.
+Case numbers, titles, modalities, codes and what models answered are withheld: a case is known by a code, and filters
+over them find only cases that are revealed already.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
-import numpy as np
 
-from medthink.cases.case import Case, Image
-from medthink.core.errors import MedThinkError
-from medthink.stats.estimate import Measured
-from medthink.stats.intervals import rate_interval
+from medthink.cases.case import Case
 from medthink.web.human_answers import HumanAnswer
 from medthink.web.library import OpenBenchmark
-from medthink.web.pages.marks import Interval, place_rate, tell_time
+from medthink.web.pages.model_answers import ModelAnswers, right_share
 from medthink.web.pages.query import Query
-from medthink.web.renditions import image_size
 
-CONFIDENCES = {1: "guessing", 2: "unsure", 3: "fairly sure", 4: "sure"}
 PER_PAGE = 60
-ModelLetters = Mapping[str, Mapping[int, str | None]]
-"""The letter that each model gave for each case."""
+# A case is easy where two thirds of the models or more are right, and hard where one third or fewer are.
+EASY, HARD = 2 / 3, 1 / 3
 
 
 class ExploreQuery(Query, frozen=True, kw_only=True):
-    """What the cases are filtered by; modality and chapter find revealed cases alone."""
+    """What the cases are filtered by: state and images find all cases, the rest revealed ones alone.
+
+    `wrong` is the number of a model, or `me`; `model` the one whose steps are shown beside the reference.
+    """
 
     state: str = ""
     images: str = ""
     modality: str = ""
     chapter: str = ""
+    course: str = ""
+    difficulty: str = ""
+    wrong: str = ""
+    model: str = ""
     page: str = ""
+
+    @property
+    def asks_withheld(self) -> bool:
+        """Whether it asks for something that is known of revealed cases alone."""
+        return any((self.modality, self.chapter, self.course, self.difficulty, self.wrong))
 
 
 class CaseCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +53,7 @@ class CaseCard(msgspec.Struct, frozen=True, kw_only=True):
     diagnosis: str = ""
     modalities: str = ""
     result: str = ""
+    models_right: str = ""
 
 
 class ExplorePage(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,120 +67,88 @@ class ExplorePage(msgspec.Struct, frozen=True, kw_only=True):
     revealed: int
     modalities: tuple[str, ...]
     chapters: tuple[str, ...]
+    models: tuple[tuple[str, str], ...]
     previous: str
     next: str
-
-
-class BlindImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the grid; group and caption are empty before the reveal."""
-
-    id: str
-    number: int
-    width: int
-    height: int
-    problem: str
-    group: str = ""
-    caption: str = ""
-
-
-class RevealedOption(msgspec.Struct, frozen=True, kw_only=True):
-    """An option with what everybody said of it."""
-
-    letter: str
-    text: str
-    is_gold: bool
-    is_mine: bool
-    models: int
-    readers: int
-
-
-class Reveal(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was withheld."""
-
-    number: int
-    answer: str
-    mine: str
-    confidence: str
-    took: str
-    options: tuple[RevealedOption, ...]
-    models: int
-    findings: str
-    discussion: str
-    facts: tuple[tuple[str, str], ...]
-    wrong_models: tuple[str, ...]
-
-
-class ReadingPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One case to read; `reveal` is None until the reader has committed."""
-
-    code: str
-    history: str
-    options: tuple[tuple[str, str], ...]
-    images: tuple[BlindImage, ...]
-    confidences: tuple[tuple[int, str], ...]
-    previous: str
-    next: str
-    query: ExploreQuery
-    reveal: Reveal | None
-
-
-class ReadersPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The human baseline: what people answered, beside the models on the same cases."""
-
-    name: str
-    answers: int
-    readers: int
-    cases: int
-    accuracy: Interval | None
-    median_seconds: str
-    by_confidence: tuple[tuple[str, int, str], ...]
-    models: tuple[tuple[str, Interval], ...]
 
 
 def make_explore_page(
-    bench: OpenBenchmark, name: str, mine: Mapping[int, HumanAnswer], query: ExploreQuery
+    bench: OpenBenchmark,
+    name: str,
+    mine: Mapping[int, HumanAnswer],
+    query: ExploreQuery,
+    models: Sequence[ModelAnswers],
 ) -> ExplorePage:
     """The list, filtered; what is withheld is looked at only for cases that are revealed."""
-    found = choose_cases(bench, mine, query)
+    found = choose_cases(bench, mine, query, models)
     page = max(1, int(query.page)) if query.page.isdecimal() else 1
     start = (page - 1) * PER_PAGE
     known = [bench.cases[number] for number in mine if number in bench.cases]
     return ExplorePage(
         name=name,
         query=query,
-        cards=tuple(_card(bench, case, mine.get(case.id)) for case in found[start : start + PER_PAGE]),
+        cards=tuple(_card(bench, case, mine.get(case.id), models) for case in found[start : start + PER_PAGE]),
         found=len(found),
         total=len(bench.cases),
         revealed=len(known),
         modalities=tuple(sorted({one for case in known for one in case.modalities})),
         chapters=tuple(sorted({case.reference.icd_chapter for case in known if case.reference.icd_chapter})),
+        models=tuple((str(model.number), model.name) for model in models),
         previous=query.encode(page=str(page - 1)) if page > 1 else "",
         next=query.encode(page=str(page + 1)) if start + PER_PAGE < len(found) else "",
     )
 
 
-def choose_cases(bench: OpenBenchmark, mine: Mapping[int, HumanAnswer], query: ExploreQuery) -> list[Case]:
+def choose_cases(
+    bench: OpenBenchmark, mine: Mapping[int, HumanAnswer], query: ExploreQuery, models: Sequence[ModelAnswers]
+) -> list[Case]:
     """The cases that the query asks for, in the order of their codes: that of the file may tell something."""
     ordered = sorted(bench.cases.values(), key=lambda case: bench.code(case.id))
-    return [case for case in ordered if _fits(case, mine.get(case.id), query)]
+    return [
+        case
+        for case in ordered
+        if _fits(case, mine.get(case.id), query)
+        and (not query.asks_withheld or _fits_withheld(case, mine.get(case.id), query, models))
+    ]
 
 
 def _fits(case: Case, answer: HumanAnswer | None, query: ExploreQuery) -> bool:
+    """Whether what everybody may see of the case fits."""
     question = case.question
     text = f"{question.history} {' '.join(question.options.values())}".casefold()
     if not all(word in text for word in query.words):
         return False
     if query.state and (query.state == "revealed") != (answer is not None):
         return False
-    if query.images and not _in_bin(len(question.images), query.images):
+    return not query.images or _in_bin(len(question.images), query.images)
+
+
+def _fits_withheld(case: Case, answer: HumanAnswer | None, query: ExploreQuery, models: Sequence[ModelAnswers]) -> bool:
+    """Whether the rest fits, which is known of a revealed case alone."""
+    if answer is None:
         return False
-    if not (query.modality or query.chapter):
-        return True
+    reference = case.reference
     return (
-        answer is not None
-        and query.modality in ("", *case.modalities)
-        and query.chapter in ("", case.reference.icd_chapter)
+        query.modality in ("", *case.modalities)
+        and query.chapter in ("", reference.icd_chapter)
+        and query.course in ("", "longitudinal" if reference.is_longitudinal else "single")
+        and query.difficulty in ("", _difficulty(right_share(models, case.id, reference.answer)))
+        and (not query.wrong or _is_wrong(case, answer, query.wrong, models))
     )
+
+
+def _difficulty(share: float | None) -> str | None:
+    if share is None:
+        return None
+    return "easy" if share >= EASY else "hard" if share <= HARD else "middle"
+
+
+def _is_wrong(case: Case, answer: HumanAnswer, who: str, models: Sequence[ModelAnswers]) -> bool:
+    """Whether the reader, or the model with this number, got the case wrong; no answer is wrong too."""
+    gold = case.reference.answer
+    if who == "me":
+        return answer.letter is not None and answer.letter != gold
+    return any(one.letters.get(case.id) != gold for one in models if str(one.number) == who and case.id in one.letters)
 
 
 def _in_bin(count: int, words: str) -> bool:
@@ -182,7 +156,7 @@ def _in_bin(count: int, words: str) -> bool:
     return low.isdecimal() and int(low) <= count and (not high.isdecimal() or count <= int(high))
 
 
-def _card(bench: OpenBenchmark, case: Case, answer: HumanAnswer | None) -> CaseCard:
+def _card(bench: OpenBenchmark, case: Case, answer: HumanAnswer | None, models: Sequence[ModelAnswers]) -> CaseCard:
     card = CaseCard(
         code=bench.code(case.id),
         history=case.question.history,
@@ -192,6 +166,7 @@ def _card(bench: OpenBenchmark, case: Case, answer: HumanAnswer | None) -> CaseC
     )
     if answer is None:
         return card
+    share = right_share(models, case.id, case.reference.answer)
     result = "" if answer.letter is None else "right" if answer.letter == case.reference.answer else "wrong"
     return msgspec.structs.replace(
         card,
@@ -199,129 +174,5 @@ def _card(bench: OpenBenchmark, case: Case, answer: HumanAnswer | None) -> CaseC
         diagnosis=case.question.options.get(case.reference.answer, case.reference.answer_text),
         modalities=", ".join(case.modalities),
         result=result,
+        models_right="" if share is None else f"{share:.0%} of models right",
     )
-
-
-def make_reading_page(
-    bench: OpenBenchmark,
-    case: Case,
-    mine: Mapping[int, HumanAnswer],
-    query: ExploreQuery,
-    others: list[HumanAnswer],
-    models: ModelLetters,
-) -> ReadingPage:
-    """The case as its reader may see it now."""
-    answer = mine.get(case.id)
-    codes = [bench.code(one.id) for one in choose_cases(bench, mine, query)]
-    here = codes.index(bench.code(case.id)) if bench.code(case.id) in codes else -1
-    images = tuple(_blind_image(bench, image, place + 1) for place, image in enumerate(case.question.images))
-    if answer is not None:
-        images = tuple(_label(image, case) for image in images)
-    return ReadingPage(
-        code=bench.code(case.id),
-        history=case.question.history,
-        options=tuple(case.question.options.items()),
-        images=images,
-        confidences=tuple(CONFIDENCES.items()),
-        previous=codes[here - 1] if here > 0 else "",
-        next=codes[here + 1] if here + 1 < len(codes) else "",
-        query=query,
-        reveal=None if answer is None else _reveal(case, answer, others, models),
-    )
-
-
-def _blind_image(bench: OpenBenchmark, image: Image, number: int) -> BlindImage:
-    problem, size = "", (0, 0)
-    try:
-        size = image_size(image)
-    except MedThinkError as error:
-        problem = error.problem
-    return BlindImage(id=bench.id_of(image), number=number, width=size[0], height=size[1], problem=problem)
-
-
-def _label(image: BlindImage, case: Case) -> BlindImage:
-    known = case.reference.images
-    if image.number > len(known):
-        return image
-    label = known[image.number - 1]
-    return msgspec.structs.replace(image, group=label.modality, caption=label.caption)
-
-
-def _reveal(case: Case, answer: HumanAnswer, others: list[HumanAnswer], models: ModelLetters) -> Reveal:
-    reference = case.reference
-    said = {name: letters[case.id] for name, letters in models.items() if case.id in letters}
-    by_models, by_readers = Counter(said.values()), Counter(one.letter for one in others if one.case == case.id)
-    options = tuple(
-        RevealedOption(
-            letter=letter,
-            text=text,
-            is_gold=letter == reference.answer,
-            is_mine=letter == answer.letter,
-            models=by_models[letter],
-            readers=by_readers[letter],
-        )
-        for letter, text in case.question.options.items()
-    )
-    return Reveal(
-        number=case.id,
-        answer=reference.answer,
-        mine=answer.letter or "",
-        confidence=CONFIDENCES.get(answer.confidence or 0, ""),
-        took=tell_time(answer.seconds),
-        options=options,
-        models=len(said),
-        findings=reference.findings,
-        discussion=reference.discussion,
-        facts=tuple(_facts(case)),
-        wrong_models=tuple(sorted(name for name, letter in said.items() if letter != reference.answer)),
-    )
-
-
-def _facts(case: Case) -> Iterator[tuple[str, str]]:
-    reference = case.reference
-    yield "diagnosis", reference.answer_text
-    codes = [code for code in (reference.icd_chapter, reference.icd_block, reference.icd_category) if code]
-    if codes:
-        yield "ICD-10", " › ".join(codes)
-    if reference.is_longitudinal:
-        yield "time points", f"{reference.timepoint_count}, {reference.interval_text or 'interval not stated'}"
-
-
-def make_readers_page(bench: OpenBenchmark, name: str, answers: list[HumanAnswer], models: ModelLetters) -> ReadersPage:
-    """People's accuracy with its interval, and the models' on the cases that people answered."""
-    known = [one for one in answers if one.case in bench.cases]
-    right = [one.letter == bench.answers[one.case] for one in known]
-    cases = sorted({one.case for one in known})
-    groups = {words: [one for one in known if one.confidence == key] for key, words in CONFIDENCES.items()}
-    seconds = float(np.median([one.seconds for one in known])) if known else 0.0
-    return ReadersPage(
-        name=name,
-        answers=len(known),
-        readers=len({one.reader for one in known}),
-        cases=len(cases),
-        accuracy=place_rate(_rate(right, [one.case for one in known])) if known else None,
-        median_seconds=tell_time(seconds),
-        by_confidence=tuple(
-            (words, len(group), _words(_rate([one.letter == bench.answers[one.case] for one in group], None)))
-            for words, group in groups.items()
-            if group
-        ),
-        models=tuple(_models_on(bench, cases, models)) if known else (),
-    )
-
-
-def _rate(right: list[bool], cases: list[int] | None) -> Measured:
-    return rate_interval(right, clusters=cases)
-
-
-def _words(rate: Measured) -> str:
-    placed = place_rate(rate)
-    return placed.words if placed else "–"
-
-
-def _models_on(bench: OpenBenchmark, cases: list[int], models: ModelLetters) -> Iterator[tuple[str, Interval]]:
-    for name, letters in models.items():
-        shared = [case for case in cases if case in letters]
-        rate = place_rate(_rate([letters[case] == bench.answers[case] for case in shared], None)) if shared else None
-        if rate is not None:
-            yield name, rate

@@ -2,9 +2,10 @@
 
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from medthink.cli.crew import Crew, follow_parent
 from medthink.cli.show import say
@@ -17,6 +18,45 @@ if TYPE_CHECKING:
     from medthink.web.settings import ServeSettings
 
 LOOPBACK = "127.0.0.1"
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """What is served: a store, and where they are given a benchmark, runs to judge and a folder to review."""
+
+    store: str
+    data: Path | None = None
+    split: str = "test"
+    runs: tuple[Path, ...] = ()
+    review: Path | None = None
+    settings: Path | None = None
+
+    def refuse_missing(self) -> None:
+        """UsageError where a folder that is named is not there."""
+        if self.review is not None and not (self.review / "review.csv").exists():
+            raise UsageError(f"{self.review} has no review.csv", remedy="name the work folder of medthink curate build")
+        if self.data is not None and not self.data.exists():
+            raise UsageError(f"{self.data} is not there", remedy="name the folder of a benchmark")
+
+    def store_flags(self) -> list[str]:
+        """The flags by which a worker finds the same store and benchmark."""
+        return ["--store", self.store, "--split", self.split, *(["--data", str(self.data)] if self.data else [])]
+
+    def flags(self) -> list[str]:
+        """The flags by which another process serves the same."""
+        more = [word for run in self.runs for word in ("--runs", str(run))]
+        more += ["--review", str(self.review)] if self.review else []
+        return [*self.store_flags(), *more, *(["--settings", str(self.settings)] if self.settings else [])]
+
+
+class Listening(msgspec.Struct, frozen=True, kw_only=True):
+    """Where and by how many processes requests are answered; `fd` is a socket that the parent has opened."""
+
+    bind: str = LOOPBACK
+    port: int | None = None
+    workers: int = 1
+    processes: int = 1
+    no_open: bool = False
+    fd: int | None = None
 
 
 @click.command()
@@ -35,21 +75,7 @@ LOOPBACK = "127.0.0.1"
 @click.option("--processes", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that answer.")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
 @click.option("--fd", type=int, hidden=True, help="Answer at this socket, which the parent has opened.")
-def serve(
-    store: str,
-    data: Path | None,
-    split: str,
-    runs: tuple[Path, ...],
-    review: Path | None,
-    settings: Path | None,
-    is_demo: bool,
-    bind: str,
-    port: int | None,
-    workers: int,
-    processes: int,
-    no_open: bool,
-    fd: int | None,
-) -> None:
+def serve(is_demo: bool, **flags: Any) -> None:
     """Serve a leaderboard with accounts; with --data also submissions, and the cases to read blind.
 
     The leaderboard and the accounts are those of the store; `medthink accounts add` makes the first maintainer. With
@@ -61,53 +87,66 @@ def serve(
     Example: medthink serve --store board.sqlite --data bench/
     """
     try:
-        from medthink.web.house import House
-        from medthink.web.server import open_port
         from medthink.web.settings import ServeSettings, read_settings
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed", remedy="pip install 'medthink[web,board]'") from None
 
-    chosen = read_settings(settings) if settings else ServeSettings()
+    listening = Listening(**{name: flags.pop(name) for name in Listening.__struct_fields__})
+    served = Served(**flags)
+    settings = read_settings(served.settings) if served.settings else ServeSettings()
     if is_demo:
-        from medthink.cli.serve_demo import fill_demo
-
         # Whoever tries the demo may try it more than twice.
-        chosen = chosen if settings else ServeSettings(uploads_per_day=50, publications_per_week=50)
+        settings = settings if served.settings else ServeSettings(uploads_per_day=50, publications_per_week=50)
+        served = _fill_demo(served)
+    served.refuse_missing()
+    with open_store(served.store) as store:
+        if listening.bind != LOOPBACK:
+            _refuse_open_house(store, settings)
+        _serve(store, served, settings, listening, is_demo=is_demo)
 
-        filled, data = fill_demo(Path("demo-board"))
-        store, runs = str(filled), (filled.parent / "runs",)
-    if review is not None and not (review / "review.csv").exists():
-        raise UsageError(f"{review} has no review.csv", remedy="name the work folder of medthink curate build")
-    if data is not None and not data.exists():
-        raise UsageError(f"{data} is not there", remedy="name the folder of a benchmark")
-    with open_store(store) as opened:
-        if bind != LOOPBACK:
-            _refuse_open_house(opened, chosen)
-        house = House(opened, data, split, chosen, runs=runs, review=review / "review.csv" if review else None)
-        if fd is not None:
-            follow_parent()
-            _answer(house, socket.socket(fileno=fd))
-            return
-        listening = open_port(port, bind)
-        address = chosen.public_url or f"http://{LOOPBACK}:{listening.getsockname()[1]}/"
-        say(f"Leaderboard at {address}  (Ctrl+C ends it)")
-        if is_demo and data is not None:
-            from medthink.cli.demo_study import fill_study
-            from medthink.cli.demo_submissions import fill_submissions
 
-            links = fill_submissions(opened, data, runs[0]) | fill_study(opened, data, runs[0] / "retrieval")
-            for who, secret in links.items():
-                say(f"  as {who}: {address}invitation/{secret}")
-        if not no_open:
-            click.launch(address)
-        place = ["--store", store, "--split", split, *(["--data", str(data)] if data else [])]
-        crew = [["board", "work", "--with-parent", *place]] * (workers if data else 0)
-        more = [word for run in runs for word in ("--runs", str(run))]
-        more += ["--review", str(review)] if review else []
-        more += ["--settings", str(settings)] if settings else []
-        crew += [["serve", "--fd", str(listening.fileno()), *place, *more]] * (processes - 1)
-        with Crew(crew, inherited=[listening.fileno()]).at_work():
-            _answer(house, listening)
+def _serve(
+    store: "BoardStore", served: Served, settings: "ServeSettings", listening: Listening, *, is_demo: bool
+) -> None:
+    from medthink.web.house import House
+    from medthink.web.server import open_port
+
+    review = served.review / "review.csv" if served.review else None
+    house = House(store, served.data, served.split, settings, runs=served.runs, review=review)
+    if listening.fd is not None:
+        follow_parent()
+        _answer(house, socket.socket(fileno=listening.fd))
+        return
+    opened = open_port(listening.port, listening.bind)
+    address = f"{settings.public_url or f'http://{LOOPBACK}:{opened.getsockname()[1]}'}/"
+    say(f"Leaderboard at {address}  (Ctrl+C ends it)")
+    if is_demo:
+        _fill_people(store, served, address)
+    if not listening.no_open:
+        click.launch(address)
+    crew = [["board", "work", "--with-parent", *served.store_flags()]] * (listening.workers if served.data else 0)
+    crew += [["serve", "--fd", str(opened.fileno()), *served.flags()]] * (listening.processes - 1)
+    with Crew(crew, inherited=[opened.fileno()]).at_work():
+        _answer(house, opened)
+
+
+def _fill_demo(served: Served) -> Served:
+    from medthink.cli.serve_demo import fill_demo
+
+    store, data = fill_demo(Path("demo-board"))
+    return msgspec.structs.replace(served, store=str(store), data=data, runs=(store.parent / "runs",))
+
+
+def _fill_people(store: "BoardStore", served: Served, address: str) -> None:
+    """Submissions and a study for the demo, and a link for everybody in it."""
+    from medthink.cli.demo_study import fill_study
+    from medthink.cli.demo_submissions import fill_submissions
+
+    assert served.data is not None
+    runs = served.runs[0]
+    links = fill_submissions(store, served.data, runs) | fill_study(store, served.data, runs / "retrieval")
+    for who, secret in links.items():
+        say(f"  as {who}: {address}invitation/{secret}")
 
 
 def _answer(house: "House", listening: socket.socket) -> None:

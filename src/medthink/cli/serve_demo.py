@@ -9,7 +9,8 @@ import click
 from medthink.core.errors import UsageError
 
 CASES = 60
-_BASELINES = ("random", "longest", "retrieval")
+# Retrieval writes steps, to be read beside the reference; the others choose a letter.
+_BASELINES = {"random": "answer", "longest": "answer", "retrieval": "twi"}
 
 
 def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
@@ -17,11 +18,12 @@ def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
     bench, store = folder / "bench", folder / "board.sqlite"
     if not bench.exists():
         _take("Drawing phantoms", ["data", "synth", str(bench), "--cases", str(cases)])
-    for name in _BASELINES:
+    for name, task in _BASELINES.items():
         run = folder / "runs" / name
         if not run.exists():
-            _take(f"Running {name}", ["run", str(bench), "--model", f"baseline/{name}", "--out", str(run)])
-            team = ["--team", "Demo", "--store", str(store)]
+            model = ["--model", f"baseline/{name}", "--task", task]
+            _take(f"Running {name}", ["run", str(bench), *model, "--out", str(run)])
+            team = ["--team", "Demo", "--allow-download", "--store", str(store)]
             _take(f"Adding {name} to the board", ["board", "add", str(run), "--data", str(bench), *team])
     read = folder / "runs" / "retrieval"
     if not (read / "units.jsonl").exists():

@@ -14,7 +14,7 @@ from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading, write_atomic
 from medthink.models.request import Usage
 from medthink.runs.lock import is_held
-from medthink.runs.records import LEDGER, Records
+from medthink.runs.records import LEDGER, Records, Totals
 
 INDEX_FILE = "index.json"
 PREDICTIONS_FILE = "predictions.jsonl"
@@ -79,6 +79,17 @@ def read_rows(run: Path) -> tuple[IndexRow, ...]:
     if is_unsettled(run):
         return _read_ledger(run)
     return _read_kept(run) or _read_predictions(run)[1]
+
+
+def read_totals(run: Path) -> Totals | None:
+    """What the calls of a run add up to, by its ledger; None where it has none yet."""
+    if not (run / LEDGER).is_file():
+        return None
+    records = Records.open(run)
+    try:
+        return records.totals()
+    finally:
+        records.close()
 
 
 def is_unsettled(run: Path) -> bool:

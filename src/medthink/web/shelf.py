@@ -15,7 +15,7 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError, MedThinkError
-from medthink.runs.index import IndexRow, read_rows, stamp
+from medthink.runs.index import IndexRow, is_unsettled, read_rows, read_totals, stamp
 from medthink.runs.lock import is_held
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.web.library import Library, OpenBenchmark
@@ -47,6 +47,8 @@ class ShelfRun:
         is_running = is_held(path)
         self.manifest: Manifest = read_manifest(path)
         self.rows: tuple[IndexRow, ...] = read_rows(path)
+        # Of a run that is under way or was killed, the ledger alone knows what was sent and never came back.
+        self._spent = read_totals(path) if is_unsettled(path) else None
         found = library.find(self.manifest)
         self.bench = found if isinstance(found, OpenBenchmark) else None
         self.doubt = found if isinstance(found, str) else ""
@@ -87,19 +89,21 @@ class ShelfRun:
         """How many predictions are in which state, the commonest first."""
         return dict(Counter(row.state for row in self.rows).most_common())
 
-    @cached_property
+    @property
     def cost_usd(self) -> float | None:
-        """What the predictions cost; None as soon as one of them has no known price."""
-        progress = self.manifest.progress
-        if self.activity == "finished" and progress is not None:
-            return progress.cost_usd
+        """What all calls cost so far; None as soon as one of them has no known price."""
+        known = self._spent or self.manifest.progress
+        if known is not None:
+            return known.cost_usd
         costs = [row.cost_usd for row in self.rows]
         return None if None in costs else sum(cost for cost in costs if cost)
 
     @property
     def is_least_cost(self) -> bool:
-        """Whether replies that never arrived may have been billed on top, as far as sessions that ended say."""
-        return self.manifest.progress is not None and self.manifest.progress.unseen_replies > 0
+        """Whether replies that never arrived may have been billed on top."""
+        if self._spent is not None:
+            return self._spent.lost_replies(is_running=self.activity == "running") > 0
+        return self.manifest.progress is not None and self.manifest.progress.is_least_cost
 
     @cached_property
     def hits(self) -> list[bool]:

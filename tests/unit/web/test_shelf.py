@@ -1,12 +1,15 @@
 """The shelf knows every run below its folders, as each is now."""
 
+import asyncio
 import json
 import shutil
+import sqlite3
 
 import pytest
 
 from made_runs import make_run
 from medthink.cases.benchmark import Benchmark
+from medthink.runs.ledger import Call, Ledger
 from medthink.runs.lock import hold
 from medthink.scoring.material import load_run
 from medthink.scoring.score import score_letters, score_run
@@ -59,11 +62,37 @@ def test_a_finished_run_a_killed_one_and_one_under_way(shelf, runs):
     assert run_of(shelf, "other").activity == "finished"
     with hold(runs / "other"):
         assert run_of(shelf, "other").activity == "running"
-    manifest = json.loads((runs / "other/run.json").read_text())
-    (runs / "other/run.json").write_text(json.dumps(manifest | {"progress": None}))
-    (runs / "other/predictions.jsonl").unlink()
+    forget_session(runs / "other")
     killed = run_of(shelf, "other")
     assert (killed.activity, len(killed.rows), killed.total) == ("unfinished", 12, 12)
+
+
+def test_a_killed_run_costs_at_least_what_came_back(shelf, runs):
+    """A call was sent when it was killed: nobody knows before it is resumed whether that one is billed."""
+    assert not run_of(shelf, "other").is_least_cost
+    forget_session(runs / "other")
+    assert (run_of(shelf, "other").cost_usd, run_of(shelf, "other").is_least_cost) == (pytest.approx(0.012), False)
+    asyncio.run(send_one(runs / "other"))
+    assert (run_of(shelf, "other").cost_usd, run_of(shelf, "other").is_least_cost) == (pytest.approx(0.012), True)
+    # While somebody waits for it, it is merely under way.
+    with hold(runs / "other"):
+        assert not run_of(shelf, "other").is_least_cost
+
+
+def forget_session(run):
+    manifest = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(manifest | {"progress": None}))
+    (run / "predictions.jsonl").unlink()
+
+
+async def send_one(run):
+    """A call that was under way when its process died, which had no time to write down that it stopped."""
+    ledger = Ledger(run / "ledger.sqlite")
+    await ledger.intend(Call("k", "k", 100, "answer", b"{}"))
+    ledger.close()
+    with sqlite3.connect(run / "ledger.sqlite") as connection:
+        connection.execute("UPDATE calls SET state = 'open', error_kind = NULL, error_detail = NULL WHERE key = 'k'")
+    connection.close()
 
 
 def test_a_run_is_read_again_only_when_it_has_changed(shelf, runs):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from medthink.cases.case import Case
+from medthink.core.numbers import as_percent
 from medthink.web.human_answers import HumanAnswer
 from medthink.web.library import OpenBenchmark
 from medthink.web.pages.model_answers import ModelAnswers, right_share
@@ -174,5 +175,5 @@ def _card(bench: OpenBenchmark, case: Case, answer: HumanAnswer | None, models: 
         diagnosis=case.question.options.get(case.reference.answer, case.reference.answer_text),
         modalities=", ".join(case.modalities),
         result=result,
-        models_right="" if share is None else f"{share:.0%} of models right",
+        models_right="" if share is None else f"{as_percent(share, 0)} of models right",
     )

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from medthink.metrics.findings.clauses import VERBS, Clause, Mention
 from medthink.metrics.findings.lexicon import word_set
+from medthink.metrics.findings.mention import VERBS, Clause, Mention
 
 _FREE = word_set("of the in a an at within on its")
 _PREPOSITIONS = word_set("in on at of within involving throughout over along near around to from into")

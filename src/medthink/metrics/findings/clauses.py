@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
 
-import msgspec
-
-from medthink.metrics.findings.lexicon import Lexicon, fold_word, word_set
-from medthink.metrics.findings.patterns import named_finding, pattern_finding
+from medthink.metrics.findings.lexicon import Lexicon, Term, fold_word, word_set
+from medthink.metrics.findings.meant import is_meant
+from medthink.metrics.findings.mention import VERBS, Clause, Mention
+from medthink.metrics.findings.patterns import PATTERN_WORDS, named_finding, pattern_finding
 from medthink.metrics.spelling import american_word, plain_letters
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
@@ -21,52 +20,25 @@ _DIGIT = re.compile(r"\d")
 _EACH_NUMBER = re.compile(_NUMBER)
 # A full stop ends a sentence unless it belongs to a number or an abbreviation.
 _SENTENCE_END = re.compile(
-    r"[.!](?=\s|$)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bapprox\.)(?<!\bfig\.)(?<!\bvs\.)(?<!\bdr\.)|\n|\?(?<=\w\?)(?=\s|$)"
+    r"[.!](?=[\"'”’)\]]?(?:\s|$))"
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bapprox\.)(?<!\bfig\.)(?<!\bvs\.)(?<!\bdr\.)|\n|\?(?<=\w\?)(?=\s|$)"
+)
+# What a bracket says of the pictures and not of the patient: "(Fig. 2, arrow)", "(images not shown)".
+_POINTER = re.compile(
+    r"[(\[]\s*(?:[a-z]+\s+){0,2}(?:figs?\b|figures?\b|arrow\w*|asterisks?\b|circles?\b|panels?\b|series \d"
+    r"|images? (?:\d|[a-z]\b|not\b)|not shown|not pictured)[^()\[\]]{0,60}[)\]]"
 )
 _NOT_A_SIZE = word_set(
     "from above below slice slices section sections collimation thick distal proximal away intervals deep"
 )
 # Adverbs that come between the words of a cue and change nothing.
 _PASSED_OVER = word_set("definitively definitely entirely fully reliably confidently certainly totally safely clearly")
-VERBS = word_set(
-    "is are was were has have had shows show showed demonstrates demonstrate demonstrated reveals reveal revealed "
-    "appears appear appeared there contains contain contained remains exhibits exhibited measures measured"
-)
-
-_PATTERN_WORDS = word_set("signal sign iso")
-_TELLING = _PATTERN_WORDS | word_set("absent not")
-
-MarkKind = Literal["finding", "normal", "site", "side", "cue", "size"]
-
-
-class Mention(msgspec.Struct, frozen=True):
-    """Something the lexicon knows, or a measurement, at words `start` to `end` of its clause."""
-
-    kind: MarkKind
-    name: str
-    start: int
-    end: int
-    size_mm: float | None = None
-
-
-class Clause(msgspec.Struct, frozen=True):
-    """The words of one clause and the mentions in it."""
-
-    words: tuple[str, ...]
-    mentions: tuple[Mention, ...]
-
-    def of_kind(self, *kinds: MarkKind) -> list[Mention]:
-        """The mentions of these kinds, in reading order."""
-        return [mention for mention in self.mentions if mention.kind in kinds]
-
-    def cues(self, *names: str) -> list[Mention]:
-        """The cues of these names, in reading order."""
-        return [mention for mention in self.mentions if mention.kind == "cue" and mention.name in names]
+_TELLING = PATTERN_WORDS | word_set("absent absence not")
 
 
 def read_clauses(text: str, lexicon: Lexicon) -> Iterator[Clause]:
     """Every clause of a text that may state something."""
-    for sentence in _SENTENCE_END.split(plain_letters(text)):
+    for sentence in _SENTENCE_END.split(_POINTER.sub(" ", plain_letters(text))):
         words, sizes = _read_words(sentence)
         folded = list(map(fold_word, words))
         if not _may_state(words, folded, lexicon):
@@ -75,7 +47,7 @@ def read_clauses(text: str, lexicon: Lexicon) -> Iterator[Clause]:
         bounds = [0, *_cuts(words, mentions), len(words)]
         for start, end in pairwise(bounds):
             clause = _clause(words, mentions, start, end)
-            if clause.of_kind("finding", "normal") or clause.cues("negates_previous", "negates_either"):
+            if clause.of_kind("finding", "normal") or clause.cues("negates_previous", "negates_either", "negates_next"):
                 yield clause
 
 
@@ -118,7 +90,7 @@ def _find_mentions(
         for place, (word, fold) in enumerate(zip(words, folded, strict=True))
         if fold in stemmed or word in exact or place in sizes or named_finding(word)
     ]
-    if not _PATTERN_WORDS.isdisjoint(words):
+    if not PATTERN_WORDS.isdisjoint(words):
         starts = list(range(len(words)))
     free_from = 0
     for place in starts:
@@ -128,16 +100,7 @@ def _find_mentions(
         if mention:
             mentions.append(mention)
             free_from = mention.end
-    return [mention for mention in mentions if _is_meant(words, mention, mentions)]
-
-
-def _is_meant(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -> bool:
-    """Whether a mention is what it looks like: "both" is a side in "both lungs", not in "both lesions"."""
-    if mention.kind == "finding" and mention.start and words[mention.start - 1] == "non":
-        return False
-    if words[mention.start] != "both" or mention.end - mention.start > 1:
-        return True
-    return any(other.kind == "site" and 0 <= other.start - mention.end <= 1 for other in mentions)
+    return [mention for mention in mentions if is_meant(words, mention, mentions)]
 
 
 def _read_size(words: Sequence[str], place: int, size_mm: float) -> Mention | None:
@@ -151,7 +114,7 @@ def _longest(words: Sequence[str], folded: Sequence[str], place: int, lexicon: L
     stemmed = lexicon.stemmed.longest(folded, place)
     entry = exact or stemmed
     pattern = pattern_finding(words, place)
-    if pattern and pattern[1] - place > (len(stemmed.words) if stemmed else 0):
+    if pattern and _outdoes(pattern, place, stemmed):
         return Mention("finding", pattern[0], place, pattern[1])
     if exact and stemmed and len(stemmed.words) > len(exact.words):
         entry = stemmed
@@ -161,14 +124,20 @@ def _longest(words: Sequence[str], folded: Sequence[str], place: int, lexicon: L
     return Mention("finding", name, place, place + 1) if name else None
 
 
+def _outdoes(pattern: tuple[str, int], place: int, entry: Term | None) -> bool:
+    """Whether a pattern says more than the lexicon's phrase: it is longer, or both are one word."""
+    length = len(entry.words) if entry else 0
+    return pattern[1] - place > length or pattern[1] - place == length == 1
+
+
 def _cuts(words: Sequence[str], mentions: Sequence[Mention]) -> list[int]:
-    """Where a sentence falls into clauses: at ending cues, at `;`, and between two verbs."""
+    """Where a sentence falls into clauses: at ending cues, at `;`, and between two verbs, but never in a mention."""
     ends = {mention.start for mention in mentions if mention.kind == "cue" and mention.name == "ends"}
-    inside_cue = {place for m in mentions if m.kind == "cue" for place in range(m.start, m.end)}
+    inside = {place for m in mentions for place in range(m.start, m.end)}
     cuts: list[int] = []
     start = 0
     for place, word in enumerate(words):
-        joins = word in (",", "and") and place not in inside_cue and _joins_two_sentences(words, start, place)
+        joins = word in (",", "and") and place not in inside and _joins_two_sentences(words, start, place)
         if place and (place in ends or word == ";" or joins):
             cuts.append(place)
             start = place

@@ -5,9 +5,10 @@ from functools import lru_cache
 from typing import cast
 
 from medthink.metrics.findings.attach import nearest
-from medthink.metrics.findings.clauses import VERBS, Clause, Mention, read_clauses
+from medthink.metrics.findings.clauses import read_clauses
 from medthink.metrics.findings.language import is_english
 from medthink.metrics.findings.lexicon import Lexicon, read_lexicon, word_set
+from medthink.metrics.findings.mention import VERBS, Clause, Mention
 from medthink.metrics.findings.scope import reach
 from medthink.metrics.findings.statement import Certainty, Change, Polarity, Side, Statement
 
@@ -30,8 +31,22 @@ _BARE = (("increased",), ("decreased",))
 _DENIES_NORMAL = ("not", "absent", "loss")
 _NORMAL = ("normal", "abnormality")
 _NORMAL_REACH = 2
-_JOINS = word_set("and or with but")
+_JOINS = word_set("and or with but without no")
 _UNSEEN = ("negates_previous", "negates_either")
+# Said only of other findings than those told, of the past, or of what could not be judged.
+_UNTOLD = ("other", "other_previous", "history_next")
+_CALLS = VERBS | word_set(": be been looks seem seems")
+_GRADES = word_set(
+    "otherwise grossly completely entirely also all well both of within largely essentially relatively quite"
+)
+# What is called normal in these clauses was not imaged.
+_NOT_IMAGED = word_set(
+    "laboratory test tests blood serum enzyme enzymes level levels count counts neurological neurologic physical "
+    "clinical vital temperature pressure urine urinalysis marker markers hemoglobin creatinine delivery pregnancy "
+    "electrocardiogram ecg eeg weight vision visual strength sensation reflexes tone gait biochemical biochemistry "
+    "values range inflammatory vitals history workup electrolytes fundus ophthalmic ophthalmological"
+)
+_AIM = word_set("suggest indicate")
 _REMEMBERED = 16_384
 
 
@@ -57,7 +72,7 @@ def _read_clause(clause: Clause, lexicon: Lexicon) -> Iterator[Statement]:
     polarities = {finding: _polarity(clause, finding) for finding in clause.of_kind("finding", "normal")}
     sizes = _sizes_by_finding(clause, lexicon)
     for finding, (polarity, certainty) in polarities.items():
-        if _cues_over(clause, finding, "other") or _is_normal_itself(clause, finding):
+        if _cues_over(clause, finding, *_UNTOLD) or _is_normal_itself(clause, finding):
             continue
         # What is there and what is not do not share a side or a site.
         walls = [other for other, (its, _) in polarities.items() if its != polarity]
@@ -76,7 +91,10 @@ def _read_clause(clause: Clause, lexicon: Lexicon) -> Iterator[Statement]:
 
 
 def _unseen(clause: Clause) -> Iterator[Statement]:
-    """Structures that are said to be missing: "the ACL was not visualised", "an absent modiolus"."""
+    """Structures that are said to be missing: "the ACL was not visualised", "an absent modiolus", "absence of ribs"."""
+    for cue in clause.cues("negates_next"):
+        if clause.words[cue.start] == "absence":
+            yield from _missing(clause, cue)
     if clause.of_kind("finding", "normal"):
         return
     for cue in clause.cues(*_UNSEEN):
@@ -87,6 +105,17 @@ def _unseen(clause: Clause) -> Iterator[Statement]:
         for site in sites[-1:]:
             side = nearest(clause, site, clause.of_kind("side"))
             yield Statement(finding="not_seen", site=site.name, side=cast(Side, side.name) if side else None)
+
+
+def _missing(clause: Clause, cue: Mention) -> Iterator[Statement]:
+    """The structure that a noun says is absent, where no finding is what is absent."""
+    start, end = reach(clause, cue)
+    if any(start <= m.start and m.end <= end for m in clause.of_kind("finding", "normal")):
+        return
+    site = next((m for m in clause.of_kind("site") if start <= m.start and m.end <= end), None)
+    if site:
+        side = nearest(clause, site, clause.of_kind("side"))
+        yield Statement(finding="not_seen", site=site.name, side=cast(Side, side.name) if side else None)
 
 
 def _cues_over(clause: Clause, finding: Mention, *names: str) -> list[Mention]:
@@ -105,6 +134,8 @@ def _is_place(clause: Clause, cue: Mention, finding: Mention) -> bool:
     if first is None:
         return False
     between = clause.words[first.end : finding.start]
+    if not _AIM.isdisjoint(between):  # "no defect within the duct to suggest a stone"
+        return False
     places = [i for i, word in enumerate(between[:-1]) if word in _PLACES and between[i + 1] in _DEFINITE]
     return bool(places) and _LISTS.isdisjoint(between[places[-1] :])
 
@@ -144,11 +175,22 @@ def _sites(clause: Clause, finding: Mention, walls: Sequence[Mention]) -> list[s
     """The site of a finding; a statement of normality speaks of every site of its clause, or of the whole study."""
     sites = clause.of_kind("site")
     if finding.kind == "normal" and finding.name == "abnormality":
-        whole_study: list[str | None] = [] if _STUDIES.isdisjoint(clause.words) else [None]
+        is_told = _NOT_IMAGED.isdisjoint(clause.words) and (
+            not _STUDIES.isdisjoint(clause.words) or _calls_normal(clause, finding)
+        )
+        whole_study: list[str | None] = [None] if is_told else []
         near = [site.name for site in sites if _is_called_normal(clause, finding, site, walls)]
         return list(dict.fromkeys(near)) or whole_study
     site = nearest(clause, finding, sites, walls=walls)
     return [site.name if site else None]
+
+
+def _calls_normal(clause: Clause, finding: Mention) -> bool:
+    """Whether a clause is about what it calls normal, though no site is known: "the fat pad is normal"."""
+    before = [word for word in clause.words[: finding.start] if word not in _GRADES]
+    if not before or before == ["and"]:
+        return finding.end < len(clause.words)
+    return before[-1] in _CALLS and len(before) > 1
 
 
 def _is_normal_itself(clause: Clause, finding: Mention) -> bool:

@@ -14,18 +14,30 @@ from medthink.metrics.porter import stem
 from medthink.metrics.spelling import normalise_spelling
 
 MentionKind = Literal["finding", "normal", "site", "side", "cue"]
-_KEPT_WHOLE = frozenset(
-    (
-        "vascular",
-        "vascularity",
-        "vascularized",
-        "vascularization",
-        "abnormal",
-        "based",
-        "pathology",
-        "pathologies",
-        "thinning",
-        "thinned",
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+_KEPT_WHOLE = word_set(
+    "vascular vascularity vascularized vascularization abnormal based pathology pathologies thinning thinned "
+    "extension extensive restriction restricted recurrence recurrent fecalization straining"
+)
+# Plurals that the stemmer does not bring together with their singular.
+_SINGULARS = dict(
+    pair.split(":")
+    for pair in word_set(
+        "sinuses:sinus apices:apex apexes:apex bronchi:bronchus foci:focus calyces:calyx calices:calyx "
+        "phalanges:phalanx femora:femur menisci:meniscus bursae:bursa bullae:bulla foramina:foramen sulci:sulcus "
+        "gyri:gyrus testes:testis fistulae:fistula diverticula:diverticulum diverticuli:diverticulum "
+        "diverticulae:diverticulum vertebrae:vertebra scapulae:scapula maxillae:maxilla pleurae:pleura humeri:humerus "
+        "radii:radius tali:talus bronchioles:bronchiole cervices:cervix pelves:pelvis thalami:thalamus "
+        "hippocampi:hippocampus nuclei:nucleus hila:hilum septae:septa globi:globus thrombi:thrombus emboli:embolus "
+        "calculi:calculus lumina:lumen varices:varix stenoses:stenosis metastases:metastasis synechiae:synechia "
+        "sequestra:sequestrum ganglia:ganglion papillae:papilla pneumothoraces:pneumothorax "
+        "pneumothoraxes:pneumothorax hydroceles:hydrocele tophi:tophus"
     )
 )
 _WORD = re.compile(r"[a-z]+|\d+|[,?]")
@@ -100,14 +112,10 @@ def read_lexicon() -> Lexicon:
     )
 
 
-def word_set(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
-    return frozenset(text.split())
-
-
 @lru_cache(maxsize=1 << 16)
 def fold_word(word: str) -> str:
     """The form under which a word of a finding or a site is looked up."""
+    word = _SINGULARS.get(word, word)
     # The stemmer would make one word of "pancreatitis" and "pancreatic", "vascular" and "vascularity".
     return word if len(word) <= 3 or word.endswith("itis") or word in _KEPT_WHOLE else stem(word)
 

@@ -1,7 +1,9 @@
 """How far a cue reaches in its clause: negation, doubt and change over time."""
 
-from medthink.metrics.findings.clauses import VERBS, Clause, Mention
+from collections.abc import Sequence
+
 from medthink.metrics.findings.lexicon import word_set
+from medthink.metrics.findings.mention import VERBS, Clause, Mention
 
 # A new noun phrase that starts with one of these after a comma or "and" is a statement of its own.
 _OPENERS = word_set(
@@ -11,10 +13,20 @@ _OPENERS = word_set(
 # What may stand between a two-way cue and the finding it governs.
 _STOPS = VERBS | word_set(", and or nor ( ) in of on at with to by since compared over than from as")
 _LINKS = VERBS | word_set("be been considered as being seems")
+# What was before ends where the patient's story goes on.
+_STORY = VERBS | word_set(
+    "presented presenting presents presentation underwent who with now came developed complained complains referred "
+    "admitted for"
+)
+_DETERMINERS = word_set("a an the its this these their")
+# Nouns that deny one entry of a list of findings, and not the entries after it.
+_MISSING = word_set("lack absence loss lacks lacking")
 
 
 def reach(clause: Clause, cue: Mention) -> tuple[int, int]:
     """The words of the clause that a cue speaks of, by the direction its name ends in."""
+    if cue.name == "history_next":
+        return cue.end, _first_place(clause.words, cue.end, _STORY)
     if cue.name.endswith("_previous") or (not cue.name.endswith("_next") and not _is_before_its_finding(clause, cue)):
         return _reach_back(clause, cue), cue.start
     return cue.end, _reach_forward(clause, cue)
@@ -35,14 +47,37 @@ def _describes_what_follows(clause: Clause, cue: Mention) -> bool:
     return before not in _LINKS and after not in _STOPS
 
 
+def _first_place(words: Sequence[str], start: int, stops: frozenset[str]) -> int:
+    """The first place from here on that holds one of these words; the end where none does."""
+    return next((place for place in range(start, len(words)) if words[place] in stops), len(words))
+
+
 def _reach_forward(clause: Clause, cue: Mention) -> int:
     words = clause.words
     for place in range(cue.end, len(words)):
-        if words[place] in (",", "and", ")") and _starts_anew(clause, place):
+        if words[place] in (",", "and", ")") and (_starts_anew(clause, place) or _ends_its_entry(clause, cue, place)):
             return place
-        if words[place] == "with" and words[place + 1 : place + 2] in (("a",), ("an",)):
+        if words[place] == "with" and _brings_its_own(clause, cue, place):
             return place
     return len(words)
+
+
+def _brings_its_own(clause: Clause, cue: Mention, place: int) -> bool:
+    """Whether `with` tells what is there: "no diffusion restriction with scalloping", "no contact with the mass"."""
+    if clause.words[place + 1 : place + 2] and clause.words[place + 1] in _DETERMINERS:
+        return True
+    return any(cue.end <= f.start and f.end <= place for f in clause.of_kind("finding"))
+
+
+def _ends_its_entry(clause: Clause, cue: Mention, place: int) -> bool:
+    """Whether a denial is one entry of a list that ends here: "dilatation, lack of enhancement, and pneumatosis"."""
+    if clause.words[cue.start] not in _MISSING:
+        return False
+    denied = [m for m in clause.of_kind("finding", "normal", "site") if cue.end <= m.start and m.end <= place]
+    if not any(m.kind in ("finding", "normal") for m in denied):
+        return bool(denied)
+    is_listed = clause.words[cue.start - 1 : cue.start] in ((",",), ("and",))
+    return is_listed and any(f.end <= cue.start for f in clause.of_kind("finding"))
 
 
 def _starts_anew(clause: Clause, place: int) -> bool:

@@ -22,7 +22,7 @@ from spending import Spending, spend
 
 BARE = Path(__file__).parent / "bench_client.py"
 IMAGES = 8
-CPU_CASES, CPU_IN_FLIGHT = 200, 32
+CPU_CASES, MORE_CASES, CPU_IN_FLIGHT = 200, 1200, 32
 LATENCY_S, IN_FLIGHT = 0.05, 64
 MEMORY_IN_FLIGHT = 256
 WHOLE = 720
@@ -51,6 +51,12 @@ class Bench:
         if not path.exists():
             write_cases(path, self.root / "pictures", cases=cases, images=images)
         return path
+
+    def settle(self, *sizes: int) -> float:
+        """Make the benchmarks; returns how long to wait, since what was written a moment ago is not remembered."""
+        for cases in sizes:
+            self.benchmark(cases)
+        return 3.0
 
     def run(self, url: str, *flags: str, **job: Any) -> Spending:
         """`medthink run` from nothing."""
@@ -93,33 +99,57 @@ def measure_cpu(bench: Bench) -> list[Line]:
     """CPU of 200 calls with 8 images and of one call more, ours and bare taking turns.
 
     Ours is measured as the first time, when every image is hashed, and as any other, when its digest is remembered.
+    Ratios are taken within a round, whose processes follow each other, so that a machine that is busier or slower in
+    one round than in another moves both sides; the median of the rounds is shown with its middle half.
     """
-    spent: dict[str, list[Spending]] = {}
-
-    def take(name: str, cases: int) -> None:
-        job = {"in_flight": CPU_IN_FLIGHT}
-        flags = ["--rehash"] if name == "first" else []
-        one = bench.bare(url, calls=cases, **job) if name == "bare" else bench.run(url, *flags, cases=cases, **job)
-        spent.setdefault(f"{name} {cases}", []).append(one)
-
     with loopback() as server:
-        url = server.url
-        for turn in range(bench.rounds):
-            steps = [(name, cases) for cases in (CPU_CASES, 3 * CPU_CASES) for name in ("first", "again", "bare")]
-            for step in steps if turn % 2 == 0 else reversed(steps):
-                take(*step)
-    cpu = {name: median_cpu(each) for name, each in spent.items()}
-    whole = {name: cpu[f"{name} {CPU_CASES}"] for name in ("first", "again", "bare")}
-    more = {name: (cpu[f"{name} {3 * CPU_CASES}"] - whole[name]) / (2 * CPU_CASES) for name in whole}
-    lines = [Line(f"{CPU_CASES} calls × {IMAGES} images, bare aiohttp", f"{whole['bare']:.2f} CPU s")]
+        time.sleep(bench.settle(CPU_CASES, MORE_CASES))
+        rounds = [measure_round(bench, server.url, is_reversed=turn % 2 == 1) for turn in range(bench.rounds)]
+    bare_s = statistics.median(one["bare"].whole_s for one in rounds)
+    lines = [Line(f"{CPU_CASES} calls × {IMAGES} images, bare aiohttp", f"{bare_s:.2f} CPU s")]
     for name, words in (("first", "the first time"), ("again", "digests remembered")):
-        times, ratio = whole[name] / whole["bare"], more[name] / more["bare"]
-        told = f"{1000 * more[name]:.2f} ms, bare {1000 * more['bare']:.2f} ms: {ratio:.2f} ×"
+        whole = statistics.median(one[name].whole_s for one in rounds)
+        ms, bare_ms = (1000 * statistics.median(one[which].more_s for one in rounds) for which in (name, "bare"))
+        times = statistics.median(one[name].whole_s / one["bare"].whole_s for one in rounds)
+        ratios = [one[name].more_s / one["bare"].more_s for one in rounds]
+        ratio, told = statistics.median(ratios), f"{ms:.2f} ms, bare {bare_ms:.2f} ms: {middle_half(ratios)}"
         lines += [
-            Line(f"  medthink run, {words}", f"{whole[name]:.2f} CPU s: {times:.2f} ×", "≤ 2 ×", times <= 2),
+            Line(f"  medthink run, {words}", f"{whole:.2f} CPU s: {times:.2f} ×", "≤ 2 ×", times <= 2),
             Line(f"  one case more, {words}", told, "≤ 1.5 ×", ratio <= 1.5),
         ]
     return lines
+
+
+class Cost(NamedTuple):
+    """CPU of 200 calls, from start to end, and of one call more."""
+
+    whole_s: float
+    more_s: float
+
+
+def measure_round(bench: Bench, url: str, *, is_reversed: bool) -> dict[str, Cost]:
+    """What the three take in one round; they take turns at each size, in alternating order."""
+    cpu: dict[tuple[str, int], float] = {}
+    steps = [(name, cases) for cases in (CPU_CASES, MORE_CASES) for name in ("first", "bare", "again")]
+    for name, cases in reversed(steps) if is_reversed else steps:
+        flags = ["--rehash"] if name == "first" else []
+        if name == "bare":
+            spent = bench.bare(url, calls=cases, in_flight=CPU_IN_FLIGHT)
+        else:
+            spent = bench.run(url, *flags, cases=cases, in_flight=CPU_IN_FLIGHT)
+        cpu[name, cases] = spent.cpu_s
+    return {
+        name: Cost(cpu[name, CPU_CASES], (cpu[name, MORE_CASES] - cpu[name, CPU_CASES]) / (MORE_CASES - CPU_CASES))
+        for name in ("first", "bare", "again")
+    }
+
+
+def middle_half(ratios: list[float]) -> str:
+    """The median with the quartiles around it."""
+    if len(ratios) < 2:
+        return f"{ratios[0]:.2f} ×"
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return f"{middle:.2f} × ({low:.2f} to {high:.2f})"
 
 
 def measure_throughput(bench: Bench) -> list[Line]:

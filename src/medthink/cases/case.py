@@ -12,6 +12,8 @@ import msgspec
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
+    from medthink.cases.facts import ImageFacts
+
 LETTERS = "ABCDE"
 MAX_IMAGES = 49
 MODALITIES = (
@@ -36,8 +38,8 @@ class ImageStore(Protocol):
     def digest(self, path: str) -> str:
         """SHA-256 of the image's bytes, or DataError."""
 
-    def read_digested(self, path: str) -> tuple[bytes, str]:
-        """Both at once."""
+    def read_known(self, path: str) -> "tuple[bytes, ImageFacts]":
+        """The image's bytes and what is known of them, or DataError."""
 
     def has(self, path: str) -> bool:
         """Whether the image is there; False for a path that may not be opened."""
@@ -69,9 +71,9 @@ class Image(msgspec.Struct, frozen=True, gc=False):
         """SHA-256 of the file's bytes."""
         return self.store.digest(self.path)
 
-    def read_digested(self) -> tuple[bytes, str]:
-        """The file's bytes and their SHA-256."""
-        return self.store.read_digested(self.path)
+    def read_known(self) -> "tuple[bytes, ImageFacts]":
+        """The file's bytes and what is known of them."""
+        return self.store.read_known(self.path)
 
     def open(self) -> "PillowImage":
         """The decoded picture, within the decode limits."""

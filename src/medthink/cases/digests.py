@@ -1,20 +1,21 @@
-"""Digests of images, remembered in the user's cache while the size, times and inode of their file stay the same."""
+"""What is known of images, remembered in the user's cache while size, times and inode of their file stay the same."""
 
 import os
 
-from medthink.cases.digest_table import DigestTable
+from medthink.cases.fact_table import FactTable
+from medthink.cases.facts import ImageFacts, find_facts
 from medthink.cases.stamps import Stamp, StampedStore
 from medthink.core.digest import digest_bytes
 from medthink.core.files import cache_folder
 
 
 class RememberedImages(StampedStore):
-    """A store whose digests are remembered from one session to the next; with `rehash` nothing from before counts."""
+    """A store whose facts are remembered from one session to the next; with `rehash` nothing from before counts."""
 
     def __init__(self, store: StampedStore, *, rehash: bool = False) -> None:
         self._store = store
         file = cache_folder() / "digests" / f"{digest_bytes(os.fsencode(store.place))[:32]}.sqlite"
-        self._table = DigestTable(file, is_new=rehash)
+        self._table = FactTable(file, is_new=rehash)
 
     @property
     def place(self) -> str:
@@ -39,23 +40,23 @@ class RememberedImages(StampedStore):
 
     def digest(self, path: str) -> str:
         """The digest of the image's bytes, which are read only where they may have changed."""
-        return self._find(path, self._store.stamp(path)) or self.read_digested(path)[1]
+        return (self._find(path, self._store.stamp(path)) or self.read_known(path)[1]).digest
 
-    def read_digested(self, path: str) -> tuple[bytes, str]:
-        """The image's bytes and their digest."""
+    def read_known(self, path: str) -> tuple[bytes, ImageFacts]:
+        """The image's bytes and their facts."""
         data, stamp = self._store.read_stamped(path)
         if (known := self._find(path, stamp)) is not None:
             return data, known
-        digest = digest_bytes(data)
+        facts = find_facts(data)
         if stamp:
-            self._table.keep(path, stamp, digest)
-        return data, digest
+            self._table.keep(path, stamp, facts)
+        return data, facts
 
     def save(self) -> None:
         """Keep what was learned; a cache that cannot be written costs time and nothing else."""
         self._table.save()
 
-    def _find(self, path: str, stamp: Stamp) -> str | None:
+    def _find(self, path: str, stamp: Stamp) -> ImageFacts | None:
         return self._table.find(path, stamp) if stamp else None
 
     def __str__(self) -> str:

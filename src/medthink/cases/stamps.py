@@ -4,6 +4,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 
+from medthink.cases.facts import ImageFacts, find_facts
 from medthink.core.digest import digest_bytes
 
 Stamp = tuple[int, ...]
@@ -59,7 +60,7 @@ class StampedStore(ABC):
         """SHA-256 of an image's bytes, or DataError."""
         return digest_bytes(self.read(path))
 
-    def read_digested(self, path: str) -> tuple[bytes, str]:
-        """An image's bytes and their SHA-256, or DataError."""
+    def read_known(self, path: str) -> tuple[bytes, ImageFacts]:
+        """An image's bytes and their facts, or DataError."""
         data = self.read(path)
-        return data, digest_bytes(data)
+        return data, find_facts(data)

@@ -110,6 +110,7 @@ class FolderImages(StampedStore):
         self._inside = _places_for_images(root, self._real_root)
         self._follows_links = len(self._inside) > 1
         self._last_folder = ("", "")
+        self._last_above = ("", self._real_root)
 
     @property
     def place(self) -> str:
@@ -118,15 +119,12 @@ class FolderImages(StampedStore):
 
     def stamp(self, path: str) -> Stamp:
         """The file's stamp."""
-        real, problem = self._locate(path)
-        try:
-            return () if problem else stamp_of(os.stat(real))  # noqa: PTH116
-        except OSError:
-            return ()
+        _, problem, found = self._locate(path)
+        return () if problem or found is None else stamp_of(found)
 
     def read_stamped(self, path: str) -> tuple[bytes, Stamp]:
         """The file's bytes, or DataError, and its stamp."""
-        real, problem = self._locate(path)
+        real, problem, _ = self._locate(path)
         if problem:
             raise refusal(problem, self.root, path)
         try:
@@ -172,23 +170,24 @@ class FolderImages(StampedStore):
             return [], []  # a folder that cannot be listed: each image in it has its own problem
         return files, folders
 
-    def _locate(self, path: str) -> tuple[str, str]:
-        """The real place of an image and why it may not be read."""
+    def _locate(self, path: str) -> tuple[str, str, os.stat_result | None]:
+        """The real place of an image, why it may not be read, and what the system knows of it."""
         if problem := path_problem(path):
-            return "", problem
+            return "", problem, None
         # Strings and not pathlib: this runs once per image, and is ten times faster.
         folder, _, name = path.rpartition("/")
         real = f"{self._resolve_folder(folder)}/{name}"
+        found: os.stat_result | None = None
         try:
-            mode = os.lstat(real).st_mode
-            if stat.S_ISLNK(mode):
+            found = os.lstat(real)
+            if stat.S_ISLNK(found.st_mode):
                 real = os.path.realpath(real)
-                mode = os.lstat(real).st_mode
+                found = os.lstat(real)
         except (OSError, ValueError):
-            mode = 0
+            found = None
         if not self._is_inside(real):
-            return "", f"{LINKS_OUT}: {self._outermost_link(path)!r}"
-        return real, "" if stat.S_ISREG(mode) else MISSING
+            return "", f"{LINKS_OUT}: {self._outermost_link(path)!r}", None
+        return real, "" if found is not None and stat.S_ISREG(found.st_mode) else MISSING, found
 
     def _outermost_link(self, path: str) -> str:
         """The first part of a path that leads out: of a whole folder elsewhere, the folder."""
@@ -200,11 +199,20 @@ class FolderImages(StampedStore):
         return real.startswith(self._inside)
 
     def _resolve_folder(self, folder: str) -> str:
-        """The folder's real place; the images of a case are asked for one after the other, so the last is kept."""
+        """The folder's real place; images and cases are asked for one after the other, so the last is kept."""
         known, real = self._last_folder
         if folder != known:
-            real = os.path.realpath(os.path.join(self._real_root, folder))  # noqa: PTH118
+            above, _, name = folder.rpartition("/")
+            place = f"{self._resolve_above(above)}/{name}"
+            real = os.path.realpath(place) if os.path.islink(place) else place  # noqa: PTH114
             self._last_folder = (folder, real)
+        return real
+
+    def _resolve_above(self, folder: str) -> str:
+        known, real = self._last_above
+        if folder != known:
+            real = os.path.realpath(os.path.join(self._real_root, folder))  # noqa: PTH118
+            self._last_above = (folder, real)
         return real
 
     def _read_regular(self, real: str, path: str) -> tuple[bytes, Stamp]:

@@ -7,7 +7,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec.structs import replace
 
 from medthink.cases.case import Image
-from medthink.cases.plain import plain_jpeg_size
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import canonical_json
@@ -302,10 +301,10 @@ def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:
 
 def encode_image(image: Image, condition: Condition) -> ImagePart:
     """The image as it is sent: its own bytes, unless the condition allows to make it smaller."""
-    data, digest = image.read_digested()
+    data, known = image.read_known()
     limits = (condition.image_max_side, condition.image_max_bytes)
-    if limits == (None, None) and (size := plain_jpeg_size(data)) is not None:
-        return ImagePart.from_bytes(data, "image/jpeg", width=size.width, height=size.height, digest=digest)
+    if limits == (None, None) and (size := known.plain_size) is not None:
+        return ImagePart.from_bytes(data, "image/jpeg", width=size.width, height=size.height, digest=known.digest)
     from medthink.cases.images import prepare
 
     ready = prepare(data, max_side=limits[0], max_bytes=limits[1], name=image.path)

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cases import stamps
+from medthink.cases import fact_table, stamps
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.digest_table import DigestTable
+from medthink.cases.case import Image
 from medthink.cases.digests import RememberedImages
 from medthink.cases.embedded import ParquetImages
 from medthink.cases.export import export_benchmark
+from medthink.cases.fact_table import FactTable
+from medthink.cases.facts import ImageFacts, find_facts
+from medthink.cases.plain import Size
 from medthink.cases.stores import FolderImages, ZipImages
 from medthink.core.digest import digest_bytes
 from small_benchmark import write_benchmark
@@ -127,7 +130,7 @@ def kept(cache: Path) -> dict[str, str]:
     (file,) = cache.iterdir()
     table = sqlite3.connect(file)
     try:
-        return dict(table.execute("SELECT path, digest FROM digests"))
+        return dict(table.execute("SELECT path, digest FROM facts"))
     finally:
         table.close()
 
@@ -136,7 +139,7 @@ def test_a_memory_is_trusted_until_it_is_told_not_to(bench, cache):
     true = fingerprint(bench)
     (file,) = cache.iterdir()
     with sqlite3.connect(file) as table:
-        table.execute("UPDATE digests SET digest = ? WHERE path = ?", ("0" * 64, PATH))
+        table.execute("UPDATE facts SET digest = ? WHERE path = ?", ("0" * 64, PATH))
     table.close()
     assert fingerprint(bench) != true
     assert fingerprint(bench, rehash=True) == true
@@ -179,27 +182,45 @@ def test_a_memory_that_is_in_use_elsewhere_is_left_alone(bench, cache, monkeypat
 
 def test_only_a_stretch_of_what_is_remembered_is_in_memory(tmp_path):
     file, stamp = tmp_path / "digests.sqlite", (1, 2, 3)
-    table = DigestTable(file, is_new=False)
+    table = FactTable(file, is_new=False)
     for number in range(6000):
-        table.keep(f"{number}.jpg", stamp, f"digest {number}")
+        table.keep(f"{number}.jpg", stamp, ImageFacts(f"digest {number}", Size(number, 7) if number % 2 else None))
         assert len(table._unwritten) <= 1024
     table.save()
-    again = DigestTable(file, is_new=False)
+    again = FactTable(file, is_new=False)
     for number in [*range(6000), 17, 5999, 0]:
-        assert again.find(f"{number}.jpg", stamp) == f"digest {number}"
+        assert again.find(f"{number}.jpg", stamp) == (f"digest {number}", (number, 7) if number % 2 else None)
         assert len(again._at_hand) <= 2304
     assert again.find("6000.jpg", stamp) is None
     assert again.find("17.jpg", (1, 2, 4)) is None
 
 
+def test_another_release_looks_for_itself(bench, read, monkeypatch):
+    fingerprint(bench)
+    monkeypatch.setattr(fact_table, "_RELEASE", b"another")
+    read.clear()
+    fingerprint(bench)
+    assert len(read) == 6
+
+
+def test_what_is_remembered_of_an_image_is_what_its_bytes_say(bench):
+    first, again = ([image.read_known() for image in images(bench)] for _ in range(2))
+    assert first == again == [(data, find_facts(data)) for data, _ in first]
+    assert {facts.plain_size is None for _, facts in first} == {False}
+
+
+def images(bench: Path) -> list[Image]:
+    return [image for case in Benchmark.open(bench).remembering()["test"] for image in case.question.images]
+
+
 def test_threads_share_a_memory(tmp_path):
-    table = DigestTable(tmp_path / "digests.sqlite", is_new=False)
+    table = FactTable(tmp_path / "digests.sqlite", is_new=False)
     wrong: list[str] = []
 
     def work(name: str) -> None:
         for number in range(1500):
-            table.keep(f"{name}{number}", (1,), f"{name}{number}")
-            if table.find(f"{name}{number // 2}", (1,)) != f"{name}{number // 2}":
+            table.keep(f"{name}{number}", (1,), ImageFacts(f"{name}{number}", None))
+            if table.find(f"{name}{number // 2}", (1,)) != (f"{name}{number // 2}", None):
                 wrong.append(f"{name}{number}")
 
     threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
@@ -220,8 +241,8 @@ def test_bytes_come_with_their_own_digest_whatever_is_remembered(bench):
     store = RememberedImages(FolderImages(bench))
     store.digest(PATH)
     rewrite(bench / PATH, keep_inode=True)
-    data, digest = store.read_digested(PATH)
-    assert digest == digest_bytes(data) == digest_bytes((bench / PATH).read_bytes())
+    data, known = store.read_known(PATH)
+    assert known.digest == digest_bytes(data) == digest_bytes((bench / PATH).read_bytes())
 
 
 def test_the_memories_of_two_benchmarks_are_two(bench, tmp_path, cache):

@@ -146,7 +146,7 @@ def test_what_is_no_regular_file_is_not_read(root: Path, monkeypatch: pytest.Mon
 
 def test_a_file_swapped_for_a_pipe_does_not_hang(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(root / "images/pipe.jpg")
-    monkeypatch.setattr(FolderImages, "_locate", lambda _, path: (str(root / path), ""))
+    monkeypatch.setattr(FolderImages, "_locate", lambda _, path: (str(root / path), "", None))
     with pytest.raises(DataError, match="not a regular file"):
         FolderImages(root).read("images/pipe.jpg")
 

@@ -16,7 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 
 import medthink
 from ledger_rows import read_rows
-from medthink.core.digest import digest_bytes
+from medthink.cases.facts import ImageFacts, find_facts
 from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.models.request import Reply, Request, TextPart
 from medthink.runs.answerers import Free
@@ -338,8 +338,8 @@ class OneImage:
     def __init__(self, data: bytes) -> None:
         self.data = data
 
-    def read_digested(self, path: str) -> tuple[bytes, str]:
-        return self.data, digest_bytes(self.data)
+    def read_known(self, path: str) -> tuple[bytes, ImageFacts]:
+        return self.data, find_facts(self.data)
 
 
 @pytest.mark.parametrize("limits", [{}, {"image_max_side": 20}])

@@ -1,4 +1,4 @@
-"""Digests of files kept in a table on disk, of which only a stretch is in memory at any time."""
+"""Facts of images kept in a table on disk, of which only a stretch is in memory at any time."""
 
 import sqlite3
 import threading
@@ -7,32 +7,41 @@ from pathlib import Path
 
 import msgspec
 
+from medthink import __version__
+from medthink.cases.facts import ImageFacts
+from medthink.cases.plain import Size
 from medthink.cases.stamps import Stamp
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS digests (
-  number INTEGER PRIMARY KEY,        -- in the order in which files were first met, which is how they are asked for
+CREATE TABLE IF NOT EXISTS facts (
+  number INTEGER PRIMARY KEY,        -- in the order in which images were first met, which is how they are asked for
   path TEXT NOT NULL UNIQUE,
+  mark BLOB NOT NULL,                -- the stamp of the file when it was read, and the release that read it
   digest TEXT NOT NULL,
-  stamp BLOB NOT NULL                -- of the file when it was read, as a JSON array
+  width INTEGER,                     -- of a plain JPEG
+  height INTEGER
 ) STRICT;
 """
 _KEEP = (
-    "INSERT INTO digests (path, digest, stamp) VALUES (?, ?, ?)"
-    " ON CONFLICT (path) DO UPDATE SET digest = excluded.digest, stamp = excluded.stamp"
+    "INSERT INTO facts (path, mark, digest, width, height) VALUES (?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE"
+    " SET mark = excluded.mark, digest = excluded.digest, width = excluded.width, height = excluded.height"
 )
 _LOOK = (
-    "SELECT path, digest, stamp FROM digests"
-    " WHERE number >= (SELECT number FROM digests WHERE path = ?) ORDER BY number LIMIT 256"
+    "SELECT path, mark, digest, width, height FROM facts"
+    " WHERE number >= (SELECT number FROM facts WHERE path = ?) ORDER BY number LIMIT 256"
 )
+# Another release may judge an image otherwise, and what a model is sent rests on that.
+_RELEASE = __version__.encode()
+_Kept = tuple[bytes, ImageFacts]
+_NOTHING: _Kept = (b"", ImageFacts("", None))
 _MOST_AT_HAND = 2048
 _MOST_UNWRITTEN = 1024
 # SQLite's name for a table on disk that belongs to one connection and goes with it.
 _OF_THIS_SESSION = ""
 
 
-class DigestTable:
-    """Digests by path and stamp, safe to use from several threads and processes; `is_new` forgets those from before.
+class FactTable:
+    """Facts by path and stamp, safe to use from several threads and processes; `is_new` forgets those from before.
 
     A table that cannot be read or written is replaced by one that lasts as long as the session.
     """
@@ -42,20 +51,20 @@ class DigestTable:
         self._is_new = is_new
         self._turn = threading.Lock()
         self._opened: sqlite3.Connection | None = None
-        self._at_hand: dict[str, tuple[str, bytes]] = {}
-        self._unwritten: dict[str, tuple[str, bytes]] = {}
+        self._at_hand: dict[str, _Kept] = {}
+        self._unwritten: dict[str, _Kept] = {}
 
-    def find(self, path: str, stamp: Stamp) -> str | None:
-        """The digest of the file at this path, if its stamp is the one it had then."""
+    def find(self, path: str, stamp: Stamp) -> ImageFacts | None:
+        """The facts of the image at this path, if its stamp is the one it had then."""
         with self._turn:
-            digest, kept = self._unwritten.get(path) or self._at_hand.get(path) or self._look(path)
-        return digest if kept == msgspec.json.encode(stamp) else None
+            mark, facts = self._unwritten.get(path) or self._at_hand.get(path) or self._look(path)
+        return facts if mark == _mark(stamp) else None
 
-    def keep(self, path: str, stamp: Stamp, digest: str) -> None:
-        """Remember the digest of a file."""
+    def keep(self, path: str, stamp: Stamp, facts: ImageFacts) -> None:
+        """Remember the facts of an image."""
         with self._turn:
             self._at_hand.pop(path, None)
-            self._unwritten[path] = (digest, msgspec.json.encode(stamp))
+            self._unwritten[path] = (_mark(stamp), facts)
             if len(self._unwritten) >= _MOST_UNWRITTEN:
                 self._write()
 
@@ -64,8 +73,8 @@ class DigestTable:
         with self._turn:
             self._write()
 
-    def _look(self, path: str) -> tuple[str, bytes]:
-        """What is kept of a file; what was met after it comes along, because it is asked for next."""
+    def _look(self, path: str) -> _Kept:
+        """What is kept of an image; what was met after it comes along, because it is asked for next."""
         if len(self._at_hand) >= _MOST_AT_HAND:
             self._at_hand.clear()
         try:
@@ -73,11 +82,15 @@ class DigestTable:
         except sqlite3.Error as error:
             self._give_up(error)
             found = []
-        self._at_hand |= {name: (digest, stamp) for name, digest, stamp in found}
-        return self._at_hand.get(path, ("", b""))
+        for name, mark, digest, width, height in found:
+            self._at_hand[name] = (mark, ImageFacts(digest, None if width is None else Size(width, height)))
+        return self._at_hand.get(path, _NOTHING)
 
     def _write(self) -> None:
-        rows = [(path, *kept) for path, kept in self._unwritten.items()]
+        rows = [
+            (path, mark, facts.digest, *(facts.plain_size or (None, None)))
+            for path, (mark, facts) in self._unwritten.items()
+        ]
         try:
             if rows:
                 with self._table() as table:
@@ -108,7 +121,7 @@ class DigestTable:
         table = self._open(str(self._file))
         if self._is_new:
             with table:
-                table.execute("DELETE FROM digests")
+                table.execute("DELETE FROM facts")
         return table
 
     def _open(self, name: str) -> sqlite3.Connection:
@@ -129,3 +142,7 @@ class DigestTable:
     def _remove(self) -> None:
         for ending in ("", "-wal", "-shm"):
             self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
+
+
+def _mark(stamp: Stamp) -> bytes:
+    return msgspec.json.encode(stamp) + _RELEASE

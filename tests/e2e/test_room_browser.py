@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
 from medthink.web.server import make_server, open_port
 from payloads import PAYLOADS
-from reading_room import Room, make_judged_run, open_room
+from reading_room import Room, make_discussed_runs, make_judged_run, open_room
 
 pytestmark = pytest.mark.browser
 
@@ -64,23 +65,27 @@ def browser() -> Iterator[Any]:
         yield opened
 
 
-def serve(root: Path, run: Path) -> Iterator[ServedRoom]:
-    with open_room(root, run) as room:
+@contextmanager
+def serve(root: Path, run: Path, **plan: Any) -> Iterator[ServedRoom]:
+    with open_room(root, run, **plan) as room:
         opened = open_port(None)
         port = opened.getsockname()[1]
         hosts = sorted(loopback_hosts(port))
         server = make_server(room.board.house.application(hosts=hosts, renditions=Renditions(root / "cache")))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
         thread.start()
-        yield ServedRoom(room, f"http://127.0.0.1:{port}")
-        server.should_exit = True
-        thread.join(timeout=20)
-        opened.close()
+        try:
+            yield ServedRoom(room, f"http://127.0.0.1:{port}")
+        finally:
+            server.should_exit = True
+            thread.join(timeout=20)
+            opened.close()
 
 
 @pytest.fixture
 def served(tmp_path: Path, run: Path) -> Iterator[ServedRoom]:
-    yield from serve(tmp_path, run)
+    with serve(tmp_path, run) as made:
+        yield made
 
 
 def commit(page: Any, presses: list[str]) -> None:
@@ -118,6 +123,71 @@ def test_a_case_of_six_steps_takes_fewer_than_forty_keys_and_no_mouse(served: Se
     assert [mark.cells.get("factual") for mark in marks.values()].count("contradicted") == 2
     assert "missed" in [mark.cells.get("finding") for mark in marks.values()]
     context.close()
+
+
+@pytest.fixture(scope="module")
+def discussed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return make_discussed_runs(tmp_path_factory.mktemp("discussed"))
+
+
+# A laptop, and a tablet held upright.
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (820, 1180)])
+def test_a_discussion_is_judged_sentence_by_sentence_and_scored_by_keyboard(
+    tmp_path: Path, discussed: tuple[Path, Path], browser: Any, width: int, height: int
+):
+    with serve(tmp_path, discussed[0], kinds=("discussion",)) as served:
+        context = served.context(browser, served.room.anna, viewport={"width": width, "height": height})
+        page, presses = served.open(context, "anna"), []
+        commit(page, presses)
+        press(page, presses, "Enter", "1", "Enter", "2", "Enter", "3", "Enter")
+        expect(page.locator("#work h2").first).to_have_text("What does it teach?")
+        expect(page.locator(".score-row").first).to_contain_text("the kind of disease, its cause or mechanism")
+        press(page, presses, "2", "0")
+        expect(page.locator(".score-row[aria-current]")).to_contain_text("Why 0?")
+        assert_fine(page, width)
+        press(page, presses, "w", "1", "k", "2", "1", "Enter")
+        expect(page.locator("[data-say]")).to_contain_text("Open: Score")
+        press(page, presses, "0", "a", "Enter")
+        expect(page.locator("#work h2").first).to_have_text("Complete")
+        press(page, presses, "Enter")
+        expect(page.locator("#work h2").first).to_have_text("Thank you")
+        cells = [mark.cells for mark in served.marks("anna").values()]
+        assert sorted(one["label"] for one in cells if "label" in one) == ["correct", "incorrect", "unverifiable"]
+        scores = sorted((one["score"], one.get("zero", "")) for one in cells if "score" in one)
+        assert scores == [("0", "absent"), ("0", "wrong"), ("1", ""), ("2", ""), ("2", "")]
+        context.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (820, 1180)])
+def test_two_discussions_are_compared_by_keyboard_and_nothing_tells_whose_they_are(
+    tmp_path: Path, discussed: tuple[Path, Path], browser: Any, width: int, height: int
+):
+    runs = tuple(map(str, discussed))
+    with serve(tmp_path, discussed[0], kinds=("preference",), runs=runs) as served:
+        context = served.context(browser, served.room.anna, viewport={"width": width, "height": height})
+        page, presses = served.open(context, "anna"), []
+        commit(page, presses)
+        press(page, presses, "Enter")
+        for words in ("Night pain calls for CT.", "Correlate clinically.", "Which would teach a trainee better?"):
+            expect(page.locator("#work")).to_contain_text(words)
+        assert "server/" not in page.content()
+        assert_fine(page, width)
+        press(page, presses, "3", "1", "Enter")
+        expect(page.locator("#work h2").first).to_have_text("Complete")
+        press(page, presses, "Enter")
+        expect(page.locator("#work h2").first).to_have_text("Thank you")
+        ((_, mark),) = served.marks("anna").items()
+        assert mark.cells == {"preferred": "first"}
+        context.close()
+
+
+def assert_fine(page: Any, width: int) -> None:
+    """Nothing that axe calls serious, and nothing wider than the window."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    violations = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:150]) for one in violations if one["impact"] != "minor"] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_offline_marks_are_kept_here_and_sent_later(served: ServedRoom, browser: Any):
@@ -164,7 +234,7 @@ def test_every_page_of_the_room_is_accessible_and_asks_nobody_else(
 ):
     from axe_playwright_python.sync_playwright import Axe
 
-    for served in serve(tmp_path, make_judged_run(tmp_path_factory.mktemp("hostile"), HOSTILE)):
+    with serve(tmp_path, make_judged_run(tmp_path_factory.mktemp("hostile"), HOSTILE)) as served:
         said: list[str] = []
         asked: list[str] = []
         found: dict[str, Any] = {}

@@ -1,11 +1,12 @@
 """A reading room with a study in it: a judged run, a coordinator, two readers, and one who reads nothing."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from judged_run import make_run
+from judged_run import make_discussions, make_run
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.readers.studies import desk, setup
 from medthink.readers.studies.plan import StudyPlan
@@ -25,6 +26,22 @@ def make_judged_run(root: Path, text: str = TEXT) -> Path:
     return run
 
 
+def make_discussed_runs(root: Path) -> tuple[Path, Path]:
+    """Two runs with discussions of two sections, cut into sentences and compared with each other."""
+    runs = []
+    for name, lesson in (("one", "Night pain calls for CT."), ("two", "Correlate clinically.")):
+        run = make_discussions(
+            root, cases=CASES, sections={"background": "It is a tumour. It is rare.", "teaching_points": lesson}
+        )
+        runs.append(run.rename(root / name))
+        manifest = json.loads((runs[-1] / "run.json").read_text())
+        (runs[-1] / "run.json").write_text(json.dumps(manifest | {"model": f"server/{name}"}))
+    for run in runs:
+        judge_run(JudgeOrder(run=run, judges=("baseline/rules",), what=("discussion",)))
+    judge_run(JudgeOrder(run=runs[0], judges=("baseline/rules",), what=("preference",), against=(runs[1],)))
+    return runs[0], runs[1]
+
+
 class Room:
     """A served board with one study."""
 
@@ -34,10 +51,10 @@ class Room:
         self.cora = self.board.add("cora", "coordinator")
         self.anna, self.ben, self.eve = (self.board.add(name, "reader") for name in ("anna", "ben", "eve"))
         fields: dict[str, Any] = {"kinds": ("steps", "omissions"), "needs_training": False, "again_share": 0.0}
+        fields["runs"] = (str(run),)
         made = StudyPlan(
             name="Double reading",
             data=str(run.parent / "bench"),
-            runs=(str(run),),
             readers=("anna", "ben"),
             planted_share=0.0,
             **(fields | plan),

@@ -31,6 +31,7 @@ ZEROS: tuple[Zero, ...] = get_args(Zero)
 
 SECTIONS = ("introduction", "factual", "weight", "severity", "error types", "omissions", "education", "preference")
 MAX_STEPS = 15
+_LEVEL = re.compile(r"^- (\d): (.+)$", re.MULTILINE)
 _HEADING = re.compile(r"^## .*$", re.MULTILINE)
 
 
@@ -47,6 +48,12 @@ class Rubric(msgspec.Struct, frozen=True):
         """One section without its heading."""
         parts = [part.strip() for part in _HEADING.split(self.page)]
         return dict(zip(SECTIONS, parts, strict=True))[name]
+
+    def levels(self, dimension: Dimension) -> dict[str, str]:
+        """What each score of a dimension of education asks for, with its example."""
+        heading = f"**{dimension.replace('_', ' ').capitalize()}**"
+        lines = self.section("education").partition(heading)[2].partition("\n\n")[0]
+        return dict(_LEVEL.findall(lines))
 
 
 @cache

@@ -10,7 +10,7 @@ import msgspec
 
 from medthink.core.errors import DataError
 from medthink.judge.kinds import KINDS
-from medthink.judge.rubric import load_rubric
+from medthink.judge.rubric import DIMENSIONS, load_rubric
 from medthink.readers.lists import shown_part
 from medthink.readers.studies.desk import ADDED, Mark, OpenSitting
 from medthink.readers.studies.setup import Frozen, Study, StudyReader
@@ -90,7 +90,10 @@ class RoomField(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoomItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to judge; `start` and `end` are its place in its part, −1 where it has none."""
+    """One thing to judge; `start` and `end` are its place in its part, −1 where it has none.
+
+    `anchors` says of each score what it asks for, where the item is a dimension of education.
+    """
 
     code: str
     form: str
@@ -102,6 +105,7 @@ class RoomItem(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 0
     cells: dict[str, str] = {}
     readings: tuple[dict[str, str], ...] = ()
+    anchors: dict[str, str] = {}
 
 
 class RoomText(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,6 +278,7 @@ def _text(text: ReadText, marks: Mapping[str, Mark], frozen: Frozen) -> RoomText
                 version=mark.version if mark else 0,
                 cells=mark.cells if mark else {},
                 readings=tuple(frozen.get(item.code, ())),
+                anchors=rubric.levels(item.part) if item.part in DIMENSIONS else {},
             )
         )
     return RoomText(

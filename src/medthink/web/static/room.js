@@ -16,8 +16,8 @@ const ASKED = {
   severity: {legend: "Consequence for the patient", columns: "five", choices: {none: ["a", "None"], minor: ["s", "Minor"], significant: ["d", "Significant"], dangerous: ["f", "Dangerous"], unsure: ["", "Unsure"]}},
   correction: {legend: "Better wording", hint: "optional", words: true, key: "t"},
   finding: {legend: "In the text", columns: "four", choices: {mentioned: ["1", "Mentioned", "good", "✓"], missed: ["2", "Missed", "bad", "✗"], contradicted: ["3", "Contradicted", "bad", "✗"], unsure: ["u", "Unsure", "", "~"]}},
-  score: {legend: "Score", columns: "three", choices: {0: ["", "0"], 1: ["", "1"], 2: ["", "2"]}},
-  zero: {legend: "Why 0?", columns: "three", choices: {absent: ["", "Absent"], wrong: ["", "Wrong"]}},
+  score: {legend: "Score", columns: "three", choices: {0: ["0", ""], 1: ["1", ""], 2: ["2", ""]}},
+  zero: {legend: "Why 0?", columns: "three", choices: {absent: ["a", "Absent"], wrong: ["w", "Wrong", "bad"]}},
 };
 const DUE = {error_types: (cells) => cells.factual === "contradicted", severity: (cells) => cells.factual === "contradicted", correction: (cells) => cells.factual === "contradicted", zero: (cells) => cells.score === "0"};
 const OPTIONAL = new Set(["correction"]);
@@ -41,7 +41,7 @@ const items = [...texts.flatMap((text) => text.items), ...(added ? [added] : [])
 const cells = Object.fromEntries(items.map((item) => [item.code, {...item.cells}]));
 const screens = page.reveal ? [{stage: "Reveal", draw: drawReveal}, ...texts.flatMap(screensOf), {stage: "Submit", draw: drawEnd}] : [{stage: "Read", draw: drawCase}];
 const stages = [...new Set(["Read", "Reveal", ...screens.map((screen) => screen.stage), "Submit"])];
-const state = {at: 0, own: {}, anchors: false, expert: false, warned: false, seconds: {}, done: false};
+const state = {at: 0, row: 0, own: {}, anchors: false, expert: false, warned: false, seconds: {}, done: false};
 
 function screensOf(text) {
   if (text.what === "omissions") return [{stage: text.title, text, draw: drawList}];
@@ -94,9 +94,20 @@ function put(item, name, value) {
 // ---- Parts of the page --------------------------------------------------------------------------------------------
 const button = (label, key, run, kind = "") => make("button", {type: "button", class: `button ${kind}`, onclick: run}, label, key && make("kbd", {"aria-hidden": "true"}, key));
 const group = (legend, hint, ...rest) => make("fieldset", {class: "choice"}, make("legend", {}, legend, hint && make("span", {class: "hint"}, ` · ${hint}`)), ...rest);
+const inline = (text) => text.split(/(\*\*.+?\*\*|\*.+?\*)/).map((part) => (part.startsWith("**") ? make("b", {}, part.slice(2, -2)) : part.length > 2 && part.startsWith("*") ? make("i", {}, part.slice(1, -1)) : part));
+function rubric(text) {   // the rubric's page: tables of labels, lists and paragraphs
+  const lines = text.split("\n").filter((line) => line.trim() && !/^\|[-| ]+\|$|^\| *label/.test(line)), found = [];
+  for (const line of lines) {
+    const [kind, ...pieces] = line.startsWith("|") ? ["dl", ...line.split("|").slice(1, -1)] : /^(-|\d+\.) /.test(line) ? ["ul", line.replace(/^(-|\d+\.) /, "")] : ["p", line];
+    if (kind === "p") { found.push(make("p", {}, ...inline(line))); continue; }
+    if (found.at(-1)?.localName !== kind) found.push(make(kind, {class: kind === "ul" ? "plain" : null}));
+    found.at(-1).append(...(kind === "ul" ? [make("li", {}, ...inline(pieces[0]))] : [make("dt", {}, ...inline(pieces[0].trim())), make("dd", {}, ...inline(pieces[1].trim()))]));
+  }
+  return found;
+}
 const words = (text) => text.split(/\n\n+/).filter((part) => part.trim()).map((part) => make("p", {class: "prewrap"}, part));
 
-function fieldset(item, field, {name = field.name, keys = true} = {}) {
+function fieldset(item, field, {name = field.name, keys = true, means = {}} = {}) {
   const asked = ASKED[field.name] ?? {legend: field.name, choices: Object.fromEntries(field.choices.map((choice) => [choice, ["", choice]]))}, own = cells[item.code];
   if (asked.words || !field.choices.length && !asked.multi) return make("label", {class: "field"}, make("span", {class: "label"}, asked.legend, " ", asked.key && make("kbd", {"aria-hidden": "true"}, asked.key.toUpperCase()), asked.hint && make("span", {class: "hint"}, ` ${asked.hint}`)),
     make("textarea", {class: "textarea", rows: 2, "data-words": name, value: own[field.name] ?? "", onchange: (event) => put(item, field.name, event.target.value.trim())}));
@@ -109,7 +120,7 @@ function fieldset(item, field, {name = field.name, keys = true} = {}) {
   };
   return group(asked.legend, asked.hint ?? "", make("div", {class: `picks ${asked.columns}`}, ...known.map((choice) => { const [key, label, tone = asked.tone ?? ""] = asked.choices[choice]; return make("label", {class: `pick ${tone}`},
     make("input", {type: asked.multi ? "checkbox" : "radio", name: `${item.code}:${field.name}`, value: choice, checked: asked.multi ? chosen.includes(choice) : chosen === choice, "data-field": keys ? field.name : null, onchange: () => pick(choice)}),
-    keys && key && make("kbd", {"aria-hidden": "true"}, key.toUpperCase()), make("span", {}, label)); })));
+    keys && key && make("kbd", {"aria-hidden": "true"}, key.toUpperCase()), make("span", {}, !keys && !label ? key : "", keys && !label && make("span", {class: "unseen"}, key), label, means[choice] && make("small", {}, ...inline(means[choice])))); })));
 }
 
 const markOf = (item) => { const field = item.fields[0], choice = cells[item.code][field.name]; return choice && {choice, glyph: ASKED[field.name]?.choices?.[choice]?.[3] ?? "•", label: ASKED[field.name]?.choices?.[choice]?.[1] ?? choice}; };
@@ -133,7 +144,7 @@ function wholeText(text, here) {   // every part as written, each unit a link to
 
 const expert = () => { const {diagnosis, findings, discussion} = page.reveal; return make("div", {class: "expert"}, make("h3", {}, "Diagnosis"), make("p", {}, diagnosis), findings && make("h3", {}, "Findings"), ...(findings ? words(findings) : []), discussion && make("details", {}, make("summary", {}, "Discussion"), ...words(discussion)),
   make("p", {class: "small soft"}, "Captions and modalities stand at the images.")); };
-const aside = (text) => [state.anchors && make("div", {class: "anchors", tabIndex: 0, role: "region", "aria-label": "What the words mean"}, ...text.anchors.map(([name, meaning]) => make("details", {open: true}, make("summary", {}, name), make("p", {class: "prewrap"}, meaning)))),
+const aside = (text) => [state.anchors && make("div", {class: "anchors", tabIndex: 0, role: "region", "aria-label": "What the words mean"}, ...text.anchors.map(([name, meaning]) => make("details", {open: true}, make("summary", {}, name), ...rubric(meaning)))),
   make("details", {open: state.expert, ontoggle: (event) => { state.expert = event.target.open; }}, make("summary", {}, "Expert material"), expert())];
 const readings = (item) => item.readings.length > 0 && make("div", {class: "side"}, ...item.readings.map((one, number) => make("div", {class: "reader-col"}, make("h3", {}, `Reading ${number + 1}`), make("dl", {class: "facts"}, ...Object.entries(one).flatMap(([name, value]) => [make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, value)])))));
 
@@ -155,8 +166,7 @@ function drawReveal() {
 function drawItem({text, item, number, count}) {
   const own = cells[item.code], relied = (own.images ?? "").split(";").filter(Boolean);
   const isPiece = item.start >= 0;
-  return [[wholeText(text, item), !isPiece && text.what !== "preference" && make("blockquote", {class: "quote"}, item.text), readings(item),
-    make("h2", {class: "unseen"}, `${text.title}, ${number + 1} of ${count}`),
+  return [[make("h2", {class: "unseen"}, `${text.title}, ${number + 1} of ${count}`), wholeText(text, item), !isPiece && text.what !== "preference" && make("blockquote", {class: "quote"}, item.text), readings(item),
     ...item.fields.filter((field) => isDue(field.name, own)).map((field) => DUE[field.name] ? make("div", {class: "due"}, fieldset(item, field)) : fieldset(item, field)),
     grid && make("div", {class: "row small"}, make("span", {}, relied.length ? `Relied on image ${relied.join(", ")}` : "No image named"), button(relied.length ? "Change" : "Rely on this image", "M", markImage, "small"),
       isPiece && make("label", {class: "check"}, make("input", {type: "checkbox", "data-cut": "", checked: own.badly_cut === "yes", onchange: (event) => { put(item, "badly_cut", event.target.checked ? "yes" : ""); }}), "Badly cut ", make("kbd", {"aria-hidden": "true"}, "X"))),
@@ -172,10 +182,26 @@ function drawList({text}) {
 }
 
 function drawScores({text, items: scored}) {
-  return [[make("h2", {}, "What does it teach?"), make("p", {class: "small soft"}, "Five scores of the whole discussion, with what each means beside them."), make("details", {}, make("summary", {}, "The discussion"), wholeText(text, null)),
-    make("div", {class: "anchors", tabIndex: 0, role: "region", "aria-label": "What the scores mean"}, ...text.anchors.filter(([name]) => name === "education").map(([, meaning]) => make("p", {class: "prewrap"}, meaning))),
-    ...scored.map((item) => make("div", {class: "score-row"}, make("h3", {}, item.text), readings(item), ...item.fields.filter((field) => isDue(field.name, cells[item.code])).map((field) => fieldset(item, field, {keys: false}))))],
-  [button("On", "Enter", next, "primary"), button("Back", "", back)]];
+  const row = (item, number) => {
+    const is = number === state.row, [score, zero] = item.fields, own = cells[item.code];
+    return make("div", {class: "score-row", "aria-current": is ? "step" : null}, make("h3", {}, item.part), readings(item), fieldset(item, score, {keys: is, means: item.anchors}),
+      isDue(zero.name, own) && make("div", {class: "due"}, fieldset(item, zero, {keys: is})));
+  };
+  return [[make("h2", {}, "What does it teach?"), make("p", {class: "small soft"}, "Five scores of the whole discussion. Take the highest whose condition is met; length and style earn nothing. Keys 0–2 score the row in hand and go on; for a 0, A or W says why; J and K move."),
+    make("details", {}, make("summary", {}, "The discussion"), wholeText(text, null)), ...scored.map(row), ...aside(text)],
+  [button("On", "Enter", next, "primary"), button("Back", "", back), button(state.anchors ? "Hide what the words mean" : "What the words mean", "H", anchors, "quiet")]];
+}
+function moveRow(step) {
+  const {items: scored} = screens[state.at];
+  state.row = Math.max(0, Math.min(scored.length - 1, state.row + step));
+  render();
+  work.querySelector(".score-row[aria-current]")?.scrollIntoView({block: "nearest"});
+}
+function score(name, choice) {
+  const item = screens[state.at].items[state.row];
+  if (name === "zero" && !isDue("zero", cells[item.code])) return;
+  put(item, name, choice);
+  moveRow(gapsOf(item).length ? 0 : 1);
 }
 
 const gapsOf = (item) => item.fields.map((field) => field.name).filter((name) => isMissing(name, cells[item.code]));
@@ -207,7 +233,7 @@ function render(isNew = false) {
   if (grid) grid.setMarked(screen.item ? (cells[screen.item.code].images ?? "").split(";").filter(Boolean) : []);
 }
 
-function goTo(at) { state.at = Math.max(0, Math.min(screens.length - 1, at)); state.warned = false; history.replaceState(null, "", `#${state.at}`); render(true); }
+function goTo(at) { state.row = 0; state.at = Math.max(0, Math.min(screens.length - 1, at)); state.warned = false; history.replaceState(null, "", `#${state.at}`); render(true); }
 function back() { if (state.at > 0) goTo(state.at - 1); }
 
 async function next() {
@@ -256,12 +282,17 @@ function cycle(number) {   // omissions: mentioned → missed → contradicted
 // ---- Keys ----------------------------------------------------------------------------------------------------------
 const at = (draw) => () => screens[state.at].draw === draw;
 const press = (selector) => work.querySelector(selector)?.click();
-const fieldKeys = Object.entries(ASKED).filter(([, asked]) => asked.choices).flatMap(([name, asked]) => Object.entries(asked.choices).filter(([, [key]]) => key).map(([choice, [key, label]]) => ({id: `judge.${name}.${choice}`, keys: [key], label: `${asked.legend} ${label}`, when: () => at(drawItem)() && Boolean(work.querySelector(`[data-field="${name}"]`)), run: () => press(`[data-field="${name}"][value="${choice}"]`)})));
+const fieldKeys = Object.entries(ASKED).filter(([name, asked]) => asked.choices && !["score", "zero"].includes(name)).flatMap(([name, asked]) => Object.entries(asked.choices).filter(([, [key]]) => key).map(([choice, [key, label]]) => ({id: `judge.${name}.${choice}`, keys: [key], label: `${asked.legend} ${label}`, when: () => at(drawItem)() && Boolean(work.querySelector(`[data-field="${name}"]`)), run: () => press(`[data-field="${name}"][value="${choice}"]`)})));
 const keys = new Keys([
   {name: "Reading", keys: [
     {id: "own", keys: ["1", "2", "3", "4", "5"], label: "Your diagnosis, option A–E", when: at(drawCase), run: (event, key) => press(`.pick:nth-child(${key}) input[name=option]`)},
     {id: "sure", keys: ["6", "7", "8", "9"], label: "How sure", when: at(drawCase), run: (event, key) => press(`input[name=confidence][value="${key - 5}"]`)},
     {id: "missed", keys: ["1", "2", "3", "4", "5", "6", "7", "8", "9"], label: "Finding 1–9: missed, contradicted, mentioned", when: at(drawList), run: (event, key) => cycle(Number(key))},
+    {id: "score", keys: ["0", "1", "2"], label: "Score of the row in hand", when: at(drawScores), run: (event, key) => score("score", key)},
+    {id: "zero.absent", keys: ["a"], label: "Why 0? Absent", when: at(drawScores), run: () => score("zero", "absent")},
+    {id: "zero.wrong", keys: ["w"], label: "Why 0? Wrong", when: at(drawScores), run: () => score("zero", "wrong")},
+    {id: "row.next", keys: ["j"], label: "Next score", when: at(drawScores), run: () => moveRow(1)},
+    {id: "row.back", keys: ["k"], label: "Score before", when: at(drawScores), run: () => moveRow(-1)},
     {id: "forward", keys: ["Enter"], label: "On: commit, next unit, submit", run: next},
     {id: "back", keys: ["shift+Enter", "Backspace"], label: "Back", run: back}]},
   {name: "Judging a unit", keys: [...fieldKeys,

@@ -9,6 +9,7 @@ from rich.text import Text
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.check import DEFECTS, CheckReport, DataProblem, check_benchmark
 from medthink.cli import show
+from medthink.cli.cluster_flags import on_option, read_spread
 from medthink.core.errors import Declined
 
 _SHOWN_PER_CODE = 5
@@ -17,16 +18,18 @@ _SHOWN_PER_CODE = 5
 @click.command("check")
 @click.argument("path", type=click.Path())
 @click.option("--images", is_flag=True, help="Look inside the image files too, on all cores.")
+@on_option("Look inside the image files")
 @click.option("--json", "as_json", is_flag=True, help="Print every problem as JSON.")
-def command(path: str, images: bool, as_json: bool) -> None:
+def command(path: str, images: bool, on: str | None, as_json: bool) -> None:
     """Find every broken invariant of a benchmark: errors and warnings, with the remedy for each.
 
     PATH is a benchmark folder or a .jsonl or .parquet file. Exit code 0: no errors, 1: errors, 2: unreadable.
 
     Example: medthink data check bench/ --images
     """
+    spread = read_spread(on, needs="--images", is_wanted=images)
     with show.staged_progress("Checking") as progress:
-        report = check_benchmark(Benchmark.open(path), images=images, progress=progress)
+        report = check_benchmark(Benchmark.open(path), images=images, progress=progress, spread=spread)
     if as_json:
         show.print_json(_as_json(report))
     else:

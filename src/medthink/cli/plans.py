@@ -15,8 +15,8 @@ from medthink.core.errors import DataError
 from medthink.core.suggest import suggest
 from medthink.core.tomlio import read_toml
 
-# What a person asks of one call of the command, not of the run.
-_NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "status", "help"})
+# What a person asks of one call of the command, not of the run; where it is made is no part of it either.
+_NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "status", "help", "shards", "on"})
 Fields = dict[str, Any]
 
 

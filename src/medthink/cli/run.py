@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medthink.cli.batch_flags import batch_option, no_wait_option, read_batch, say_jobs
+from medthink.cli.cluster_flags import on_option
 from medthink.cli.conditions import condition_flags, read_condition
 from medthink.cli.params import Real
 from medthink.cli.plans import take_plan, write_plan
@@ -56,6 +57,8 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
 @click.option("--cases", metavar="ID,ID…", help="Only these cases.")
 @click.option("--shard", metavar="I/N", help="Only part I of N; medthink merge puts them together.")
+@click.option("--shards", type=click.IntRange(1), metavar="N", help="With --on: split the run into N parts.")
+@on_option("Make the parts")
 @condition_flags
 @click.option(
     "--base-url",
@@ -116,6 +119,7 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
     Example: medthink run plan.toml --max-usd 20
     """
     from medthink.cli import run_views as views
+    from medthink.cli.run_shards import carry_out_shards, read_shards
 
     if status is not None:
         views.show_status(status, as_json=as_json)
@@ -123,6 +127,7 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
     goal, claim = flags.pop("until_known"), flags.pop("claim")
     if goal is not None and flags["batch"]:
         raise UsageError("a batch cannot be stopped halfway", remedy="leave out --batch or --until-known")
+    shards = read_shards(flags, goal=goal)
     transport = read_transport(flags)
     spec = read_spec(data, flags, needs_out=not (dry_run or show_prompts))
     _question_model(spec)
@@ -130,6 +135,8 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
         views.show_prompts(spec)
     elif dry_run:
         views.show_estimate(spec, transport, as_json=as_json)
+    elif shards is not None:
+        _refuse_failures(carry_out_shards(spec, transport, shards, as_json=as_json).manifest.progress)
     else:
         _carry_out(spec, transport, None if goal is None else open_rule(spec, goal, claim), as_json=as_json)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from medthink.cli.cluster_flags import on_option, read_spread
 from medthink.cli.show import console, plain, print_json, progress, table
 from medthink.core.files import short_names
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="RadCliQ: annotations of RadGraph, made elsewhere.",
 )
+@on_option("RadCliQ: compute it")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool, **radcliq: Any) -> None:
     """Score RUNS (folders of `medthink run`, or .jsonl files in the submission format) against the references.
@@ -51,11 +53,12 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import to_plain
 
-    is_wanted = radcliq.pop("radcliq")
+    is_wanted, on = radcliq.pop("radcliq"), radcliq.pop("on")
     options = RadCliQOptions(**radcliq)
     wanted = options if is_wanted or options != RadCliQOptions() else None
+    spread = read_spread(on, needs="--radcliq", is_wanted=wanted is not None)
     with progress() as bar:
-        wanted = wanted and replace(wanted, progress=_telling(bar))
+        wanted = wanted and replace(wanted, progress=_telling(bar), spread=spread)
         scored = [_score(path, data, split, wanted) for path in runs]
     if as_json:
         print_json([to_plain(one) for one in scored])

@@ -21,12 +21,30 @@ def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(_insist(work))
+        with _interrupts_heard() as is_ignored:
+            return asyncio.run(_insist(work, is_ignored=is_ignored))
     return _run_aside(work)
 
 
-async def _insist(work: Coroutine[Any, Any, Result]) -> Result:
-    with _hard_interrupts():
+@contextmanager
+def _interrupts_heard() -> Iterator[bool]:
+    """Have the loop install its handler of Ctrl-C, through which SIGTERM and SIGHUP end the work too.
+
+    It does not where Ctrl-C is ignored, as in a command that a script starts with `&`; says whether that is so.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield False
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield True
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+async def _insist(work: Coroutine[Any, Any, Result], *, is_ignored: bool) -> Result:
+    with _hard_interrupts(is_ignored=is_ignored):
         try:
             return await work
         except KeyboardInterrupt:
@@ -35,8 +53,8 @@ async def _insist(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 @contextmanager
-def _hard_interrupts() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP all end the work in the same way.
+def _hard_interrupts(*, is_ignored: bool) -> Iterator[None]:
+    """Let Ctrl-C (unless it is ignored), SIGTERM and SIGHUP all end the work in the same way.
 
     Work that keeps the loop busy, such as a baseline that learns, is ended where it is and not at its end.
     """
@@ -51,6 +69,8 @@ def _hard_interrupts() -> Iterator[None]:
         # What is ignored (nohup ignores SIGHUP) stays ignored.
         if before[number] is not signal.SIG_IGN:
             signal.signal(number, _then_insist(ask_to_stop))
+    if is_ignored:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:

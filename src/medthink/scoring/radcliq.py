@@ -1,34 +1,42 @@
 """RadCliQ of written steps: computed with the weights at hand, read from a file, or not computed and why."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from medthink.core.files import cache_folder
+from medthink.core.spreading import Spread
 from medthink.metrics.radcliq import Components, RadCliQ, score_components, score_radcliq
 from medthink.metrics.radcliq.bertscore import BertScore
 from medthink.metrics.radcliq.chexbert import CheXbert
 from medthink.metrics.radcliq.component import Bleu2, Component
 from medthink.metrics.radcliq.graphs import RadGraph
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
-from medthink.metrics.radcliq.score import FIELDS, Fingerprint, TellProgress
+from medthink.metrics.radcliq.score import FIELDS, Fingerprint, TellProgress, join_radcliq
 from medthink.metrics.radcliq.weights import WeightSource
 from medthink.metrics.registry import Columns
 from medthink.scoring.pairs import TextPair
 
 NAMES = ("radcliq_v0", "radcliq_v1")
+# Worth the way to another machine: some seconds of work.
+_PORTION = 64
 
 
 class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How RadCliQ is to be had: a folder of weights, leave to download, or files computed elsewhere."""
+    """How RadCliQ is to be had: a folder of weights, leave to download, or files computed elsewhere.
+
+    With `spread`, others compute it in portions; the folder of weights must be theirs too.
+    """
 
     weights: Path | None = None
     download: bool = False
     components: Path | None = None
     annotations: Path | None = None
     progress: TellProgress | None = None
+    spread: Spread | None = None
 
 
 class Computed(NamedTuple):
@@ -59,7 +67,25 @@ def _score(pairs: list[TextPair], options: RadCliQOptions) -> RadCliQ:
     if options.components is not None:
         known: dict[str, Components] = read_components(options.components)
         return score_components([known.get(pair.id) for pair in pairs], source=options.components.name)
-    graphs, *others = _components(options.weights, options.download)
+    if options.spread is None:
+        return _score_here(pairs, options, feature_folder())
+    return _score_elsewhere(pairs, options, options.spread)
+
+
+def _score_elsewhere(pairs: list[TextPair], options: RadCliQOptions, spread: Spread) -> RadCliQ:
+    portions = [pairs[start : start + _PORTION] for start in range(0, len(pairs), _PORTION)]
+    # Nothing is kept there: the cache may be one file that all machines would write at once.
+    work = partial(_score_here, options=replace(options, progress=None, spread=None), features=None)
+    parts = []
+    for portion, part in zip(portions, spread(work, portions), strict=True):
+        parts.append(part)
+        if options.progress is not None:
+            options.progress("all components", len(pairs), len(portion))
+    return join_radcliq(parts)
+
+
+def _score_here(pairs: list[TextPair], options: RadCliQOptions, features: Path | None) -> RadCliQ:
+    graphs, *others = _components(options.weights, options.download, features)
     if options.annotations is not None:
         ids = {(pair.reference, pair.candidate): pair.id for pair in pairs}
         graphs = AnnotatedRadGraph(options.annotations, ids)
@@ -68,9 +94,9 @@ def _score(pairs: list[TextPair], options: RadCliQOptions) -> RadCliQ:
 
 
 @cache
-def _components(weights: Path | None, download: bool) -> tuple[Component, ...]:
+def _components(weights: Path | None, download: bool, features: Path | None) -> tuple[Component, ...]:
     """The four components, their models loaded once for all runs of a command."""
-    source, features = WeightSource(folder=weights, online=download), feature_folder()
+    source = WeightSource(folder=weights, online=download)
     return RadGraph(source, source, features), BertScore(source, features), CheXbert(source, source, features), Bleu2()
 
 

@@ -25,6 +25,7 @@ from medthink.metrics.radcliq.chexbert import CheXbert
 from medthink.metrics.radcliq.component import Bleu2
 from medthink.metrics.radcliq.graphs import RadGraph
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
+from medthink.metrics.radcliq.score import join_radcliq
 from medthink.metrics.radcliq.weights import ENVIRONMENT, Found, Missing, WeightSource, digest_weights, extract_archive
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "radcliq.json"
@@ -121,6 +122,17 @@ def test_fingerprint_of_every_component_is_kept() -> None:
     result = score_radcliq(["a"], ["a"], [*fixed()[:3], Bleu2()])
     assert set(result.fingerprint) == {"radgraph", "bertscore", "semb", "bleu2"}
     assert "idf off" in result.policy
+
+
+def test_portions_that_are_joined_are_the_whole() -> None:
+    texts = ["a", "", "c", "d"], ["a", "b", "", "d"]
+    whole = score_radcliq(*texts, fixed())
+    parts = [score_radcliq(*(side[place : place + 2] for side in texts), fixed()) for place in (0, 2)]
+    assert join_radcliq(parts) == whole
+    other = score_radcliq(["a"], ["a"], [*fixed()[:3], Bleu2()])
+    assert join_radcliq([whole, other]).status == "not computed: bleu2: the workers have different weights or packages"
+    missing = score_radcliq(["a"], ["a"], fixed(semb=Fixed("semb", reason="no weights")))
+    assert join_radcliq([whole, missing]).status == "not computed: semb: no weights"
 
 
 def test_the_inverse_stops_at_its_pole() -> None:

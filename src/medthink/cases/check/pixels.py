@@ -16,11 +16,13 @@ from medthink.cases.check.report import DataProblem, Finding, place
 from medthink.cases.metadata import JPEG_SIGNATURE
 from medthink.cases.phash import PictureLook, appearance, look_alikes
 from medthink.core.errors import DataError
+from medthink.core.spreading import Made, Portion, Spread
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
 _CHUNK = 16
+_PORTION = 128  # worth the way to another machine
 _FEW = 32  # done before another process has started
 _SMALLEST_SIDE = 8
 _START_OF_SCAN = b"\xff\xda"
@@ -56,11 +58,11 @@ def slots_of(case: Case) -> list[Slot]:
     return [Slot(case.split, case.id, image.slot, image.path) for image in case.question.images]
 
 
-def check_pixels(slots: list[Slot], store: ImageStore, *, advance: Callable[[], None]) -> Iterator[DataProblem]:
-    """Look at every file: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
+def check_pixels(looks: Iterable[tuple[Slot, Looked]], *, advance: Callable[[], None]) -> Iterator[DataProblem]:
+    """What the looks at every file showed: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
     seen: dict[str, list[Slot]] = {}
     shown: list[tuple[Slot, Looked]] = []
-    for slot, looked in look_at_all(slots, store):
+    for slot, looked in looks:
         advance()
         for finding in looked.findings:
             yield place(finding, split=slot.split, case=slot.case)
@@ -150,19 +152,24 @@ def _duplicate(slot: Slot, earlier: list[Slot]) -> Finding:
     raise AssertionError("the last kind takes every slot")
 
 
-def look_at_all(slots: list[Slot], store: ImageStore) -> Iterator[tuple[Slot, Looked]]:
-    """Look at every file in the order of the slots, on all cores where there are more than a few."""
-    if len(slots) <= _FEW:
+def look_at_all(slots: list[Slot], store: ImageStore, spread: Spread | None = None) -> Iterator[tuple[Slot, Looked]]:
+    """Look at every file in the order of the slots, by `spread` or, where there are more than a few, on all cores."""
+    if spread is None and len(slots) <= _FEW:
         yield from ((slot, _look_at(store, slot)) for slot in slots)
         return
-    chunks = [slots[start : start + _CHUNK] for start in range(0, len(slots), _CHUNK)]
-    workers = min(os.cpu_count() or 1, len(chunks))
+    size = _CHUNK if spread is None else _PORTION
+    chunks = [slots[start : start + size] for start in range(0, len(slots), size)]
     look_at_chunk = partial(_look_at_chunk, pickle.dumps(store))
+    for chunk, looks in zip(chunks, (spread or _spread_on_cores)(look_at_chunk, chunks), strict=True):
+        yield from zip(chunk, looks, strict=True)
+
+
+def _spread_on_cores(work: Callable[[Portion], Made], portions: Iterable[Portion]) -> Iterator[Made]:
+    workers = os.cpu_count() or 1
     # Not fork: the progress display runs a thread, and a forked child would inherit its locks.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _limit_memory) as pool:
         try:
-            for chunk, looks in zip(chunks, pool.map(look_at_chunk, chunks), strict=True):
-                yield from zip(chunk, looks, strict=True)
+            yield from pool.map(work, portions)
         except BrokenProcessPool:
             raise DataError(
                 "a process that decoded images died", remedy="is there enough memory? close other programs and repeat"

@@ -11,7 +11,7 @@ from medthink.cases.check.files import FileLedger
 from medthink.cases.check.forms import check_forms
 from medthink.cases.check.near import NearlyIdentical
 from medthink.cases.check.one_case import check_case
-from medthink.cases.check.pixels import Slot, check_pixels, slots_of
+from medthink.cases.check.pixels import Slot, check_pixels, look_at_all, slots_of
 from medthink.cases.check.report import CheckReport, DataProblem, Finding, place, sort_problems
 from medthink.cases.check.shortcuts import ShortcutTally
 from medthink.cases.check.texts import spell
@@ -19,6 +19,7 @@ from medthink.cases.stores import LINKS_OUT
 from medthink.cases.tables import a_few_ahead
 from medthink.core.errors import DataError
 from medthink.core.numbers import as_percent
+from medthink.core.spreading import Spread
 
 CheckProgress = Callable[[str, int], None]
 """Told at every step what is looked at ("cases", "images") and how many of them there are in all."""
@@ -112,9 +113,9 @@ class _Pass:
 
 
 def check_benchmark(
-    benchmark: Benchmark, *, images: bool = False, progress: CheckProgress | None = None
+    benchmark: Benchmark, *, images: bool = False, progress: CheckProgress | None = None, spread: Spread | None = None
 ) -> CheckReport:
-    """Find every broken invariant; with `images`, look inside the image files too, on all cores."""
+    """Find every broken invariant; with `images`, look inside the image files too, on all cores or by `spread`."""
     tell = progress or _tell_nobody
     total = len(benchmark) if progress else 0
     gathered = _Pass(benchmark)
@@ -127,7 +128,8 @@ def check_benchmark(
     problems = [*gathered.problems, *gathered.finish(), *check_forms(benchmark)]
     if images:
         count = len(gathered.slots)
-        problems.extend(check_pixels(gathered.slots, benchmark.images, advance=lambda: tell("images", count)))
+        looks = look_at_all(gathered.slots, benchmark.images, spread)
+        problems.extend(check_pixels(looks, advance=lambda: tell("images", count)))
     return CheckReport(sort_problems(problems), len(gathered.cases), gathered.images, images)
 
 

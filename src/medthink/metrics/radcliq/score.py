@@ -96,6 +96,22 @@ def score_components(
     return _assemble(states or ["ok"] * len(components), values, 0, {"precomputed": {"source": source}})
 
 
+def join_radcliq(parts: Sequence[RadCliQ]) -> RadCliQ:
+    """RadCliQ of pairs that were scored in portions; none where one was not, or was scored with something else."""
+    failed = next((part for part in parts if not part.is_computed), None)
+    if failed is not None:
+        return failed
+    if not parts:
+        return _assemble([], {}, 0, {})
+    for name, made_with in parts[0].fingerprint.items():
+        if any(part.fingerprint.get(name) != made_with for part in parts):
+            return _not_computed([f"{name}: the workers have different weights or packages"])
+    rows = [row for part in parts for row in part.rows]
+    values = {place: row.components for place, row in enumerate(rows) if row.components is not None}
+    truncated = sum(part.truncated for part in parts)
+    return _assemble([row.state for row in rows], values, truncated, parts[0].fingerprint)
+
+
 def _telling(progress: TellProgress | None, name: str, total: int) -> Advance:
     return partial(progress, name, total) if progress else advance_nothing
 

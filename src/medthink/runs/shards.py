@@ -1,0 +1,223 @@
+"""A run in shards, each made on a machine of its own: what a shard is told, and how its records travel.
+
+SQLite is not safe on a network file system. So a shard is worked on in a folder of the machine's own and copied, every
+half minute and at its end, to `RUN.shards`, which all machines can read. A worker that was killed is continued from its
+own folder on the same machine, and from the copy on another.
+"""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from medthink.core.errors import LedgerError, MedThinkError, OutsideError, UsageError
+from medthink.core.files import new_folder, open_for_writing, write_atomic
+from medthink.core.jsonio import read_json, write_json
+from medthink.runs.budget import BudgetReached
+from medthink.runs.manifest import Progress
+from medthink.runs.merge import merge_shards
+from medthink.runs.records import LEDGER, Records
+from medthink.runs.run import Run
+from medthink.runs.selection import Shard
+from medthink.runs.session import PLAN_FILE, carry_out
+from medthink.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
+COPY_EVERY_S = 30.0
+_SHARDS_FILE = "shards.json"
+
+
+class Shards(msgspec.Struct, frozen=True, kw_only=True):
+    """What `RUN.shards/shards.json` says: into how many the run is split, and the name its scratch folders have."""
+
+    count: int
+    token: str
+
+
+class ShardEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a shard ended in this session: well, by its share of the budget, or by an error."""
+
+    shard: Shard
+    progress: Progress | None = None
+    calls_made: int = 0
+    stopped_by: BudgetReached | None = None
+    warnings: tuple[str, ...] = ()
+    error: MedThinkError | None = None
+
+
+def shards_folder(out: Path) -> Path:
+    """Where the shards of a run are kept until it is whole."""
+    return out.with_name(f"{out.name}.shards")
+
+
+def begin_shards(out: Path, count: int) -> Shards:
+    """Begin the run in so many shards, or go on with it; UsageError when it was begun with another number."""
+    if (out / "run.json").exists():
+        raise UsageError(f"{out} is whole already", remedy="leave out --shards and --on to try failed cases again")
+    file = shards_folder(out) / _SHARDS_FILE
+    if not file.exists():
+        begun = Shards(count=count, token=token_hex(8))
+        write_json(file, msgspec.to_builtins(begun))
+        return begun
+    begun = msgspec.convert(read_json(file), Shards)
+    if begun.count != count:
+        raise UsageError(
+            f"{out} was begun in {begun.count} shards", remedy=f"give --shards {begun.count}, or another --out"
+        )
+    return begun
+
+
+def split_run(spec: RunSpec, count: int) -> list[RunSpec]:
+    """The run as so many shards, each with its share of the calls and the money."""
+    assert spec.out is not None
+    shards = [Shard(number, count) for number in range(1, count + 1)]
+    return [
+        replace(
+            spec,
+            out=shards_folder(spec.out) / str(shard.number),
+            selection=replace(spec.selection, shard=shard),
+            max_usd=None if spec.max_usd is None else spec.max_usd / count,
+            max_calls=None if spec.max_calls is None else _share(spec.max_calls, shard),
+            plan=None,
+        )
+        for shard in shards
+    ]
+
+
+def _share(total: int, shard: Shard) -> int:
+    return total // shard.count + (shard.number <= total % shard.count)
+
+
+def share_pace(transport: "Transport", count: int) -> "Transport":
+    """How one of so many shards asks, so that all together keep to the limits."""
+    pace = transport.pace
+    rpm, tpm = pace.requests_per_minute, pace.tokens_per_minute
+    shared = replace(
+        pace,
+        concurrency=max(1, pace.concurrency // count),
+        requests_per_minute=None if rpm is None else max(1, rpm // count),
+        tokens_per_minute=None if tpm is None else max(1, tpm // count),
+    )
+    return replace(transport, pace=shared)
+
+
+def work_on_shard(spec: RunSpec, transport: "Transport", token: str, *, every_s: float = COPY_EVERY_S) -> ShardEnd:
+    """Make or continue a shard in a folder of this machine, copying it to its place meanwhile and at the end."""
+    shard, place = spec.selection.shard, spec.out
+    assert shard is not None and place is not None
+    try:
+        scratch = _scratch_folder(token) / str(shard.number)
+        _bring(place, scratch)
+        with _copying(scratch, place, every_s):
+            session = carry_out(replace(spec, out=scratch), transport=transport)
+    except MedThinkError as error:
+        return ShardEnd(shard=shard, error=error)
+    shutil.rmtree(scratch, ignore_errors=True)
+    return ShardEnd(
+        shard=shard,
+        progress=session.run.manifest.progress,
+        calls_made=session.calls_made,
+        stopped_by=session.stopped_by,
+        warnings=session.warnings,
+    )
+
+
+def merge_split(spec: RunSpec, count: int) -> Run:
+    """Make the run whole from its finished shards, which go then."""
+    assert spec.out is not None
+    places = [one.out for one in split_run(spec, count) if one.out is not None]
+    with tempfile.TemporaryDirectory(prefix="medthink-merge-") as folder:
+        here = [Path(folder) / place.name for place in places]
+        for place, copy in zip(places, here, strict=True):
+            shutil.copytree(place, copy)
+        merged = merge_shards(Path(folder) / "whole", here)
+        if spec.plan is not None:
+            write_atomic(merged.path / PLAN_FILE, [spec.plan.encode()])
+        with new_folder(spec.out) as whole:
+            copy_run(merged.path, whole)
+    shutil.rmtree(shards_folder(spec.out), ignore_errors=True)
+    return Run(spec.out)
+
+
+def copy_run(run: Path, target: Path) -> None:
+    """Copy a run that may be under way: the ledger first, since a manifest must never count more than it holds."""
+    target.mkdir(parents=True, exist_ok=True)
+    if (run / LEDGER).is_file():
+        _copy_ledger(run / LEDGER, target / LEDGER)
+    for path in sorted(run.iterdir()):
+        if path.is_file() and not path.name.startswith((".", LEDGER)):
+            write_atomic(target / path.name, [path.read_bytes()])
+
+
+def _copy_ledger(ledger: Path, target: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="medthink-copy-") as folder:
+        copy = Path(folder) / LEDGER
+        try:
+            with closing(sqlite3.connect(ledger)) as here, closing(sqlite3.connect(copy)) as there:
+                here.backup(there)
+        except sqlite3.Error as error:
+            raise LedgerError(f"{ledger}: cannot be copied: {error}", remedy="is there room for it?") from None
+        with copy.open("rb") as source, open_for_writing(target) as stream:
+            shutil.copyfileobj(source, stream)
+
+
+@contextmanager
+def _copying(run: Path, target: Path, every_s: float) -> Iterator[None]:
+    """Copy the run while the block works, and once more when it has ended, however it did."""
+    over = threading.Event()
+
+    def copy() -> None:
+        while not over.wait(every_s):
+            if run.exists():
+                # A copy that fails now is made at the end, and what is wrong is said then.
+                with suppress(MedThinkError):
+                    copy_run(run, target)
+
+    copier = threading.Thread(target=copy, name="shard copies", daemon=True)
+    copier.start()
+    try:
+        yield
+    finally:
+        over.set()
+        copier.join()
+        if run.exists():
+            copy_run(run, target)
+
+
+def _bring(place: Path, scratch: Path) -> None:
+    """Have the shard's records here: what a killed worker left on this machine, or the copy where that knows more."""
+    if _calls_on_record(place) <= _calls_on_record(scratch):
+        return
+    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.copytree(place, scratch)
+
+
+def _calls_on_record(run: Path) -> int:
+    if not (run / LEDGER).is_file():
+        return -1
+    records = Records.open(run)
+    try:
+        return records.totals().calls_made
+    finally:
+        records.close()
+
+
+def _scratch_folder(token: str) -> Path:
+    """A folder of this user's own on this machine."""
+    folder = Path(tempfile.gettempdir()) / f"medthink-shards-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise OutsideError(f"{folder} belongs to somebody else", remedy="set TMPDIR to a folder of your own")
+    (folder / token).mkdir(exist_ok=True)
+    return folder / token

@@ -23,14 +23,18 @@ from processes import Server
 from small_benchmark import write_benchmark
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
-AUTH = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64}
+# A busy machine takes longer to start it than Ray waits by itself.
+SETTINGS = {
+    "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64, "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_raylet_start_wait_time_s": "200",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """A running cluster; a command finds it as it would find one that `ray start` made."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (AUTH | {"RAY_USAGE_STATS_ENABLED": "0"}).items():
+        for name, value in SETTINGS.items():
             patch.setenv(name, value)
         # It reads them when it is imported.
         ray = pytest.importorskip("ray")

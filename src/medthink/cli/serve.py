@@ -115,7 +115,7 @@ def _serve(
     house = House(store, served.data, served.split, settings, runs=served.runs, review=review)
     if listening.fd is not None:
         follow_parent()
-        _answer(house, socket.socket(fileno=listening.fd))
+        _answer(house, settings, socket.socket(fileno=listening.fd))
         return
     opened = open_port(listening.port, listening.bind)
     address = f"{settings.public_url or f'http://{LOOPBACK}:{opened.getsockname()[1]}'}/"
@@ -127,7 +127,7 @@ def _serve(
     crew = [["board", "work", "--with-parent", *served.store_flags()]] * (listening.workers if served.data else 0)
     crew += [["serve", "--fd", str(opened.fileno()), *served.flags()]] * (listening.processes - 1)
     with Crew(crew, inherited=[opened.fileno()]).at_work():
-        _answer(house, opened)
+        _answer(house, settings, opened)
 
 
 def _fill_demo(served: Served) -> Served:
@@ -149,11 +149,12 @@ def _fill_people(store: "BoardStore", served: Served, address: str) -> None:
         say(f"  as {who}: {address}invitation/{secret}")
 
 
-def _answer(house: "House", listening: socket.socket) -> None:
+def _answer(house: "House", settings: "ServeSettings", opened: socket.socket) -> None:
     from medthink.web.security import loopback_hosts
     from medthink.web.server import serve as answer_requests
 
-    answer_requests(house.application(hosts=sorted(loopback_hosts(listening.getsockname()[1]))), listening)
+    app = house.application(hosts=sorted(loopback_hosts(opened.getsockname()[1])))
+    answer_requests(app, opened, settings.trusted_proxies)
 
 
 def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:

@@ -15,7 +15,7 @@ _BASELINES = {"random": "answer", "longest": "answer", "retrieval": "twi"}
 
 def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
     """The store and the benchmark of the demo, made in a folder if they are not there; needs no key and no network."""
-    bench, store = folder / "bench", folder / "board.sqlite"
+    bench, store = folder / "phantoms", folder / "board.sqlite"
     if not bench.exists():
         _take("Drawing phantoms", ["data", "synth", str(bench), "--cases", str(cases)])
     for name, task in _BASELINES.items():

@@ -117,6 +117,7 @@ def _environment() -> Environment:
         "money": tell_money,
         "seconds": tell_time,
         "when": _tell_when,
+        "breakable": _breakable,
     }
     return made
 
@@ -136,6 +137,11 @@ def _asset_name(name: str) -> str:
 def _tell_when(time: str) -> str:
     """`2026-01-31 12:00 UTC`."""
     return f"{time[:10]} {time[11:16]} UTC" if len(time) > 16 else time
+
+
+def _breakable(text: str) -> Markup:
+    """A name that may go on in the next line after a slash."""
+    return Markup("/<wbr>").join(clean(text).split("/"))
 
 
 def _paragraphs(text: str) -> Sequence[str]:

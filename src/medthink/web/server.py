@@ -1,6 +1,7 @@
 """One process that serves an application until it is interrupted, on this machine alone unless told otherwise."""
 
 import socket
+from collections.abc import Sequence
 
 import uvicorn
 from litestar.types import ASGIApp
@@ -31,19 +32,21 @@ def open_port(port: int | None, address: str = LOOPBACK) -> socket.socket:
     )
 
 
-def make_server(app: ASGIApp) -> uvicorn.Server:
-    """A server of an application, not started yet."""
+def make_server(app: ASGIApp, proxies: Sequence[str] = ()) -> uvicorn.Server:
+    """A server of an application, not started yet; these proxies are believed when they say who asked."""
     config = uvicorn.Config(
         app,
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=2,
     )
     return uvicorn.Server(config)
 
 
-def serve(app: ASGIApp, opened: socket.socket) -> None:
+def serve(app: ASGIApp, opened: socket.socket, proxies: Sequence[str] = ()) -> None:
     """Answer requests until interrupted."""
-    make_server(app).run(sockets=[opened])
+    make_server(app, proxies).run(sockets=[opened])

@@ -1,6 +1,7 @@
 """What `medthink serve` may be told by a file: one frozen struct, unknown keys are errors."""
 
 import tomllib
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -16,12 +17,14 @@ SignUp = Literal["invitation", "open"]
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a board is served.
 
-    `public_url` is the address that people type where a proxy stands in front. `sign_up` says whether anybody may make
+    `public_url` is the address that people type where a proxy stands in front, and `proxies` are the addresses or
+    networks of proxies that are believed when they say who asked. `sign_up` says whether anybody may make
     an account or only those who were invited. Quotas are those of a team; files with errors do not count. With
     `needs_approval`, maintainers publish what a team offers.
     """
 
     public_url: str = ""
+    proxies: tuple[str, ...] = ("127.0.0.1",)
     sign_up: SignUp = "invitation"
     providers: tuple[IdentityProvider, ...] = ()
     uploads_per_day: int = 5
@@ -44,6 +47,11 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         """The host names beside the loopback's that are answered."""
         return (urlsplit(self.public_url).netloc,) if self.public_url else ()
 
+    @property
+    def trusted_proxies(self) -> tuple[str, ...]:
+        """The proxies that are believed: none where people come without one."""
+        return self.proxies if self.public_url else ()
+
     def provider(self, name: str) -> IdentityProvider | None:
         """The provider of this name."""
         return next((one for one in self.providers if one.name == name), None)
@@ -60,4 +68,10 @@ def read_settings(path: Path) -> ServeSettings:
         raise DataError(str(error), file=path, remedy="see docs/serve.md for the settings") from None
     if found.public_url and not found.hosts[0]:
         raise DataError("not an address", file=path, field="public_url", remedy='write "https://board.example.org"')
+    for one in found.proxies:
+        try:
+            ip_network(one)
+        except ValueError:
+            remedy = 'write "10.0.0.7" or "10.0.0.0/8"'
+            raise DataError(f"{one!r} is no address", file=path, field="proxies", remedy=remedy) from None
     return found

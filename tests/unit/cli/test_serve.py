@@ -41,11 +41,11 @@ def test_the_demo_is_made_once_and_has_a_board(demo: Path):
 
 def test_the_demo_has_submissions_in_every_state_and_people_to_enter_as(demo: Path):
     store = BoardStore(store_url(demo / "board.sqlite"))
-    links = fill_submissions(store, demo / "bench", demo / "runs")
+    links = fill_submissions(store, demo / "phantoms", demo / "runs")
     states = {one.status for one in list_submissions(store, team=TEAM)}
     assert states == {"received", "failed", "scored", "invalid", "published", "withdrawn"}
     assert [enter_by(store, secret).roles for secret in links.values()] == [("submitter",), ("maintainer",)]
     before = len(list_submissions(store))
-    fill_submissions(store, demo / "bench", demo / "runs")
+    fill_submissions(store, demo / "phantoms", demo / "runs")
     assert len(list_submissions(store)) == before
     store.close()

@@ -228,7 +228,15 @@ async def _generate(model: "Model", request: Request, seen: _Seen, connections: 
     from inspect_ai.model import GenerateConfig
     from inspect_ai.model._model import use_model_event_sink
 
-    settings = settings_of(request).merge(GenerateConfig(max_retries=0, max_connections=connections))
+    own = GenerateConfig(
+        max_retries=0,
+        max_connections=connections,
+        # Else a reasoning model is first asked "hello, world", to see whether it gives summaries.
+        reasoning_summary="none",
+        # Else some providers are told to keep the prompt, which costs extra.
+        cache_prompt=False,
+    )
+    settings = settings_of(request).merge(own)
     messages = messages_of(request)
     with use_model_event_sink(seen):
         call = model.generate(messages, config=settings, cache=False)

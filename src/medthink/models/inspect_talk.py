@@ -54,23 +54,18 @@ def messages_of(request: Request, note: Mapping[str, Any] | None = None) -> "lis
 
 
 def settings_of(request: Request) -> "GenerateConfig":
-    """The request's settings as Inspect's; nothing else of Inspect's is left to its own defaults that costs or asks."""
+    """The request's settings as Inspect's."""
     from inspect_ai.model import GenerateConfig, ResponseSchema
     from inspect_ai.util import JSONSchema
 
-    schema = request.schema and ResponseSchema(
-        name=request.schema.name, json_schema=JSONSchema.model_validate(request.schema.definition), strict=True
-    )
+    form = request.schema
+    schema = None if form is None else JSONSchema.model_validate(form.definition)
     return GenerateConfig(
         max_tokens=request.max_tokens,
         temperature=request.temperature,
         seed=request.seed,
         reasoning_effort=request.effort,
-        response_schema=schema,
-        # Else a reasoning model is first asked "hello, world", to see whether it gives summaries.
-        reasoning_summary="none",
-        # Else some providers are told to keep the prompt, which costs extra.
-        cache_prompt=False,
+        response_schema=None if form is None else ResponseSchema(name=form.name, json_schema=schema, strict=True),
     )
 
 

@@ -1,0 +1,1 @@
+"""Inspect AI, both ways: our tasks for its users, runs as its logs, and its logs as runs."""

@@ -25,7 +25,7 @@ LEAST = {
     "development": (0.90, 0.98),
     "held-out": (0.95, 0.98),
     "held-out, read last": (0.87, 0.99),
-    "held-out, second labeller": (0.91, 0.95),
+    "held-out, second labeller": (0.92, 0.95),
 }
 
 

@@ -122,9 +122,12 @@ def _nest(one: str | None, other: str | None, broader: Mapping[str, str]) -> boo
 
 
 def _chain(name: str, broader: Mapping[str, str]) -> list[str]:
+    """A name and all that include it; a "bear paw sign" is a "paw sign"."""
     chain = [name]
     while chain[-1] in broader:
         chain.append(broader[chain[-1]])
+    while chain[-1].endswith("_sign") and chain[-1].count("_") > 1:
+        chain.append(chain[-1].partition("_")[2])
     return chain
 
 

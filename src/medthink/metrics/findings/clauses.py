@@ -114,7 +114,7 @@ def _longest(words: Sequence[str], folded: Sequence[str], place: int, lexicon: L
     stemmed = lexicon.stemmed.longest(folded, place)
     entry = exact or stemmed
     pattern = pattern_finding(words, place)
-    if pattern and _outdoes(pattern, place, stemmed):
+    if pattern and _outdoes(pattern, place, stemmed) and not _holds_a_known_sign(pattern, folded, place, lexicon):
         return Mention("finding", pattern[0], place, pattern[1])
     if exact and stemmed and len(stemmed.words) > len(exact.words):
         entry = stemmed
@@ -128,6 +128,13 @@ def _outdoes(pattern: tuple[str, int], place: int, entry: Term | None) -> bool:
     """Whether a pattern says more than the lexicon's phrase: it is longer, or both are one word."""
     length = len(entry.words) if entry else 0
     return pattern[1] - place > length or pattern[1] - place == length == 1
+
+
+def _holds_a_known_sign(pattern: tuple[str, int], folded: Sequence[str], place: int, lexicon: Lexicon) -> bool:
+    """Whether the lexicon knows the sign that a longer name ends in: "a clockwise whirl sign" is the whirl sign."""
+    name, end = pattern
+    known = lexicon.stemmed.longest(folded, end - 2)
+    return name.endswith("_sign") and end - place > 2 and known is not None and len(known.words) > 1
 
 
 def _cuts(words: Sequence[str], mentions: Sequence[Mention]) -> list[int]:

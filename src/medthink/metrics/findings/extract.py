@@ -47,6 +47,8 @@ _NOT_IMAGED = word_set(
     "values range inflammatory vitals history workup electrolytes fundus ophthalmic ophthalmological"
 )
 _AIM = word_set("suggest indicate")
+# After these, what is normal is only what a finding is beside, or set against.
+_BESIDE = word_set("adjacent surrounding than to the from neighboring contralateral overlying underlying its")
 _REMEMBERED = 16_384
 
 
@@ -179,7 +181,10 @@ def _sites(clause: Clause, finding: Mention, walls: Sequence[Mention]) -> list[s
             not _STUDIES.isdisjoint(clause.words) or _calls_normal(clause, finding)
         )
         whole_study: list[str | None] = [None] if is_told else []
-        near = [site.name for site in sites if _is_called_normal(clause, finding, site, walls)]
+        starts = {site.start for site in sites}  # of "patellar tendon" only the tendon is named
+        near = [
+            site.name for site in sites if site.end not in starts and _is_called_normal(clause, finding, site, walls)
+        ]
         return list(dict.fromkeys(near)) or whole_study
     site = nearest(clause, finding, sites, walls=walls)
     return [site.name if site else None]
@@ -194,9 +199,11 @@ def _calls_normal(clause: Clause, finding: Mention) -> bool:
 
 
 def _is_normal_itself(clause: Clause, finding: Mention) -> bool:
-    """Whether a finding is only what is normal: "normal, symmetric vascularity" states no vascularity."""
+    """Whether a finding is only what is normal: "normal vascularity", or normal is only what it is beside."""
+    if finding.kind == "normal":
+        return clause.words[finding.start] == "normal" and clause.words[max(finding.start - 1, 0)] in _BESIDE
     before = [one for one in clause.of_kind("finding", "normal") if one.end <= finding.start][-1:]
-    if finding.kind != "finding" or not before or (before[0].kind, before[0].name) != _NORMAL:
+    if not before or (before[0].kind, before[0].name) != _NORMAL:
         return False
     between = clause.words[before[0].end : finding.start]
     return len(between) <= _NORMAL_REACH and VERBS.isdisjoint(between) and _JOINS.isdisjoint(between)

@@ -6,7 +6,7 @@ from medthink.metrics.findings.lexicon import word_set
 from medthink.metrics.findings.mention import Mention
 
 # Adjectives that tell of what a finding is made or how it is shaped, and state nothing more right before its name.
-_DESCRIBING = word_set("solid irregular fatty")
+_DESCRIBING = word_set("solid irregular fatty nodular")
 # What "irregular" says of these is their shape.
 _OUTLINES = word_set("margin margins border borders edge edges shape shaped")
 _BEFORE_AN_ORGAN = word_set("the its anterior posterior medial lateral joint articular")

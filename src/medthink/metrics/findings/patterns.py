@@ -52,6 +52,8 @@ _MANY = word_set("multiple numerous")
 _SMALL = word_set("small normal subcentimeter subcentimetric nonenlarged enlarged calcified")
 _NODES = word_set("node nodes")
 _LOST = word_set("loss reduced reduction decreased decrease diminished")
+# Every pattern but a sign begins with one of these.
+_STARTS = _ENLARGED | _MANY | _LOST | word_set("infiltrate infiltrates") | set(_MEASURES) | set(_SIGNALS)
 _BEFORE_A_VERB = word_set("to not and that which it mass tumor lesion may can might could does did partially focally")
 # Unknown words with these endings name findings: sialadenitis, schwannoma, dactylomegaly, meningocele …
 _MEDICAL_ENDING = re.compile(
@@ -60,8 +62,13 @@ _MEDICAL_ENDING = re.compile(
 )
 _ISO = {"intense": "isointensity", "dense": "isodensity", "echoic": "isoechogenicity", "attenuating": "isodensity"}
 _NOT_SIGNS = word_set(
-    "no a an the any of this other secondary indirect direct radiological positive negative sure vital"
+    "no a an the any of this other secondary indirect direct radiological positive negative sure vital specific "
+    "nonspecific classic classical characteristic typical early late main only clinical radiographic imaging ct mri "
+    "warning first key associated reliable common important useful ancillary neurological as with and or one such"
 )
+_ARTICLES = word_set("a an the called")
+_JOINTS = word_set("and or with without no on at by is was from")
+_LONGEST_SIGN = 3
 _PLURALS = (("itides", "itis"), ("ectases", "ectasis"), ("omata", "oma"), ("omas", "oma"), ("oses", "osis"))
 _NOT_FINDINGS = word_set(
     "diagnosis diagnoses prognosis prognoses anastomosis anastomoses osmosis hypnosis symbiosis psychosis neurosis "
@@ -76,10 +83,12 @@ _NOT_FINDINGS = word_set(
 
 def pattern_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
     """The finding that a pattern starting here names, and where it ends."""
-    if words[place] == "iso":
+    word = words[place]
+    if word == "iso":
         return _iso_finding(words, place)
-    if words[place + 1 : place + 2] == ["sign"] and words[place] not in _NOT_SIGNS and words[place].isalpha():
-        return f"{words[place]}_sign", place + 2
+    named = _sign(words, place) if "sign" in words[place + 1 : place + 2 + _LONGEST_SIGN] else None
+    if named or word not in _STARTS:
+        return named
     return (
         _signal_finding(words, place)
         or _measured_finding(words, place)
@@ -87,6 +96,17 @@ def pattern_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
         or _height_finding(words, place)
         or _infiltrate(words, place)
     )
+
+
+def _sign(words: Sequence[str], place: int) -> tuple[str, int] | None:
+    """A sign by its name: one word, or all that stands between an article and "sign", as in "a double duct sign"."""
+    is_whole = place > 0 and words[place - 1] in _ARTICLES
+    for length in range(1, _LONGEST_SIGN + 1 if is_whole else 2):
+        name = words[place : place + length]
+        if words[place + length : place + length + 1] == ["sign"]:
+            is_named = words[place] not in _NOT_SIGNS and all(map(str.isalpha, name)) and _JOINTS.isdisjoint(name)
+            return ("_".join((*name, "sign")), place + length + 1) if is_named else None
+    return None
 
 
 def _iso_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:

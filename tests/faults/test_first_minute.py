@@ -2,11 +2,14 @@
 
 import contextlib
 import json
+import re
+import shlex
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -20,8 +23,8 @@ class Odd(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.server.key and self.headers.get("Authorization") != f"Bearer {self.server.key}":
             self.reply(401, {"error": {"message": f"Incorrect API key: {self.headers.get('Authorization')}"}})
-        elif self.path == "/v1/models":
-            self.reply(200, {"object": "list", "data": [{"id": "qwen-vl-7b"}, {"id": "qwen-vl-72b"}]})
+        elif self.path == "/v1/models" and self.server.models:
+            self.reply(200, {"object": "list", "data": [{"id": name} for name in self.server.models]})
         else:
             self.reply(404, {"detail": "Not Found"})
 
@@ -41,9 +44,9 @@ class Odd(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(key: str = "") -> Iterator[str]:
+def serving(key: str = "", models: tuple[str, ...] = ("qwen-vl-7b", "qwen-vl-72b")) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Odd)
-    server.key = key
+    server.key, server.models = key, models
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -95,6 +98,41 @@ def test_an_address_that_is_no_model_server_is_told(tmp_path):
     with serving() as url:
         code, err = start(tmp_path, f"{url}/elsewhere")
     assert (code, "there is no model server at" in err) == (3, True)
+
+
+RUNNING = Path(__file__).parents[2] / "docs" / "running.md"
+# What listens at the addresses of the page.
+SERVERS = {
+    "8123": serving,
+    "8124": lambda: serving(models=()),
+    "8125": lambda: serving(models=("Qwen/Qwen2.5-VL-7B-Instruct",)),
+    "8126": lambda: serving(key="sk-right-0123456789"),
+}
+
+
+def first_minute_samples() -> list[str]:
+    """The commands of the page, each with what it prints."""
+    section = RUNNING.read_text().partition("## The first minute")[2].partition("\n## ")[0]
+    block = re.search(r"```text\n(.*?)```", section, re.DOTALL)[1]
+    return [part.strip() for part in block.split("$ medthink ")[1:]]
+
+
+@pytest.mark.parametrize("sample", first_minute_samples())
+def test_the_page_on_running_shows_what_is_printed(tmp_path, sample):
+    write_benchmark(tmp_path / "bench", cases=2)
+    command, _, printed = sample.partition("\n")
+    port = re.search(r"localhost:(\d+)", command)[1]
+    with serving() as gone:
+        pass
+    with SERVERS.get(port, lambda: contextlib.nullcontext(gone))() as url:
+        words = shlex.split(command.replace(f"http://localhost:{port}", url))
+        env = {"MEDTHINK_SERVER_KEY": "sk-wrong-0123456789"}
+        code, out, err = finish(medthink(*words, cwd=tmp_path, env=env))
+    assert (code, out) == (3, "")
+    real = url.rpartition(":")[2]
+    told = err.replace(url, f"http://localhost:{port}").replace(f"'127.0.0.1', {real}", f"'127.0.0.1', {port}")
+    assert told.strip() == printed
+    assert not (tmp_path / "runs").exists()
 
 
 def test_without_the_preflight_the_first_cases_that_fail_alike_stop_the_run(tmp_path):

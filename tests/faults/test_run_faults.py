@@ -98,7 +98,7 @@ def test_a_dry_run_counts_what_the_run_then_sends(tmp_path, start_server):
 def test_kill_9_loses_no_finished_call_and_asks_none_again(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=8 + KILLS * 4, images=2)
     out = tmp_path / "run"
-    server = start_server("--latency", "0.03")
+    server = start_server("--latency", "0.03", "--lifetime", str(240 + 20 * KILLS))
     words = run_words(bench, out, server.url, "--task", "twi")
     marks = kill_and_resume(words, server, waits=draw_waits(4, KILLS, 14), finished=lambda: finished_calls(out))
     # A request that the kill cut off has no body, and keeps its place in the count.

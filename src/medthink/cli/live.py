@@ -85,7 +85,7 @@ def block(counts: LiveCounts) -> Group:
     """The counts as a bar and a few rows."""
     bar = ProgressBar(total=max(1, counts.calls), completed=counts.finished, width=_BAR_WIDTH)
     head = Table.grid(padding=(0, 2, 0, 0))
-    head.add_row(Text(_phase(counts), style="bold"), bar, Text(_finished(counts)))
+    head.add_row(Text(_phase(counts), style="bold"), bar, Text(describe_finished(counts)))
     rows = Table.grid(padding=(0, 2, 0, 0))
     for name, text in describe(counts):
         rows.add_row(Text(name, style="dim"), Text(text))
@@ -95,9 +95,12 @@ def block(counts: LiveCounts) -> Group:
 def line(counts: LiveCounts) -> str:
     """The counts in one line."""
     told = dict(describe(counts))
-    return (
-        f"{_phase(counts)}: {_finished(counts)} · {told['calls']}; {counts.unit}: {told[counts.unit]}; {told['spent']}"
-    )
+    return f"{describe_phase(counts)} · {told['calls']}; {counts.unit}: {told[counts.unit]}; {told['spent']}"
+
+
+def describe_phase(counts: LiveCounts) -> str:
+    """What is going on, and how many calls are done."""
+    return f"{_phase(counts)}: {describe_finished(counts)}"
 
 
 def describe(counts: LiveCounts) -> list[tuple[str, str]]:
@@ -133,7 +136,8 @@ def _phase(counts: LiveCounts) -> str:
     return f"{counts.phase} ({counts.detail})" if counts.detail else counts.phase
 
 
-def _finished(counts: LiveCounts) -> str:
+def describe_finished(counts: LiveCounts) -> str:
+    """How many calls have come to an end, of how many."""
     share = f" ({100 * counts.finished // counts.calls} %)" if counts.calls else ""
     return f"{counts.finished:,} of {max(counts.calls, counts.finished):,} calls{share}"
 

@@ -184,7 +184,7 @@ def _refuse_failures(made: "Progress | None") -> None:
     if set(made.states) == {"failed"}:
         raise OutsideError("no case was answered", remedy="see why above or in its predictions, then run it again")
     raise PartlyFailed(
-        f"{failed} of {made.cases} predictions failed",
+        f"{failed:,} of {made.cases:,} predictions failed",
         remedy="medthink show RUN --failed says why; the same command tries them again",
     )
 
@@ -201,7 +201,7 @@ def _show_session(session: "Session", rule: "StopWhenKnown | None", *, as_json: 
         print_json(to_builtins(manifest) | made | known)
         return
     show_progress(session.run.path, manifest)
-    say(f"{session.calls_made} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
+    say(f"{session.calls_made:,} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
     if rule is not None:
         show_known([_known(session, rule)])
 

@@ -7,7 +7,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.live import describe, describe_states
+from medthink.cli.live import describe, describe_phase, describe_states
 from medthink.cli.show import console, plain, print_json, table
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
@@ -34,8 +34,7 @@ def show_status(run: Path, *, as_json: bool) -> None:
     manifest = read_manifest(run)
     counts = read_status(run)
     if counts.is_running and not as_json:
-        state = f"running: {counts.phase} {counts.detail}".strip()
-        rows = [("state", state), *describe(counts), *_jobs(run), *_failures(run)]
+        rows = [("state", f"running: {describe_phase(counts)}"), *describe(counts), *_jobs(run), *_failures(run)]
         console().print(table(str(run), ("", ""), [*_about(manifest), *rows]))
         return
     records = Records.open(run)
@@ -140,16 +139,16 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
         *_about(manifest, f" (reported: {reported})"),
         (
             "cases" if manifest.condition.samples == 1 else "cases × samples",
-            f"{sum(progress.states.values())} of {progress.cases} done: {describe_states(progress.states)}",
+            f"{sum(progress.states.values()):,} of {progress.cases:,} done: {describe_states(progress.states)}",
         ),
-        ("calls", f"{describe_states(progress.calls)}; {progress.attempts} attempts sent"),
+        ("calls", f"{describe_states(progress.calls)}; {progress.attempts:,} attempts sent"),
         ("cost", _say_cost(progress)),
         ("state", _say_state(progress)),
         *_jobs(run),
         *_failures(run),
     ]
     if progress.image_doubts:
-        of = f"{progress.image_doubts} of {progress.image_replies} replies"
+        of = f"{progress.image_doubts:,} of {progress.image_replies:,} replies"
         rows.append(("caution", f"{of} count too few input tokens for their images: the server may ignore images"))
     console().print(table(str(run), ("", ""), rows))
 
@@ -178,7 +177,7 @@ def _done(progress: Progress) -> str:
     """What is not asked again; a case that failed is."""
     states = {state: count for state, count in progress.states.items() if state != "failed"}
     cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
-    made = f"{sum(states.values())} of {progress.cases} predictions: {describe_states(states)}"
+    made = f"{sum(states.values()):,} of {progress.cases:,} predictions: {describe_states(states)}"
     return f"{made}; {progress.calls.get('done', 0):,} calls; cost {cost}"
 
 
@@ -204,6 +203,6 @@ def _jobs(run: Path) -> list[tuple[str, str]]:
 def _failures(run: Path) -> list[tuple[str, str]]:
     """Why calls failed, in a line for each kind."""
     records = Records.open(run)
-    rows = [("failed calls", f"{count} × {kind}: {detail}") for kind, detail, count in records.failures()]
+    rows = [("failed calls", f"{count:,} × {kind}: {detail}") for kind, detail, count in records.failures()]
     records.close()
     return rows and [*rows, ("", "the same command tries them again")]

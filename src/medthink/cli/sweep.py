@@ -94,7 +94,7 @@ def _refuse_failures(session: "SweepSession") -> None:
     failed = sum(progress.states.get("failed", 0) for progress in made.values())
     if failed:
         raise PartlyFailed(
-            f"{failed} of {sum(progress.cases for progress in made.values())} predictions failed",
+            f"{failed:,} of {sum(progress.cases for progress in made.values()):,} predictions failed",
             remedy="medthink show RUN --failed says why; the same command tries them again",
         )
 
@@ -129,7 +129,7 @@ def _print_runs(spec: "SweepSpec", session: "SweepSession", entries: "dict[str, 
         progress = one.session.run.manifest.progress if one.session else None
         state = "stopped by an error" if one.error else "not begun" if progress is None else ""
         accuracy = percent(entry.accuracy) if entry is not None and entry.scores.answers else "–"
-        done = f"{sum(progress.states.values())} of {progress.cases}" if progress else "–"
+        done = f"{sum(progress.states.values()):,} of {progress.cases:,}" if progress else "–"
         rows.append((one.name, done, state or describe_states(progress.states if progress else {}), accuracy))
     console().print(table(str(spec.out), ("run", "cases", "states", "accuracy (95 %)"), rows, right=(1,)))
 
@@ -206,13 +206,13 @@ def _counted(made: "list[Rehearsal]") -> tuple[str, str, str, str]:
 
 
 def _show_status(folder: Path, *, as_json: bool) -> None:
-    from medthink.cli.live import describe
+    from medthink.cli.live import describe, describe_finished
     from medthink.runs.sweep_counts import read_sweep, read_sweep_status
 
     counts = read_sweep_status(folder)
     if as_json:
         print_json(to_builtins(read_sweep(folder)) | {"live": counts.snapshot()})
         return
-    state = f"running: {counts.phase}" if counts.is_running else "not running"
+    state = f"running: {counts.phase}: {describe_finished(counts)}" if counts.is_running else "not running"
     rows = [("state", state), ("runs", counts.detail or f"{len(read_sweep(folder).runs)} planned"), *describe(counts)]
     console().print(table(str(folder), ("", ""), rows))

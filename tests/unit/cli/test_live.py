@@ -2,13 +2,15 @@
 
 import io
 import json
+import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from medthink.cli.live import LiveProgress, block, describe, describe_time, line
+from medthink.cli.live import LiveProgress, block, describe, describe_phase, describe_time, line
 from medthink.models.request import Usage
 from medthink.runs.progress import LiveCounts
 from processes import Server, finish, medthink
@@ -80,6 +82,36 @@ def test_elsewhere_a_line_comes_at_intervals_and_at_once_when_it_waits(counts):
     assert silent.getvalue() == ""
 
 
+RUNNING = (Path(__file__).parents[3] / "docs" / "running.md").read_text()
+
+
+def counts_of(text: str) -> LiveCounts:
+    """The counts that a sample of the docs is about."""
+
+    def number(pattern: str) -> int:
+        return int(re.search(pattern, text)[1].replace(",", ""))
+
+    counts = LiveCounts()
+    counts.phase, counts.cost_usd = "asking", None
+    counts.calls, counts.done = number(r" of ([\d,]+) calls"), number(r"([\d,]+) of [\d,]+ calls")
+    counts.in_flight, counts.predictions = number(r"([\d,]+) in flight"), number(r" of ([\d,]+) done")
+    counts.states.update({"ok": number(r"([\d,]+) of [\d,]+ done")})
+    counts.states = +counts.states
+    counts.input_tokens, counts.output_tokens = number(r"([\d,]+) tokens in"), number(r"([\d,]+) out")
+    counts.per_minute = lambda: number(r"([\d,]+) a minute")
+    counts.time_left_s = lambda: number(r"about ([\d,]+) s")
+    return counts
+
+
+def test_the_docs_show_the_line_and_the_status_as_they_are_printed():
+    shown = re.search(r"```text\n\d\d:\d\d:\d\d (asking: .*)\n```", RUNNING)[1]
+    assert line(counts_of(shown)) == shown
+    status = re.search(r"```text\n\$ medthink run --status.*?```", RUNNING, re.DOTALL)[0]
+    counts = counts_of(status)
+    for name, text in (("state", f"running: {describe_phase(counts)}"), *describe(counts)):
+        assert f"\n{name:<20}{text}\n" in status
+
+
 def test_another_terminal_sees_the_same_while_it_runs(tmp_path):
     bench = write_benchmark(tmp_path / "bench", cases=8)
     server = Server("--script", ",,,," + ",".join(["hang"] * 40), "--hang", "200")  # four good answers
@@ -94,7 +126,7 @@ def test_another_terminal_sees_the_same_while_it_runs(tmp_path):
     finally:
         server.stop()
     assert (code, err) == (0, "")
-    assert "running: asking" in out
+    assert "running: asking: 4 of 32 calls (12 %)" in out
     assert "in flight" in out
     assert (told["phase"], told["is_running"], told["calls"], told["predictions"]) == ("asking", True, 32, 8)
     assert (told["done"], told["in_flight"]) == (4, 2)

@@ -43,6 +43,9 @@ from medthink.stats.intervals import wilson
 
 SAMPLE = Path(__file__).parents[2] / "shared/data/eurorad_sample.csv"
 STAGES = "[aliases]\n[options]\n[leaks]\nidentifiers = false\n[balance]\n[split]\ntest = 0.2\n"
+# Each plain, and with its diagnosis at three sizes.
+OCR_PICTURES = 25
+LABELS = "[icd]\n[timeline]\n[modality]\n[discussion]\n"
 MAPPING = """[columns]
 id = "case_id"
 diagnosis = "FinalDiagnosis"
@@ -430,7 +433,7 @@ def one_size(cases: int) -> None:
             return lambda: None
 
         plan = Path(folder) / "plan.toml"
-        text = f'work = "work"\n[ingest]\nsource = "cases.csv"\nfewest_images = 0\n{STAGES}'
+        text = f'work = "work"\n[ingest]\nsource = "cases.csv"\nfewest_images = 0\n{STAGES}{LABELS}'
         plan.write_text(text, encoding="utf-8")
         began = time.process_time()
         build(read_plan(plan), watch)
@@ -456,7 +459,7 @@ def measure_ocr() -> None:
 
     reader, chance, hits, false = BurnedInReader(), random.Random(1), Counter(), 0
     tried, began, pictures = Counter(), time.process_time(), 0
-    for number in range(1, 15):
+    for number in range(1, OCR_PICTURES + 1):
         _, plan = make_raw_row(6, number)
         shot, name = plan.shots[0], plan.disease.name
         data = paint_jpeg(shot.view.painter, Look(shot.sign, 1, shot.size), number)

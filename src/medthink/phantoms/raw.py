@@ -45,7 +45,7 @@ source = "cases.csv"
 
 [textonly]
 solved_by = 1
-repeats = 1
+repeats = 2
 
 [icd]
 

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from drafts import draft, try_stage
 from judge_server import JudgeServer
+from medthink.core.errors import DataError
 from medthink.curate.fairness import (
     Contender,
     assign_ranks,
@@ -23,6 +25,9 @@ from medthink.curate.fairness import (
     within_cap,
 )
 from medthink.curate.stages.balance import gold_rank
+from medthink.runs.session import run
+from medthink.workflow.condition import Condition
+from small_benchmark import write_benchmark
 
 LIST = "Lipoma, Liposarcoma, Hibernoma, Angiomyolipoma, Fat necrosis, Teratoma"
 SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"
@@ -94,6 +99,31 @@ def test_wrong_answers_of_models_are_kept_as_hard_distractors(tmp_path):
     assert made.kept[1].notes.marks["options"]["hard"] == {"Teratoma": 1, "Hibernoma": 1}
     dealt = try_stage("balance", tmp_path / "b", list(made.kept.values()), hard=2)
     assert {"Teratoma", "Hibernoma"} <= set(dealt.kept[1].case.question.options.values())
+
+
+def test_wrong_answers_of_runs_are_kept_as_hard_distractors(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=6)
+    runs = [run(bench, model="baseline/random", out=tmp_path / name, condition=Condition(seed=seed))
+            for name, seed in (("a", 1), ("b", 2))]  # fmt: skip
+    cases = runs[0].cases()
+    given = [
+        draft(case.id, diagnosis=case.reference.answer_text, differential=", ".join(case.question.options.values()))
+        for case in cases.values()
+    ]
+    made = try_stage("options", tmp_path, given, runs=("a", "b"))
+    answered = [
+        (one.case, cases[one.case].question.options[one.prediction])
+        for one in chain(*(one.predictions() for one in runs))
+    ]
+    wrong = Counter((case, name) for case, name in answered if name != cases[case].reference.answer_text)
+    found = {
+        (case, name): count
+        for case, kept in made.kept.items()
+        for name, count in kept.notes.marks["options"].get("hard", {}).items()
+    }
+    assert wrong and found == dict(wrong)
+    with pytest.raises(DataError, match="no-such-run"):
+        try_stage("options", tmp_path / "other", given, runs=("no-such-run",))
 
 
 def test_a_ruling_takes_the_item_that_was_chosen(tmp_path):

@@ -5,7 +5,7 @@ from medthink.metrics.findings.extract import extract_statements
 from medthink.metrics.findings.lexicon import Lexicon, read_lexicon
 from medthink.metrics.findings.statement import Statement
 
-VERSION = "5"
+VERSION = "6"
 
 __all__ = [
     "VERSION",

@@ -101,10 +101,11 @@ def pattern_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
 def _sign(words: Sequence[str], place: int) -> tuple[str, int] | None:
     """A sign by its name: one word, or all that stands between an article and "sign", as in "a double duct sign"."""
     is_whole = place > 0 and words[place - 1] in _ARTICLES
-    for length in range(1, _LONGEST_SIGN + 1 if is_whole else 2):
-        name = words[place : place + length]
+    is_eponym = words[place + 1 : place + 3] == ["s", "sign"]
+    for length in range(1, _LONGEST_SIGN + 1 if is_whole or is_eponym else 2):
         if words[place + length : place + length + 1] == ["sign"]:
-            is_named = words[place] not in _NOT_SIGNS and all(map(str.isalpha, name)) and _JOINTS.isdisjoint(name)
+            name = [word for word in words[place : place + length] if word != "s"]
+            is_named = name and name[0] not in _NOT_SIGNS and all(map(str.isalpha, name)) and _JOINTS.isdisjoint(name)
             return ("_".join((*name, "sign")), place + length + 1) if is_named else None
     return None
 

@@ -166,7 +166,7 @@ def test_few_readers_and_the_judge_on_all_cases_are_combined_beside_the_correcte
 def test_cases_that_were_picked_are_not_combined():
     bias = part_read(set(range(10)))[0]  # the hard ones
     assert bias.powered.p_random < 0.01
-    assert bias.powered.together.reason.startswith("the cases read look picked")
+    assert bias.powered.together.reason.startswith("the cases read do not look randomly drawn")
     assert bias.powered.readers.value is not None
 
 

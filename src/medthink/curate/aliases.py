@@ -1,4 +1,4 @@
-"""The other names of a diagnosis that rules know: those it states itself, and those of a small table."""
+"""Other names of a diagnosis known to the rules: those it states itself, and those in a small table."""
 
 import tomllib
 from collections.abc import Iterable
@@ -24,14 +24,14 @@ def is_abbreviation(name: str) -> bool:
 
 
 def known_aliases(name: str) -> tuple[str, ...]:
-    """Every other name that rules know, the name's own first."""
+    """Every other name known to the rules, those stated in the name first."""
     stated = other_names(name)
     listed = [one for form in (name, without_brackets(name), head_of(name), *stated) for one in _listed(form)]
     return distinct_names([*stated, *listed], apart_from=[name])
 
 
 def distinct_names(names: Iterable[str], *, apart_from: Iterable[str] = ()) -> tuple[str, ...]:
-    """The names in their order, none twice or equal to one of those to keep apart from."""
+    """The names in their order, without repeats and without those to exclude."""
     taken = set(map(name_key, apart_from))
     found: list[str] = []
     for name in names:

@@ -34,7 +34,7 @@ Form = TypeVar("Form", bound=ReplyForm)
 class CuratePrompt(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to ask about a case.
 
-    `kind` names the file of its words in `prompts/`; `call` is the nonce that the reply must name; `by_rules` is what
+    `kind` names its file in `prompts/`; `call` is the nonce that the reply must name; `by_rules` is what
     the stage's own rules would reply, which is what `baseline/rules` replies.
     """
 
@@ -46,7 +46,7 @@ class CuratePrompt(msgspec.Struct, frozen=True, kw_only=True):
     by_rules: dict[str, Any]
 
     def again(self, complaint: str) -> "CuratePrompt":
-        """The same prompt with a word on what was wrong with the last reply."""
+        """The same prompt with a note on what was wrong with the last reply."""
         word = f"Your last reply could not be used: {complaint}. Reply again, in full, in the form asked for."
         return msgspec.structs.replace(self, parts=(*self.parts, word))
 
@@ -60,7 +60,7 @@ def curate_prompt(
     by_rules: dict[str, Any],
     images: tuple[Image, ...] = (),
 ) -> CuratePrompt:
-    """The words of `prompts/KIND.md`, then the data behind a fence; `form` holds the schema of each field."""
+    """The text of `prompts/KIND.md`, then the fenced data; `form` holds the schema of each field."""
     fenced = fence(data, call=f"{kind} {case_id}")
     told = _PLACE.sub(lambda place: {"call": fenced.nonce}[place[1]], _read(kind))
     return CuratePrompt(
@@ -75,7 +75,7 @@ def curate_prompt(
 
 @cache
 def prompt_digest(kind: str) -> str:
-    """What pins the words of a kind of prompt."""
+    """The digest that pins the text of a kind of prompt."""
     return digest_value([_read("system"), _read(kind)])
 
 
@@ -128,7 +128,7 @@ class StageAsk:
 
 
 class RulesAnswerer(Free):
-    """`baseline/rules`: replies what the stage's own rules say; a smoke test that knows nothing more."""
+    """`baseline/rules`: replies what the stage's own rules say; a smoke test that knows no more than they do."""
 
     spec = RULES
 
@@ -142,12 +142,14 @@ class RulesAnswerer(Free):
 
 
 def open_stage_answerer(spec: str, *, base_urls: tuple[str, ...], concurrency: int) -> Answerer[CuratePrompt]:
-    """Whoever answers a stage's prompts; a baseline that picks options cannot."""
+    """Open the model that answers a stage's prompts; a baseline that picks options cannot."""
     provider, _, name = spec.partition("/")
     if spec == RULES:
         return RulesAnswerer()
     if provider == "baseline":
-        raise UsageError(f"{spec} answers cases, not a curator's questions", remedy=f"the embedded one is {RULES}")
+        raise UsageError(
+            f"{spec} answers cases, not a curator's questions", remedy=f"use {RULES} for the embedded rules"
+        )
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name), CURATE_LEDGER)
     from medthink.models.limits import Pace

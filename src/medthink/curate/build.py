@@ -1,6 +1,6 @@
-"""A build: the stages of a plan one after the other, each on what the one before let pass.
+"""A build: the stages of a plan one after the other, each on the cases that passed the one before.
 
-A stage whose settings, input, rulings and version are as they were is not run again, unless calls of it failed.
+A stage with unchanged settings, input, rulings and version is not run again, unless some of its calls failed.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from medthink.curate.review import Rulings, StageErrors, write_review
 from medthink.curate.stage import Stage, StageContext, StageSettings
 from medthink.curate.work import StageSummary, WorkFolder
 
-# Told when a stage begins, by name; gives what is called for every case.
+# Called with the stage's name when it begins; returns what is called for every case.
 Watch = Callable[[str], StageProgress]
 
 
 class BuildEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a build ended: its stages, how many cases wait for a person, what people's checks say, what stopped it."""
+    """How a build ended: its stages, cases waiting for a person, the results of people's checks, what stopped it."""
 
     work: Path
     stages: tuple[StageSummary, ...]
@@ -39,7 +39,7 @@ class BuildEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build(plan: CurationPlan, watch: Watch | None = None) -> BuildEnd:
-    """Carry out a plan, or go on where it stopped."""
+    """Carry out a plan, or continue where it stopped."""
     work = WorkFolder(plan.work)
     rulings = Rulings.read(work.review)
     before, done = work.read_summaries(), dict[str, StageSummary]()
@@ -77,7 +77,7 @@ def open_stage(
 def carry_out(
     stage: Stage[Any], work: WorkFolder, rulings: Rulings, before: StageSummary | None, watch: Watch | None
 ) -> tuple[StageSummary, MedThinkError | None]:
-    """Run a stage, unless it was run on the very same before and nothing of it is unfinished."""
+    """Run a stage, unless it was already run on the same input and nothing is unfinished."""
     key = _key(stage, rulings)
     is_done = before is not None and not before.counts.unfinished and not before.stopped_by
     if before is not None and is_done and before.key == key and _is_whole(stage.name, work):

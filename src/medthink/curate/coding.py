@@ -12,7 +12,7 @@ CandidateSource = Literal["same term", "names", "tumours", "terms"]
 MOST = 20
 _SAME = 0.999
 _FIRST_TERMS, _MOST_LISTED = 8, 8
-# What a name may have besides the words of an entry and still be just that.
+# Words a name may have besides those of an entry and still mean the same.
 _TAILS = frozenset(["disease", "syndrome", "lesion", "tumor", "disorder", "type", "of", "the"])
 
 
@@ -22,14 +22,14 @@ _NOT_ONE = re.compile(
 
 
 class IcdCandidate(NamedTuple):
-    """A category that may be the one, and where it comes from."""
+    """A candidate category, and where it comes from."""
 
     category: str
     source: CandidateSource
 
 
 class Coding(NamedTuple):
-    """At most twenty candidates, the likeliest first, and the one that rules are sure of, if any, with the rule."""
+    """At most twenty candidates, the likeliest first, and the one the rules are sure of, if any, with the rule."""
 
     candidates: tuple[IcdCandidate, ...]
     settled: str
@@ -43,13 +43,13 @@ def find_coding(diagnosis: str, *, aliases: Iterable[str] = (), context: str = "
     names += aliases
     candidates = _merge(terms, listed_categories(names), tumour_categories(names, context))
     sure = {rule: category for rule, category in _sure(diagnosis, terms).items() if category}
-    # Where two rules are sure of two categories, none is right for sure.
+    # If two rules are sure of different categories, neither is certain.
     rule = next(iter(sure), "") if len(set(sure.values())) == 1 else ""
     return Coding(tuple(candidates), sure.get(rule, ""), rule)
 
 
 def _merge(terms: Sequence[FoundTerm], listed: list[TableHit], tumours: list[TableHit]) -> list[IcdCandidate]:
-    """A term that says the very same first, then what the tables are sure of, then the likest terms, then the rest."""
+    """Exact terms first, then what the tables are sure of, then the most similar terms, then the rest."""
     same = [IcdCandidate(term.category, "same term") for term in terms if term.likeness >= _SAME]
     names = [IcdCandidate(hit.category, "names") for hit in listed]
     sure = [IcdCandidate(hit.category, "tumours") for hit in tumours if hit.is_sure]
@@ -63,9 +63,9 @@ def _merge(terms: Sequence[FoundTerm], listed: list[TableHit], tumours: list[Tab
 
 
 def _sure(diagnosis: str, terms: Sequence[FoundTerm]) -> dict[str, str]:
-    """What each rule that may decide alone says: a category, or "" where it is not sure."""
+    """The category given by each rule that may decide alone, or "" if it is not sure."""
     same = {term.category for term in terms if term.likeness >= _SAME}
-    # A tumour that only the clause behind the name speaks of is another one, or none at all.
+    # A tumour mentioned only in the clause after the name is another one, or none.
     is_tumour = bool(tumour_categories([head_of(diagnosis)], "")) and not _NOT_ONE.search(diagnosis)
     tumours = tumour_categories([diagnosis], "") if is_tumour else []
     sites = {hit.category for hit in tumours} if all(hit.is_sure for hit in tumours) else set()
@@ -73,7 +73,7 @@ def _sure(diagnosis: str, terms: Sequence[FoundTerm]) -> dict[str, str]:
 
 
 def _whole_name(diagnosis: str) -> str:
-    """The category of an entry of the table of names that is the whole diagnosis and stands there once."""
+    """The category of a table entry that is the whole diagnosis and occurs only once."""
     head = head_of(diagnosis)
     hits = listed_categories([head])
     longest = [hit for hit in hits if hit.words == hits[0].words]

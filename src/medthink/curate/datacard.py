@@ -1,4 +1,4 @@
-"""The data card of a built benchmark: for people, from what was counted, decided and not covered."""
+"""The data card of a built benchmark: what was counted, decided and not covered."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,7 +27,7 @@ class CardFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_card(facts: CardFacts) -> str:
-    """The card as Markdown, with the head that dataset hubs read."""
+    """The card as Markdown, with the metadata header that dataset hubs read."""
     parts = [
         _head(facts),
         f"# {facts.name}",
@@ -41,7 +41,7 @@ def write_card(facts: CardFacts) -> str:
         _reasons(facts.stages),
         "## What was not covered",
         _list(f"**{one.stage}**: {missing}" for one in facts.stages for missing in one.not_covered),
-        "## What guessers get without looking",
+        "## What guessers score without seeing the images",
         _probes(facts.probes),
         "## What people checked",
         _checked(facts.errors),
@@ -128,7 +128,7 @@ def _settings(stages: Sequence[StageSummary]) -> str:
     return _list(f"**{one.stage}**: {_said(one.settings) or 'as by default'}" for one in stages)
 
 
-# Paths and addresses are the builder's own.
+# Paths and addresses are private to whoever built it.
 HIDDEN = frozenset(("source", "mapping", "images", "base_url", "book", "runs", "out", "table"))
 
 

@@ -1,4 +1,4 @@
-"""What a stage decided on a case, by which rule or model, on what evidence, and what it changed."""
+"""What a stage decided about a case, by which rule or model, on what evidence, and what it changed."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ UNFINISHED = frozenset({CALL_FAILED, NOT_ASKED})
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """A passage that a decision rests on: `text` stands in the column `field` from `start` to `end`."""
+    """A passage that a decision is based on: `text` is in the column `field` from `start` to `end`."""
 
     field: str
     start: int
@@ -26,12 +26,12 @@ class Quote(msgspec.Struct, frozen=True):
     text: str
 
     def is_in(self, draft: Draft) -> bool:
-        """Whether the passage stands where it is said to stand."""
+        """Whether the passage is where the quote says it is."""
         return bool(self.text) and text_of(draft, self.field)[self.start : self.end] == self.text
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """A column before and after; notes stand as `curation.NAME`."""
+    """A column before and after; notes are named `curation.NAME`."""
 
     field: str
     before: Any
@@ -41,7 +41,7 @@ class FieldChange(msgspec.Struct, frozen=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a stage's log.
 
-    `reason` is a short code that counts are made by, `by` the rule, model or person, `detail` what a person needs to
+    `reason` is a short code used for counting, `by` the rule, model or person, `detail` what a person needs to
     know, `proposal` what the stage would do if a person agreed. `seen` is the digest of the case as the stage saw it.
     """
 
@@ -58,7 +58,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stage says of a draft: the draft to go on with (None where it leaves the flow), and why."""
+    """A stage's result for a draft: the draft to continue with (None if it leaves the build), and why."""
 
     draft: Draft | None
     is_undecided: bool = False
@@ -72,7 +72,7 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
 def keep(
     draft: Draft, *, reason: str = "", by: str = "rule", detail: str = "", evidence: Iterable[Quote] = ()
 ) -> StageResult:
-    """Go on with the draft, changed or not."""
+    """Continue with the draft, changed or not."""
     return StageResult(draft=draft, reason=reason, by=by, detail=detail, evidence=tuple(evidence))
 
 
@@ -84,14 +84,14 @@ def drop(reason: str, *, by: str = "rule", detail: str = "", evidence: Iterable[
 def leave_open(
     reason: str, *, by: str = "rule", detail: str = "", proposal: str = "", evidence: Iterable[Quote] = ()
 ) -> StageResult:
-    """Hold the case back until somebody decides."""
+    """Hold the case until someone decides."""
     return StageResult(
         draft=None, is_undecided=True, reason=reason, by=by, detail=detail, proposal=proposal, evidence=tuple(evidence)
     )
 
 
 def find_quote(draft: Draft, field: str, text: str) -> Quote | None:
-    """Where a passage stands in a column, letter by letter; None where it does not, however likely it sounds."""
+    """Where a passage occurs verbatim in a column, or None, however plausible it sounds."""
     start = text_of(draft, field).find(text) if text else -1
     return None if start < 0 else Quote(field, start, start + len(text), text)
 
@@ -116,7 +116,7 @@ def read_decisions(path: Path) -> Iterator[Decision]:
 
 
 class StageCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many cases a stage saw and what became of them; the four parts add up to `seen`."""
+    """How many cases a stage saw and their outcomes; the four parts add up to `seen`."""
 
     seen: int
     kept: int
@@ -148,7 +148,7 @@ class Tally:
             self._reasons.setdefault(decision.verdict, Counter())[decision.reason] += 1
 
     def counts(self) -> StageCounts:
-        """All of it."""
+        """The counts so far."""
         return StageCounts(
             seen=self._verdicts.total(),
             kept=self._verdicts["in"],

@@ -1,7 +1,7 @@
-"""DICOM files as pictures: 8-bit frames, and of the header nothing but what an allow-list names.
+"""DICOM files as pictures: 8-bit frames, and only allow-listed values of the header.
 
-Compressed syntaxes are decoded by python-gdcm and pyjpegls (extra `[dicom]`). A header is text that somebody typed: of
-all its elements only a few coded ones are read, and of those only values that stand on a list of our own.
+Compressed syntaxes are decoded by python-gdcm and pyjpegls (extra `[dicom]`). A header is text that someone typed: only
+a few coded elements are read, and only values on our own list are accepted.
 """
 
 import io
@@ -34,7 +34,7 @@ _TYPICAL = (0.5, 99.5)
 
 
 class DicomHeader(NamedTuple):
-    """What is taken from a header: words of our own lists, and whether names may be burned into the pixels."""
+    """What is taken from a header: words from our own lists, and whether names may be burned into the pixels."""
 
     modality: str
     body_part: str
@@ -58,7 +58,7 @@ def read_header(data: bytes, *, name: str) -> DicomHeader:
 
 
 def read_frames(data: bytes, *, name: str, most: int) -> Iterator["PillowImage"]:
-    """At most so many frames of the file, evenly spaced, as they are meant to be seen."""
+    """At most this many frames of the file, evenly spaced, as they are meant to be displayed."""
     dataset = _open(data, name)
     frames = _number(dataset, "NumberOfFrames", 1)
     for index in evenly(frames, most):
@@ -66,7 +66,7 @@ def read_frames(data: bytes, *, name: str, most: int) -> Iterator["PillowImage"]
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """At most so many of `count` places, evenly spaced and centred."""
+    """At most this many of `count` positions, evenly spaced and centred."""
     if count <= most:
         return list(range(count))
     return [(2 * at + 1) * count // (2 * most) for at in range(most)]
@@ -82,7 +82,7 @@ def _open(data: bytes, name: str) -> "Dataset":
     logging.getLogger("pydicom").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a header has wrong in ways that do no harm
+            warnings.simplefilter("ignore")  # harmless errors in headers
             return dcmread(io.BytesIO(data))
     except (InvalidDicomError, *_FAILURES) as error:
         raise _unreadable(name, error) from None
@@ -107,7 +107,7 @@ def _picture(dataset: "Dataset", index: int, name: str) -> "PillowImage":
 
 
 def _in_colour(dataset: "Dataset", pixels: Any, kind: str) -> Any:
-    """RGB of 8 bits; pydicom has turned YBR into RGB already."""
+    """8-bit RGB; pydicom has already converted YBR to RGB."""
     import numpy as np
     from pydicom.pixels.processing import apply_color_lut
 
@@ -118,7 +118,7 @@ def _in_colour(dataset: "Dataset", pixels: Any, kind: str) -> Any:
 
 
 def _in_grey(dataset: "Dataset", pixels: Any) -> Any:
-    """Grey of 8 bits through the file's own window or table; without one, between the usual extremes."""
+    """8-bit grey, windowed by the file's own window or table, else between the usual extremes."""
     import numpy as np
     from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut
 
@@ -152,7 +152,7 @@ def _listed(dataset: "Dataset", keyword: str, known: frozenset[str]) -> str:
 
 
 def _number(dataset: "Dataset", keyword: str, otherwise: int) -> int:
-    """A count of the header; real files have "1A" for it."""
+    """A count in the header; real files may contain "1A"."""
     try:
         return max(otherwise, int(str(dataset.get(keyword))))
     except ValueError:
@@ -164,7 +164,7 @@ def _unreadable(name: str, error: BaseException) -> DataError:
     return DataError(problem[:300], file=name, remedy="replace the file or convert it to PNG")
 
 
-# What pydicom and its decoders raise on broken files; a file must not end the whole reading.
+# What pydicom and its decoders raise on broken files; one file must not end the whole import.
 _FAILURES = (
     AttributeError, ValueError, KeyError, IndexError, TypeError, NotImplementedError, RuntimeError, OSError, EOFError,
     OverflowError, MemoryError,

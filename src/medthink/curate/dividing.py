@@ -8,7 +8,7 @@ from medthink.core.digest import seed_from
 
 
 class LabelledGroup(NamedTuple):
-    """Cases that must stay together, and how often each label stands among them."""
+    """Cases that must stay together, and how often each label occurs among them."""
 
     name: int
     size: int
@@ -16,7 +16,7 @@ class LabelledGroup(NamedTuple):
 
 
 def divide(groups: Sequence[LabelledGroup], shares: Mapping[str, float], seed: int) -> dict[int, str]:
-    """A split for each group; the rarest label is dealt out first, to whichever split lacks most of it."""
+    """A split for each group; the rarest label is distributed first, to whichever split lacks most of it."""
     total = sum(group.size for group in groups)
     lacking = {split: share * total for split, share in shares.items()}
     counts: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""A draft: a case on its way into the benchmark, and what curation knows of it beyond the released columns.
+"""A draft: a case on its way into the benchmark, and what curation knows about it beyond the released columns.
 
 A file of drafts is a benchmark file: JSON Lines with the released columns, readable by `medthink data show`, and one
-column more, `curation`, that holds the `Notes`. Export leaves that column out.
+extra column, `curation`, that holds the `Notes`. Export leaves that column out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ HISTORY, FINDINGS, DISCUSSION = "CLINICAL_HISTORY", "IMAGING_FINDINGS", "discuss
 
 
 class Notes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What curation knows of a case beyond the released columns.
+    """What curation knows about a case beyond the released columns.
 
     `diagnosis` and `differential` are as the source states them; `candidates` are the diagnoses of the differential
     once it is split; `aliases` holds the other names of a diagnosis; `group` names cases that must share a split.
@@ -45,7 +45,7 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A case as the last stage left it; a value, changed by making another."""
+    """A case as the last stage left it; immutable: a change makes a new one."""
 
     case: Case
     notes: Notes
@@ -57,7 +57,7 @@ class Draft(msgspec.Struct, frozen=True):
 
     @property
     def gold(self) -> str:
-        """The right diagnosis, as it is worded now."""
+        """The right diagnosis, in its current wording."""
         return self.case.reference.answer_text or self.notes.diagnosis
 
     def with_question(self, **fields: Any) -> "Draft":
@@ -77,7 +77,7 @@ class Draft(msgspec.Struct, frozen=True):
         return self.with_notes(marks=self.notes.marks | {stage: mark})
 
     def row(self) -> dict[str, Any]:
-        """The row that states the draft."""
+        """The draft as a row."""
         return row_from_case(self.case) | {CURATION: msgspec.to_builtins(self.notes)}
 
 
@@ -102,7 +102,7 @@ def blank_draft(number: int, notes: Notes, *, images: tuple[Image, ...] = (), ca
 
 
 def draft_from_row(row: Mapping[str, Any], *, store: ImageStore, place: Place, split: str = "") -> Draft:
-    """The draft that a row states; a row of a plain benchmark has no notes but its split."""
+    """The draft of a row; a row of a plain benchmark has no notes except its split."""
     rest = dict(row)
     noted = rest.pop(CURATION, None)
     case = case_from_row(rest, split="", store=store, place=place)
@@ -116,7 +116,7 @@ def draft_from_row(row: Mapping[str, Any], *, store: ImageStore, place: Place, s
 
 
 def read_drafts(path: Path) -> Iterator[Draft]:
-    """Stream the drafts of a file; each of the cases of any benchmark's JSON Lines file is one."""
+    """Stream the drafts of a file; any case of a benchmark's JSON Lines file is a draft."""
     store = find_images(path, ())
     for line in read_jsonl(path):
         yield draft_from_row(line.value, store=store, place=Place(str(path), line.number), split=path.stem)

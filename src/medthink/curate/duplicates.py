@@ -1,4 +1,4 @@
-"""Cases that are nearly the same: texts by sketches of their word sequences, images by their looks."""
+"""Cases that are nearly the same: texts by sketches of their word sequences, images by perceptual hashes."""
 
 import zlib
 from collections import Counter
@@ -20,7 +20,7 @@ _BLOCK = 1024
 
 
 class TextSketches:
-    """The lowest hashes of each text's five-word sequences: half a kilobyte a text, whatever its length.
+    """The lowest hashes of each text's five-word sequences: half a kilobyte per text, whatever its length.
 
     The share of the lowest 64 hashes that two texts have in common estimates the Jaccard similarity of their sequences,
     to five points. Texts that share fewer than three of their lowest eight hashes are not compared: at a similarity of
@@ -32,7 +32,7 @@ class TextSketches:
         self._met: dict[int, list[int]] = {}
 
     def add(self, case: int, text: str) -> list[int]:
-        """Take in a text; returns the earlier cases whose text is nearly the same."""
+        """Add a text; returns the earlier cases whose text is nearly the same."""
         sketch = _sketch(text)
         if not len(sketch):
             return []
@@ -45,7 +45,7 @@ class TextSketches:
             if shared >= needed and _similarity(sketch, self._sketches[other]) >= _SIMILAR
         ]
         self._sketches[case] = sketch
-        # Of equal texts the first stands for all: a thousand times "not available" must not be compared in pairs.
+        # The first of equal texts represents all: a thousand copies of "not available" must not be compared in pairs.
         if not any(np.array_equal(sketch, self._sketches[other]) for other in found):
             for anchor in anchors:
                 self._met.setdefault(anchor, []).append(case)
@@ -61,7 +61,7 @@ def _sketch(text: str) -> NDArray[np.uint32]:
 
 
 def _mix(value: int) -> int:
-    """Checksums of like texts are alike; multiplied out they are not."""
+    """Checksums of similar texts are similar; after multiplication they are not."""
     return (value * 2654435761) & 0xFFFFFFFF
 
 
@@ -79,7 +79,10 @@ class ImageLooks:
         self._images: list[tuple[int, Image]] = []
 
     def add(self, case: int, image: Image, phash: str = "") -> None:
-        """Take in an image; without its hash it is opened. One that cannot be, or has no contrast, is like no other."""
+        """Add an image, opening it if its hash is missing.
+
+        One that cannot be opened, or has no contrast, matches no other.
+        """
         found = int(phash, 16) if phash else _hash_of(image)
         if found is not None:
             self._hashes.append(found)
@@ -119,13 +122,13 @@ def _look(image: Image) -> PictureLook | None:
 
 
 class Groups:
-    """Who belongs together: the finest grouping that every pair joins."""
+    """Which cases belong together: the finest grouping that joins every pair."""
 
     def __init__(self) -> None:
         self._parents: dict[Hashable, Hashable] = {}
 
     def find(self, one: Hashable) -> Hashable:
-        """The one that stands for the group."""
+        """The representative of the group."""
         path = [one]
         while (parent := self._parents.get(path[-1], path[-1])) != path[-1]:
             path.append(parent)

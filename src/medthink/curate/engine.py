@@ -1,7 +1,7 @@
 """Takes the cases through one stage: decisions in the order of the input, one line each, and counts that add up.
 
-The input is never written to. The case file and the log appear whole or not at all; every finished model call is in
-the ledger before that, so that a stage that was killed asks nothing twice.
+The input is never written to. The case file and the log are written completely or not at all; every finished model call
+is in the ledger before that, so that a stage that was killed asks nothing twice.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ def _is_from_elsewhere(stage: Stage[Any]) -> bool:
 async def _results(
     stage: Stage[Any], ask: StageAsk | None, rulings: Rulings, stops: list[MedThinkError]
 ) -> AsyncIterator[tuple[Draft, StageResult]]:
-    """Every draft with its result, in the order of the drafts, a bounded number under way."""
+    """Every draft with its result, in the order of the drafts, with a bounded number in progress."""
     ahead = 1 if ask is None else 2 * ask.desk.answerer.concurrency
     waiting: deque[tuple[Draft, asyncio.Task[StageResult]]] = deque()
     try:
@@ -114,7 +114,7 @@ async def _results(
 async def _decide(
     stage: Stage[Any], draft: Draft, ask: StageAsk | None, rulings: Rulings, stops: list[MedThinkError]
 ) -> StageResult:
-    """The person's word where there is one, else the stage's; a call without an answer leaves the case open."""
+    """A person's ruling if there is one, else the stage's decision; a call without an answer leaves the case open."""
     ruling = rulings.find(stage.name, draft.id, _digest(draft))
     if ruling is not None:
         return _obey(stage, draft, ruling)
@@ -137,7 +137,7 @@ def _obey(stage: Stage[Any], draft: Draft, ruling: PersonsRuling) -> StageResult
 
 def _record(stage: Stage[Any], draft: Draft, result: StageResult) -> Decision:
     unfounded = [quote for quote in result.evidence if not quote.is_in(draft)]
-    assert not unfounded, f"{stage.name}, case {draft.id}: evidence that does not stand in the case: {unfounded}"
+    assert not unfounded, f"{stage.name}, case {draft.id}: the quoted evidence is not in the case: {unfounded}"
     changed = result.draft is not None and result.draft != draft
     changes = changes_between(draft, result.draft) if changed and result.draft and stage.logs_changes else ()
     return Decision(
@@ -170,14 +170,14 @@ def _once_each(drafts: Iterator[Draft]) -> Iterator[Draft]:
     seen: set[int] = set()
     for draft in drafts:
         if draft.id in seen:
-            raise DataError(f"two cases have the number {draft.id}", remedy="number the cases anew")
+            raise DataError(f"two cases have the number {draft.id}", remedy="give every case its own number")
         seen.add(draft.id)
         yield draft
 
 
 @asynccontextmanager
 async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageAsk | None]:
-    """The way to the model that the settings name, None where they name none."""
+    """Open the model named by the settings, or None if they name none."""
     settings = stage.settings
     if not isinstance(settings, ModelSettings) or not settings.model:
         yield None
@@ -205,4 +205,4 @@ async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageA
 
 
 def _ignore() -> None:
-    """Nobody watches."""
+    """Ignore progress."""

@@ -1,7 +1,7 @@
-"""Options that give nothing away by their form: which distractors, which cases, which letters.
+"""Options that reveal nothing by their form: which distractors, which cases, which letters.
 
 The right option of expert lists is often the longest. To put it at every length rank equally often, distractors are
-chosen where a list has more than four; what that cannot do is done by leaving cases out, as few as the cap allows.
+chosen where a list has more than four; the rest is done by leaving out as few cases as the cap allows.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ DISTRACTORS = len(LETTERS) - 1
 
 
 class Contender(NamedTuple):
-    """A case as the balance sees it: the ranks its right option can have, and how far that stands out in length."""
+    """A case to be balanced: the ranks its right option can have, and how far that option stands out in length."""
 
     case: int
     reachable: tuple[int, ...]
@@ -28,7 +28,7 @@ class Contender(NamedTuple):
 
 
 def shorten(gold: str, distractors: Sequence[str]) -> tuple[str, list[str]]:
-    """All names without brackets and trailing clauses, where they stay distinct and none becomes right as well."""
+    """All names without brackets and trailing clauses, if they stay distinct and no distractor becomes right too."""
     names = [gold, *distractors]
     short = [short_form(name) for name in names]
     keys = Counter(name_key(one) for one in short)
@@ -56,7 +56,7 @@ def reachable_ranks(gold: str, distractors: Sequence[str], hard: Sequence[str]) 
 def choose_distractors(
     gold: str, distractors: Sequence[str], hard: Sequence[str], *, rank: int, chance: Random
 ) -> list[str]:
-    """Four distractors that give the right option its rank: the hard ones, the others by chance."""
+    """Four distractors that give the right option its rank: the hard ones, then others at random."""
     longer = [one for one in distractors if length_rank(gold, [one])]
     shorter = [one for one in distractors if one not in longer]
     chosen: list[str] = []
@@ -94,7 +94,7 @@ def _improving_move(
 
 
 def within_cap(counts: Sequence[int], cap: float) -> int:
-    """The most cases of one rank that may stay, so that no rank has more than its share of those that stay."""
+    """The most cases of one rank that may stay so that no rank exceeds its share of the remaining cases."""
     total = sum(counts)
     while True:
         limit = max(int(cap * total + 1e-9), ceil(total / len(RANKS)))
@@ -105,7 +105,7 @@ def within_cap(counts: Sequence[int], cap: float) -> int:
 
 
 def leave_out(contenders: Sequence[Contender], ranks: dict[int, int], cap: float) -> set[int]:
-    """The cases to leave out so that every rank keeps to the cap: those whose right option stands out most."""
+    """The cases to leave out so that every rank stays within the cap: those whose right option stands out most."""
     by_rank: dict[int, list[Contender]] = {rank: [] for rank in RANKS}
     for one in contenders:
         by_rank[ranks[one.case]].append(one)
@@ -118,9 +118,9 @@ def leave_out(contenders: Sequence[Contender], ranks: dict[int, int], cap: float
 
 
 def deal_letters(cases: Iterable[int], seed: int, dealt: Counter[str] | None = None) -> dict[int, str]:
-    """A letter for each case, by chance and as evenly as can be: counts differ by one at most.
+    """A random letter for each case, as evenly as possible: counts differ by at most one.
 
-    `dealt` counts letters dealt before, to other splits: together with those they differ by one at most, too.
+    `dealt` counts letters already given to other splits: together with those they also differ by at most one.
     """
     drawn = sorted(cases, key=lambda case: seed_from("letters", seed, case))
     chance = Random(seed_from("letter blocks", seed, len(drawn)))
@@ -128,7 +128,7 @@ def deal_letters(cases: Iterable[int], seed: int, dealt: Counter[str] | None = N
     letters: dict[int, str] = {}
     for start in range(0, len(drawn), len(LETTERS)):
         block = drawn[start : start + len(LETTERS)]
-        # The last block is short: it gets the letters that were dealt least.
+        # The last block is short: it gets the least used letters.
         least = sorted(chance.sample(LETTERS, len(LETTERS)), key=counts.__getitem__)[: len(block)]
         chance.shuffle(least)
         letters |= zip(block, least, strict=True)
@@ -137,7 +137,7 @@ def deal_letters(cases: Iterable[int], seed: int, dealt: Counter[str] | None = N
 
 
 def lay_out(case: int, gold: str, distractors: Sequence[str], letter: str, seed: int) -> dict[str, str]:
-    """The options by letter: the right one at its own, the others by chance."""
+    """The options by letter: the right one at its letter, the others at random."""
     rest = list(distractors)
     Random(seed_from("distractors", seed, case)).shuffle(rest)
     rest.insert(LETTERS.index(letter), gold)

@@ -1,4 +1,4 @@
-"""The funnel: how many cases came to each stage, and what became of them, as a figure."""
+"""The funnel figure: how many cases reached each stage, and what happened to them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ _KINDS = (("passed on", COLOURS[0]), ("undecided", COLOURS[1]), ("out", COLOURS[
 
 
 def draw_funnel(stages: Sequence[StageSummary], path: Path) -> None:
-    """One bar a stage, from the first to the last; the suffix chooses SVG, PDF or PNG."""
+    """One bar per stage, from first to last; the suffix chooses SVG, PDF or PNG."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""ICD-10 categories that the words of a diagnosis do not lead to: a table of names, and one of tumours by site."""
+"""ICD-10 categories that the words of a diagnosis do not reveal: a table of names, and one of tumours by site."""
 
 import re
 import tomllib
@@ -26,7 +26,7 @@ class TumourSite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Histology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of tumour by its words: where it is coded by site, whatever the site, and where none is named."""
+    """A kind of tumour by its words: its code by site, for any site, and where none is named."""
 
     words: tuple[str, ...]
     behaviour: Behaviour | None = None
@@ -36,7 +36,7 @@ class Histology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TableHit(NamedTuple):
-    """A category that a table gives, by how many words that were matched, and whether a site made it certain."""
+    """A category from a table, the number of words matched, and whether a site made it certain."""
 
     category: str
     words: int
@@ -44,7 +44,7 @@ class TableHit(NamedTuple):
 
 
 def listed_categories(names: Sequence[str]) -> list[TableHit]:
-    """The categories of every entry of the table of names that stands in one of the names, longer entries first."""
+    """The categories of every table entry that occurs in one of the names, longer entries first."""
     hits: dict[str, TableHit] = {}
     for name in names:
         words = words_of(name)
@@ -57,7 +57,7 @@ def listed_categories(names: Sequence[str]) -> list[TableHit]:
 
 
 def tumour_categories(names: Sequence[str], context: str) -> list[TableHit]:
-    """Where a tumour of these names is coded; a site that they do not name may be taken from the context."""
+    """The code of a tumour with these names; a site they do not name may be taken from the context."""
     texts = [_padded(name) for name in names]
     hits: dict[str, TableHit] = {}
     found = [(length, kind) for kind in _tumours().histology if (length := _longest(kind.words, texts))]
@@ -80,7 +80,7 @@ def _of_histology(kind: Histology, length: int, texts: list[str], context: str) 
 
 
 def _sites_of(context: str, kind: Histology) -> list[TumourSite]:
-    """The sites that a text speaks of most."""
+    """The sites that a text mentions most."""
     text = _padded(context)
     sites = [site for site in _tumours().site if kind.only in ("", site.tissue)]
     counts = Counter({place: len(_pattern(site.words).findall(text)) for place, site in enumerate(sites)})
@@ -114,7 +114,7 @@ def _padded(text: str) -> str:
 
 
 def _longest(phrases: tuple[str, ...], texts: list[str]) -> int:
-    """How many letters the longest of these phrases has that begins at a word of one of the texts."""
+    """The length of the longest of these phrases that occurs at a word of one of the texts."""
     found = [match[0] for text in texts for match in _pattern(phrases).finditer(text)]
     return max((len(match.strip()) for match in found), default=0)
 

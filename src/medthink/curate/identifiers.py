@@ -1,4 +1,4 @@
-"""What may tell who a patient is: dates, numbers, addresses and names, found by their form and only flagged."""
+"""What may identify a patient: dates, numbers, addresses and names, found by their form and only flagged."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
 
 
 class Identifier(NamedTuple):
-    """A place of a text that may identify a person, and of which kind it is."""
+    """A passage that may identify a person, and its kind."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class Identifier(NamedTuple):
 
 
 def find_identifiers(text: str) -> list[Identifier]:
-    """Every such place, in the order of the text."""
+    """Every such passage, in the order of the text."""
     return sorted(set(_found(text)))
 
 

@@ -22,7 +22,7 @@ _ID_CHARS = 16
 
 
 class WantedImage(NamedTuple):
-    """A file or folder that a row names, with what the row says of it."""
+    """A file or folder named by a row, with what the row says about it."""
 
     name: str
     caption: str = ""
@@ -30,7 +30,7 @@ class WantedImage(NamedTuple):
 
 
 class TakenImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One image as it was taken in: its id and path in the benchmark, what its header says, and how it looks."""
+    """One imported image: its id and path in the benchmark, what its header says, and its perceptual hash."""
 
     id: str
     path: str
@@ -49,7 +49,7 @@ class TakenImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Intake:
-    """Takes images of cases from a folder into the work folder."""
+    """Imports images of cases from a folder into the work folder."""
 
     def __init__(self, source: Path, target: Path, *, most: int = MAX_IMAGES, most_frames: int = 1) -> None:
         self._source = Path(os.path.realpath(source))
@@ -58,13 +58,13 @@ class Intake:
         self._most_frames = most_frames
 
     def find(self, wanted: list[WantedImage], case_name: str) -> list[WantedImage]:
-        """The files of a case: those its row names, folders opened, else those of the folder named like the case."""
+        """The files of a case: those its row names, whole folders included, else those in the folder named after it."""
         if not wanted and case_name and not case_name.startswith(".") and (self._source / case_name).is_dir():
             wanted = [WantedImage(case_name)]
         return [one._replace(name=file) for one in wanted for file in self._open_folder(one.name)]
 
     def take(self, number: int, wanted: list[WantedImage]) -> list[TakenImage]:
-        """The images of a case, written into the work folder, none twice; DataError where one cannot be used."""
+        """The images of a case, written to the work folder without repeats; DataError if one cannot be used."""
         pictures = [picture for one in wanted for picture in self._pictures(one)]
         chosen = [pictures[at] for at in evenly(len(pictures), self._most)]
         return list({image.id: image for image in (self._write(number, *one) for one in chosen)}.values())
@@ -118,10 +118,12 @@ class Intake:
             return stream.read()
 
     def _locate(self, name: str) -> Path:
-        """The real place of a file, which must lie below the source's folder: the table may come from anybody."""
+        """The resolved path of a file, which must lie below the source's folder: the table may come from anyone."""
         path = Path(os.path.realpath(self._source / name))
         if "\0" in name or not path.is_relative_to(self._source):
-            raise DataError("the path leaves the source's folder", file=name, remedy="put the images beside the table")
+            raise DataError(
+                "the path leads outside the source's folder", file=name, remedy="put the images next to the table"
+            )
         return path
 
 

@@ -87,9 +87,11 @@ def settle_columns(mapping: Mapping, columns: list[str], file: Path) -> dict[str
     """The column of every field that has one: as the mapping says, else by its usual name."""
     for field, column in mapping.columns.items():
         if "{n" not in column and column not in columns:
-            raise DataError(f"no column {column!r}", file=file, field=field, remedy=suggest(column, columns, "mend it"))
+            raise DataError(
+                f"no column {column!r}", file=file, field=field, remedy=suggest(column, columns, "correct it")
+            )
     if missing := [name for name in (*mapping.headings, *mapping.picks) if name not in columns]:
-        raise DataError(f"no column {missing[0]!r}", file=file, remedy=suggest(missing[0], columns, "mend it"))
+        raise DataError(f"no column {missing[0]!r}", file=file, remedy=suggest(missing[0], columns, "correct it"))
     plain = {_plain(column): column for column in reversed(columns)}
     usual = {
         field: next(plain[name] for name in names if name in plain)
@@ -121,7 +123,7 @@ def take(row: RawRow, columns: dict[str, str], headings: dict[str, dict[str, str
 
 
 def cut_at_headings(text: str, headings: dict[str, str]) -> dict[str, str]:
-    """The texts under the headings; a heading that does not stand there gives nothing."""
+    """The texts under the headings; a missing heading gives nothing."""
     places = sorted((at, field) for field, heading in headings.items() if (at := text.find(heading)) >= 0)
     ends = [at for at, _ in places[1:]] + [len(text)]
     return {field: text[at + len(headings[field]) : end].strip() for (at, field), end in zip(places, ends, strict=True)}

@@ -1,6 +1,6 @@
-"""Judging beyond the letter: steps, discussions and findings, by models, kind by kind.
+"""Judging what a right letter does not show: reasoning steps, discussions and findings, each by its own kind.
 
-The room is named by what it does, so it can be called: `medthink.judge(run, judges)` is `judge_and_score`.
+The module can be called: `medthink.judge(run, judges)` is `judge_and_score`.
 """
 
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class JudgeRoom(ModuleType):
-    """This module, and a call that judges a run."""
+    """This module, callable to judge a run."""
 
     def __call__(
         self,

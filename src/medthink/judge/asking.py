@@ -1,4 +1,4 @@
-"""Asking a judge: through the ledger, again where the reply cannot be used, and in the end `Unjudged`."""
+"""Asking a judge through the ledger: unusable replies are asked for again, and in the end count as `Unjudged`."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Read = TypeVar("Read")
 
 
 class Heard(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
-    """What a judge's replies came to, and what they took."""
+    """The outcome of a judge's replies, and what they cost."""
 
     result: Read | Unjudged
     model: str
@@ -36,7 +36,7 @@ class Heard(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
 
 
 class Hearing:
-    """One judge's desk: how it is asked, and which models it may not turn out to be."""
+    """One judge: how it is asked, and which models it must not turn out to be."""
 
     def __init__(self, desk: Desk[JudgePrompt], setting: Setting, condition: Condition, barred: frozenset[str]) -> None:
         self.desk = desk
@@ -47,9 +47,9 @@ class Hearing:
     async def hear(
         self, prompt: JudgePrompt, read: Callable[[str], Read | Fault], *, case_id: int, repeat: int, rounds: int = 0
     ) -> Heard[Read]:
-        """Ask until a reply can be used; after the last try the last fault is why there is no verdict.
+        """Ask until a reply can be used; after the last try, its fault is recorded as the reason for no verdict.
 
-        `rounds` is how often all tries were repeated before.
+        `rounds` counts how often the whole series of tries was made before.
         """
         try:
             images = await asyncio.to_thread(self._encode, prompt)
@@ -88,13 +88,13 @@ class Hearing:
     def _refuse_self(self, model: str) -> None:
         if voice_of(model) in self._barred:
             raise Declined(
-                f"{self.desk.answerer.spec} says that it is {model}, the model under judgement",
-                remedy="take another judge, or say --allow-self",
+                f"{self.desk.answerer.spec} reports that it is {model}, the model being judged",
+                remedy="choose another judge, or add --allow-self",
             )
 
 
 def example_request(setting: Setting) -> Request:
-    """A request with the judges' settings and next to nothing in it, to see whether they are taken."""
+    """An almost empty request with the judges' settings, to see whether the provider accepts them."""
     return Request(
         parts=(TextPart("?"),),
         schema=EXAMPLE_SCHEMA if setting.use_schema else None,

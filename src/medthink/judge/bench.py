@@ -1,4 +1,4 @@
-"""The judges' bench: every judge opened on one ledger, one budget and one share of calls in flight."""
+"""All judges of a session, opened on one ledger, one budget and one limit of concurrent calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -49,7 +49,7 @@ class Bench(NamedTuple):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether calls wait in a batch: what hangs on them is left out for now."""
+        """Whether calls are waiting in a batch; what depends on them is left for a later pass."""
         return any(hearing.desk.waiting for hearing in self.hearings.values())
 
     @property
@@ -58,7 +58,7 @@ class Bench(NamedTuple):
         return tuple(one for one in read_batches(self.ledger.connection) if one.state != "ended")
 
     async def work(self, make_pass: Pass) -> None:
-        """Ask everything: once, or by batches again and again until nothing is left to ask."""
+        """Ask everything: once, or with batches, pass after pass until nothing is left to ask."""
         if self.offices:
             await work_by_batches(self.offices, make_pass, is_patient=self.is_patient)
         else:
@@ -76,7 +76,7 @@ async def open_bench(
     condition: Condition | None = None,
     barred: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Bench]:
-    """Open the answerers under the folder's lock; `barred` are voices that none of them may turn out to have."""
+    """Open the answerers under the folder's lock; `barred` are models that none of them may turn out to be."""
     answerers = {spec: _open(spec, terms, transport) for spec in dict.fromkeys(specs)}
     try:
         for one in answerers.values():
@@ -120,7 +120,7 @@ def _budget(terms: JudgeTerms, ledger: Ledger, set_aside_usd: float) -> Budget:
 async def _take_in(
     folder: Path, terms: JudgeTerms, ledger: Ledger, tracker: Tracker, transport: "Transport | None"
 ) -> float:
-    """What batches of earlier sessions brought; returns what the calls that still wait in them may cost."""
+    """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
     set_aside_usd = 0.0
     for spec in dict.fromkeys(batch.model for batch in read_batches(ledger.connection) if batch.state != "ended"):
         answerer = _open_model(spec, terms, transport, is_batch=True)
@@ -141,7 +141,7 @@ def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answer
 
         return RulesJudge()
     if provider == "baseline":
-        raise UsageError(f"{spec} is no judge", remedy=f"the embedded judge is {RULES}")
+        raise UsageError(f"{spec} is not a judge", remedy=f"the embedded judge is {RULES}")
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name), JUDGE_LEDGER)
     return _open_model(spec, terms, transport, is_batch=terms.batch)
@@ -156,7 +156,7 @@ def _open_model(
 
 
 def blank_judgement(key: UnitKey, judge: str, terms: JudgeTerms, *, repeat: int) -> Judgement:
-    """A judgement that nobody has made yet."""
+    """A judgement not made yet."""
     case, sample, what = key
     return Judgement(
         case=case,
@@ -173,7 +173,7 @@ def blank_judgement(key: UnitKey, judge: str, terms: JudgeTerms, *, repeat: int)
 async def ask_verdicts(
     hearing: Hearing, blank: Judgement, units: UnitSet, *, evidence: Evidence, source: Source, ledger: Ledger
 ) -> Judgement:
-    """Ask for a verdict on every unit; the judgement says what came of it and what it took."""
+    """Ask for a verdict on every unit; the judgement holds the outcome and what it cost."""
     prompt = verdict_prompt(units, evidence, source)
     heard = await hearing.hear(
         prompt,

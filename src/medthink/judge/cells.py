@@ -1,4 +1,4 @@
-"""The words that people write into cells, read as labels; an unknown word is a ValueError, never a guess."""
+"""Reading the words people write into table cells as labels; an unknown word is a ValueError, never a guess."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def read_word(column: str, text: str, words: Sequence[Word]) -> Word | None:
     folded = _fold(text)
     found = next((word for word in words if word == folded), None)
     if found is None and folded not in _NOTHING:
-        raise ValueError(f"{column}: {text.strip()!r} is none of {', '.join(words)}")
+        raise ValueError(f"{column}: {text.strip()!r} is not one of {', '.join(words)}")
     return found
 
 
@@ -45,7 +45,7 @@ def read_factual(text: str) -> tuple[bool | None, Support | None]:
 
 
 def read_support(text: str, *, may_differ: bool = False) -> Support | None:
-    """One of the three words, or nothing; with `may_differ`, another word is nothing too."""
+    """One of the three words, or nothing; with `may_differ`, any other word counts as nothing too."""
     word = _RENAMED.get(_fold(text), _fold(text))
     if may_differ and word not in SUPPORTS:
         return None
@@ -63,7 +63,7 @@ def read_truth(column: str, text: str) -> bool | None:
 
 
 def read_types(text: str) -> tuple[ErrorType, ...]:
-    """Error types, apart by semicolons, commas or lines, or as a JSON list; as written, the main one first."""
+    """Error types separated by semicolons, commas or line breaks, or as a JSON list; main one first."""
     stripped = text.strip()
     pieces = _json_list(stripped) if stripped.startswith("[") else _SEPARATORS.split(stripped)
     return tuple(dict.fromkeys(_read_type(piece) for piece in pieces if _fold(piece) not in _NOTHING))
@@ -72,7 +72,7 @@ def read_types(text: str) -> tuple[ErrorType, ...]:
 def _read_type(piece: str) -> ErrorType:
     word = _ENDING.sub("", _fold(piece).replace("_", " ").replace("-", " "))
     if word not in _TYPE_WORDS:
-        raise ValueError(f"error_types: {piece.strip()!r} is none of {', '.join(ERROR_TYPES)}")
+        raise ValueError(f"error_types: {piece.strip()!r} is not one of {', '.join(ERROR_TYPES)}")
     return _TYPE_WORDS[word]
 
 

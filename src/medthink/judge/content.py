@@ -1,4 +1,4 @@
-"""What a text says, word by word: the tokens that another wording of it must keep, in their order.
+"""The content words of a text: the tokens that any rewording must keep, in order.
 
 Articles, auxiliaries, connecting words and verbs that only frame a finding ("shows", "is seen") may change. Negations,
 hedges, degrees, numbers, units, sides, levels, positions and every other word may not.
@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
 
 def content_tokens(text: str) -> list[Token]:
-    """The words that say something, in a spelling of their own, without list markers."""
+    """The words that carry content, in a normalised spelling, without list markers."""
     plain = _ENTRY.sub(lambda entry: " " * len(entry[0]), text)
     found = (Token(_normal(match[0]), *match.span()) for match in _TOKEN.finditer(plain))
     return [token for token in found if token.word not in _FRAME]

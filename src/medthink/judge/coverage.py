@@ -15,7 +15,7 @@ Units = Mapping[UnitKey, UnitSet]
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of what could be judged was: `due` counts judgements, `missing` those never asked for."""
+    """How much of what could be judged was: `due` counts the judgements expected, `missing` those never asked for."""
 
     due: int
     judged: int
@@ -28,12 +28,12 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_coverage(rows: Sequence[Judgement], units: Units) -> Coverage:
-    """How many of the judgements that were due came to a verdict."""
+    """How many of the expected judgements reached a verdict."""
     what = rows[0].what
     repeats = max(row.repeat for row in rows) + 1
     sets = [one for one in units.values() if one.what == what]
     states = Counter(row.state for row in rows)
-    # A prediction that could not be cut has no set of units, but it has its row.
+    # A prediction that could not be cut has no unit set, but still has its row.
     due = max(sum(one.state != "absent" for one in sets) * repeats, states["ok"] + states["unjudged"])
     hits = [1] * states["ok"] + [0] * (due - states["ok"])
     return Coverage(

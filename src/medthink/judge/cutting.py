@@ -16,7 +16,7 @@ from medthink.workflow.reply_forms import Fault, read_form
 
 
 class Cutter:
-    """Cuts what was not cut before; what was cut before stays as it is, since verdicts and labels hang on it."""
+    """Cuts what was not cut before; earlier cuts stay as they are, because verdicts and labels refer to them."""
 
     def __init__(
         self, hearings: Mapping[str, Hearing], kept: Mapping[UnitKey, UnitSet], *, asked: str | None, default: str
@@ -26,7 +26,7 @@ class Cutter:
         self._splitter = _choose(kept, asked, default)
 
     async def cut(self, sources: Iterable[Source]) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
-        """The units of every source, in its order; a source that could not be cut now has none to judge."""
+        """The units of every source, in its order; a source that could not be cut this time has none."""
         sets: dict[UnitKey, UnitSet | Unjudged] = {}
 
         async def handle(source: Source) -> None:
@@ -56,7 +56,7 @@ class Cutter:
         if not isinstance(heard.result, Unjudged):
             return unit_set(source, heard.result, splitter=self._splitter)
         if heard.result.kind == "failed":
-            # The call may go through next time; to cut it otherwise now would be for good.
+            # The call may succeed next time; a cut made another way now would be permanent.
             return Unjudged("unsplit", heard.result.detail)
         units = split_source(source).units
         detail = f"{heard.result.kind}: {heard.result.detail}"
@@ -65,20 +65,20 @@ class Cutter:
     def _hearing(self) -> Hearing:
         if self._splitter not in self._hearings:
             raise UsageError(
-                f"the run's steps were cut by {self._splitter}, and some are not cut yet",
+                f"the run's steps were cut by {self._splitter}, and some texts are not cut yet",
                 remedy=f"add --splitter {self._splitter}",
             )
         return self._hearings[self._splitter]
 
 
 def _choose(kept: Mapping[UnitKey, UnitSet], asked: str | None, default: str) -> str:
-    """Who cuts: whoever cut before, else who is asked for, else the first judge."""
+    """Who cuts: the splitter used before, else the one asked for, else the first judge."""
     cut = [units for units in kept.values() if KINDS[units.what].is_cut_by_model and units.state != "absent"]
     before = {units.splitter for units in cut}
     wanted = SENTENCES if asked in (SENTENCES, RULES) else asked
     if before and wanted is not None and wanted not in before:
         raise UsageError(
-            f"the run's steps were cut by {', '.join(sorted(before))}: verdicts and readers' labels hang on that cut",
+            f"the run's steps were cut by {', '.join(sorted(before))}: verdicts and labels refer to those steps",
             remedy="leave --splitter out, or judge a copy of the run",
         )
     chosen = wanted or (min(before) if before else default)

@@ -1,7 +1,7 @@
 """The decisive findings of a case: what any text about it should mention. `decisive.jsonl`, one row per case.
 
 A list is made once, by a model that must quote where the expert states each finding, or by rules. Readers may edit the
-file: a list whose digest no longer fits is theirs.
+file: a list whose digest no longer matches is taken as theirs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class DecisiveList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class QuotedFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A finding as a model lists it: where it stands, and the expert's words that state it and that use it."""
+    """A finding as a model lists it: where it is, and the expert's words that state it and that use it."""
 
     finding: str
     where: str
@@ -69,7 +69,7 @@ def decisive_properties(case: Case) -> dict[str, dict[str, Any]]:
 
 
 def decisive_data(case: Case) -> dict[str, Any]:
-    """What a model makes the list from."""
+    """The data a model makes the list from."""
     return {
         "stated": _texts(case),
         "discussion": case.reference.discussion,
@@ -106,7 +106,7 @@ def _quotes(piece: str, text: str) -> bool:
 
 
 def list_by_rule(case: Case) -> DecisiveList:
-    """Sentences of findings and captions that the discussion takes up; where these are too few, the first ones."""
+    """Sentences of findings and captions that the discussion refers to; if these are too few, the first sentences."""
     found: list[DecisiveFinding] = []
     others: list[DecisiveFinding] = []
     for where, text in _texts(case).items():
@@ -122,7 +122,7 @@ def list_by_rule(case: Case) -> DecisiveList:
 
 
 def make_list(case: Case, findings: tuple[DecisiveFinding, ...], *, made_by: str) -> DecisiveList:
-    """A list of a case, sealed."""
+    """A case's list, sealed."""
     return DecisiveList(case=case.id, findings=findings, made_by=made_by, reference=digest_reference(case)).sealed()
 
 
@@ -132,14 +132,14 @@ def digest_reference(case: Case) -> str:
 
 
 def read_decisive(run: Path) -> dict[int, DecisiveList]:
-    """The lists of a run by case; one that was edited says so."""
+    """The lists of a run by case; an edited one is marked as such."""
     path = run / DECISIVE_FILE
     found: dict[int, DecisiveList] = {}
     for line in read_jsonl(path) if path.exists() else ():
         try:
             one = msgspec.convert(line.value, DecisiveList)
         except msgspec.ValidationError as error:
-            remedy = "mend the row, or delete it to have the list made again"
+            remedy = "correct the row, or delete it to have the list made again"
             raise DataError(
                 f"not a list of decisive findings: {error}", file=path, row=line.number, remedy=remedy
             ) from None
@@ -155,7 +155,7 @@ def write_decisive(run: Path, lists: Mapping[int, DecisiveList]) -> None:
 
 
 def is_shown(finding: DecisiveFinding, slots: Sequence[int], case: Case) -> bool:
-    """Whether the author was shown what the finding is on: a caption's own image, or any image for the findings."""
+    """Whether the author was shown where the finding is: the caption's image, or any image for findings."""
     if not finding.where.startswith("caption "):
         return True
     place = int(finding.where.removeprefix("caption ")) - 1

@@ -1,4 +1,4 @@
-"""What a judge may see of a case: said outright, part by part, and kept with every judgement."""
+"""What a judge may see of a case: stated part by part, and stored with every judgement."""
 
 from typing import Any, Literal, get_args
 
@@ -10,15 +10,15 @@ from medthink.workflow.view import Shown
 
 Sight = Literal["history", "options", "images", "captions", "findings", "discussion", "diagnosis"]
 SIGHTS: tuple[Sight, ...] = get_args(Sight)
-# All that an expert wrote, but not the images: these cost, and only some judges can read them.
+# Everything the expert wrote, but not the images: they cost money, and only some judges can read them.
 DEFAULT_SIGHT: tuple[Sight, ...] = ("history", "options", "captions", "findings", "discussion", "diagnosis")
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The material that a judge judges by; a part that it may not see is empty here already.
+    """What a judge is given to judge by; a part it may not see is already empty here.
 
-    `captions` and `images` are all that the case has: first those that the judged model was shown, by its numbers,
-    then the others. `shown` is how many it was shown. `options` has the letters as that model saw them.
+    `captions` and `images` are all that the case has: first those shown to the judged model, under the same numbers,
+    then the others. `shown` is how many it was shown. `options` has the letters that model saw.
     """
 
     history: str = ""
@@ -31,7 +31,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     shown: int = 0
 
     def data(self) -> dict[str, Any]:
-        """The parts in words, by name, without empty ones."""
+        """The text parts by name, without empty ones."""
         captions = {f"image {k}": text for k, text in enumerate(self.captions, start=1) if text}
         parts: dict[str, Any] = {
             "history": self.history,
@@ -44,7 +44,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         return {name: part for name, part in parts.items() if part}
 
     def names(self) -> tuple[str, ...]:
-        """What a verdict may say that it rests on."""
+        """The names a verdict may give as its grounds."""
         captions = [f"caption {k}" for k, text in enumerate(self.captions, start=1) if text]
         images = [f"image {k}" for k in range(1, len(self.images) + 1)]
         texts = [name for name in self.data() if name != "captions"]
@@ -52,7 +52,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather_evidence(case: Case, shown: Shown, sight: tuple[Sight, ...]) -> Evidence:
-    """The parts of the case that are in sight, whatever of them the judged model was shown."""
+    """The parts of the case the judge may see, whether or not the judged model was shown them."""
     seen = set(sight)
     images = case.question.images
     rest = [place for place in range(len(images)) if place not in shown.positions]

@@ -1,4 +1,4 @@
-"""What a judge's reply must hold beyond its form: exactly one verdict for every unit, each with its grounds."""
+"""What a judge's reply must contain beyond its form: exactly one verdict for every unit, each with its grounds."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""A judged run on disk, opened for reading, and everything that its judgements add up to."""
+"""A judged run on disk, opened for reading, and all scores of its judgements."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +32,7 @@ class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
 class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of every seat by kind, the panel of all judges among them where there are several.
 
-    `disagreement` is, by kind, the mean share of pairs of judges that differ over a unit; `divisions` tells it by unit.
+    `disagreement` is, by kind, the mean share of pairs of judges that differ on a unit; `divisions` gives it by unit.
     """
 
     kinds: dict[str, tuple[SeatScores, ...]]
@@ -53,7 +53,7 @@ def cut_units(run: Path) -> dict[UnitKey, UnitSet]:
     units = read_units(run)
     if not units:
         raise UsageError(
-            f"{run}: its texts are not cut into units yet", remedy=f"run medthink judge {run} --judge SPEC first"
+            f"the texts of {run} are not cut into units yet", remedy=f"run medthink judge {run} --judge SPEC first"
         )
     return units
 
@@ -82,7 +82,7 @@ def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
 
 
 def divisions(run: JudgedRun) -> dict[UnitKey, tuple[Division, ...]]:
-    """How the judges are divided over every unit that two or more have judged; each judge's first reply counts."""
+    """How the judges are divided on every unit that two or more have judged; each judge's first reply counts."""
     groups: dict[UnitKey, list[Judgement]] = {}
     for one in run.judgements:
         if one.state == "ok" and one.repeat == 0 and not one.seat.is_smoke_test:
@@ -106,7 +106,7 @@ def _refuse_strange_units(path: Path, units: dict[UnitKey, UnitSet], judgements:
         known = KINDS[one.what].items(units[one.key]) if one.key in units else ()
         if one.state == "ok" and [verdict.id for verdict in one.verdicts] != [item.id for item in known]:
             raise DataError(
-                "the verdicts are not those of the run's units",
+                "the verdicts do not belong to the run's units",
                 file=path / JUDGEMENTS_FILE,
                 row=number,
                 field=f"case {one.case}",

@@ -1,4 +1,4 @@
-"""What one judge said of the units of one prediction, and how it came to that."""
+"""What one judge said about the units of one prediction, and how it was asked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
@@ -28,7 +28,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
-    """Who judges, how, and by which words: judgements of one seat may be counted together."""
+    """Who judges, how, and with which prompt; judgements of one seat may be counted together."""
 
     judge: str
     setting: Setting
@@ -40,7 +40,7 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
         return self.judge == RULES
 
     def label(self, images: str | None = None) -> str:
-        """The seat in a few words; `images` says what of them was attached, else it is what was asked for."""
+        """The seat in a few words; `images` says what was really attached, else the setting is shown."""
         if self.judge == PANEL:
             return PANEL
         parts = [self.judge, images or ("with images" if "images" in self.setting.sees else "without images")]
@@ -50,13 +50,13 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one judge said of one prediction.
+    """What one judge said about one prediction.
 
-    `state` is "ok", "unjudged" (there is no verdict; `why` and `detail` say the reason) or "absent" (there is nothing
-    to judge). Verdicts are those of the kind `what`, in the order of its items, which they name by id. `model` is the
-    name that the provider reported, `images` how many were attached (None where nobody was asked, and in earlier
-    releases), `judged_at` when the last call was answered, `tries` how many replies it took, and `calls` are their ids
-    in `judge.sqlite`. `round` counts how often it was asked for again as unjudged. `ties` are items over which a panel
+    `state` is "ok", "unjudged" (there is no verdict; `why` and `detail` give the reason) or "absent" (there is nothing
+    to judge). `verdicts` are of the kind `what`, in the order of its items, which they name by id. `model` is the name
+    that the provider reported, `images` how many were attached (None if no model was asked, and in earlier releases),
+    `judged_at` when the last call was answered, `tries` how many replies were needed, and `calls` are their ids in
+    `judge.sqlite`. `round` counts how often it was repeated because it was unjudged. `ties` are items on which a panel
     is divided.
     """
 
@@ -82,23 +82,23 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def key(self) -> UnitKey:
-        """Which units it is about."""
+        """Identifies the units it is about."""
         return (self.case, self.sample, self.what)
 
     @property
     def seat(self) -> Seat:
-        """Who judged, how, and by which words."""
+        """Who judged, how, and with which prompt."""
         return Seat(judge=self.judge, setting=self.setting, prompt=self.prompt)
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Where it stands in the file; two rows of the same order are the same judgement made twice."""
+        """Its sort key in the file; two rows with the same key are the same judgement made twice."""
         setting = msgspec.json.encode(self.setting)
         return (self.case, self.sample, self.what, self.judge, setting, self.prompt, self.repeat)
 
 
 def label_seats(judgements: Iterable[Judgement]) -> dict[Seat, str]:
-    """Every seat that gave verdicts in a few words, with the images that were really attached."""
+    """A short label for every seat that gave verdicts, with the images that were really attached."""
     groups: dict[Seat, list[Judgement]] = {}
     for one in judgements:
         if one.state == "ok":
@@ -107,7 +107,7 @@ def label_seats(judgements: Iterable[Judgement]) -> dict[Seat, str]:
 
 
 def _tell_images(seat: Seat, rows: Sequence[Judgement]) -> str | None:
-    """Whether images were attached, or to how many judgements; None where that was not kept."""
+    """Whether images were attached, or to how many judgements; None where that was not recorded."""
     if "images" not in seat.setting.sees or any(row.images is None for row in rows):
         return None
     attached = sum(bool(row.images) for row in rows)
@@ -117,7 +117,7 @@ def _tell_images(seat: Seat, rows: Sequence[Judgement]) -> str | None:
 
 
 def name_seats(labels: Mapping[Seat, str]) -> dict[Seat, str]:
-    """A name for each seat, by which no two are alike."""
+    """A distinct name for each seat."""
     given = list(labels.values())
     return {
         seat: label if given.count(label) == 1 else f"{label} · {digest_value(msgspec.to_builtins(seat))[:8]}"
@@ -126,5 +126,5 @@ def name_seats(labels: Mapping[Seat, str]) -> dict[Seat, str]:
 
 
 def digest_judgements(judgements: Iterable[Judgement]) -> str:
-    """The digest of the judgements, by which what was made from them tells whether it is still about them."""
+    """The digest of the judgements, so that what is derived from them can tell whether they have changed."""
     return digest_value([msgspec.to_builtins(one) for one in judgements])

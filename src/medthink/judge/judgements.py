@@ -16,7 +16,7 @@ _OLD_FIELDS = ("steps", "sentences", "education", "statements")
 
 
 def read_judgements(run: Path) -> list[Judgement]:
-    """The judgements of a run, none where it was never judged."""
+    """The judgements of a run; empty if it was never judged."""
     path = run / JUDGEMENTS_FILE
     if not path.exists():
         return []
@@ -32,19 +32,19 @@ def read_judgements(run: Path) -> list[Judgement]:
 
 
 def write_judgements(run: Path, judgements: Iterable[Judgement]) -> None:
-    """Write the judgements in their order; the same judgements, the same bytes."""
+    """Write the judgements in order; the same judgements give the same bytes."""
     rows = sorted(judgements, key=lambda one: one.order)
     if rows:
         write_jsonl(run / JUDGEMENTS_FILE, (msgspec.to_builtins(row) for row in rows))
 
 
 def merge_judgements(old: Iterable[Judgement], new: Iterable[Judgement]) -> list[Judgement]:
-    """All judgements, a new one in the place of the old one it repeats."""
+    """All judgements; a new one replaces the old one it repeats."""
     return list({one.order: one for one in [*old, *new]}.values())
 
 
 def _read(value: Any) -> Judgement:
-    """A row of this release, or of one that had a field for the verdicts of each kind."""
+    """A row of this release, or of an earlier one with a separate field for each kind's verdicts."""
     row = msgspec.convert(value, dict[str, Any])
     plain = {name: field for name, field in row.items() if name not in ("verdicts", *_OLD_FIELDS)}
     judgement = msgspec.convert(plain, Judgement)

@@ -46,9 +46,9 @@ def judge_and_score(
     transport: "Transport | None" = None,
     **options: Unpack[JudgeOptions],
 ) -> JudgedScores:
-    """Judge a run, or go on where an earlier session stopped, and score all of its judgements.
+    """Judge a run, or continue where an earlier session stopped, and score all of its judgements.
 
-    Where `max_usd` or `max_calls` stopped the judges, what they did not come to counts as unjudged.
+    If `max_usd` or `max_calls` stopped the judges, whatever they did not reach counts as unjudged.
     """
     names = (judges,) if isinstance(judges, str) else tuple(judges)
     order = JudgeOrder(run=path_of(run), judges=names, **options)

@@ -22,7 +22,7 @@ from medthink.workflow.reply_forms import Fault, read_form
 
 
 class Lister:
-    """Makes the lists that are missing; one whose case has not changed stays as it is, edited or not."""
+    """Makes the missing lists; the list of an unchanged case stays as it is, edited or not."""
 
     def __init__(self, hearing: Hearing, kept: Mapping[int, DecisiveList]) -> None:
         self._hearing = hearing
@@ -55,6 +55,6 @@ class Lister:
         if not isinstance(heard.result, Unjudged):
             return make_list(case, heard.result, made_by=judge)
         if heard.result.kind == "failed":
-            # The call may go through next time; a list made otherwise now would stay.
+            # The call may succeed next time; a list made another way now would be permanent.
             return Unjudged("unsplit", heard.result.detail)
         return list_by_rule(case)

@@ -1,4 +1,4 @@
-"""Several judgements of the same units taken together: what most say, and how far they differ."""
+"""A panel of judges: the majority verdict on each unit, and how far the judges differ."""
 
 from collections.abc import Iterable
 
@@ -41,9 +41,9 @@ def divide(judgements: Iterable[Judgement]) -> tuple[Division, ...]:
 def seat_panel(judgements: Iterable[Judgement]) -> list[Judgement]:
     """One judgement for each prediction by the majority of its judges, item by item.
 
-    A panel has two voices or more that gave verdicts; a model is one voice, however often and with whatever settings it
-    was asked, and its first reply counts. The embedded judge has none. A quorum is two voices and more than half of
-    the panel: below it the prediction is unjudged. An item without a majority is a tie, and takes nothing from others.
+    A panel has two or more voices that gave verdicts; a model is one voice, however often and with whatever settings it
+    was asked, and its first reply counts. The embedded judge has no voice. A quorum is two voices and more than half of
+    the panel: below it the prediction is unjudged. An item without a majority is a tie, and does not affect the others.
     """
     groups: dict[UnitKey, dict[str, Judgement]] = {}
     voices: dict[str, dict[str, list[Judgement]]] = {}
@@ -63,13 +63,13 @@ def seat_panel(judgements: Iterable[Judgement]) -> list[Judgement]:
 
 
 def _take(group: dict[str, Judgement], voice: str, one: Judgement) -> None:
-    """A voice's first verdict; where it has none, its first word."""
+    """A voice's first verdict; if it has none, its first reply."""
     if voice not in group or (group[voice].state != "ok" and one.state == "ok"):
         group[voice] = one
 
 
 def _seat(voices: dict[str, list[Judgement]]) -> Seat:
-    """The panel is one seat, even where some of its judges have judged fewer predictions than others."""
+    """The panel as one seat, even if some of its judges judged fewer predictions than others."""
     members = [one for found in voices.values() for one in found]
     sees = {sight for one in members for sight in one.setting.sees}
     setting = Setting(sees=tuple(sight for sight in SIGHTS if sight in sees))
@@ -104,6 +104,6 @@ def _vote(group: dict[str, Judgement], seat: Seat, *, size: int) -> Judgement:
     ties = tuple(unit for unit, result in results.items() if result is None)
     if not decided:
         return msgspec.structs.replace(
-            blank, why="no_majority", detail="the judges are divided over every unit", ties=ties
+            blank, why="no_majority", detail="the judges are divided on every unit", ties=ties
         )
     return msgspec.structs.replace(blank, state="ok", tries=len(voting), verdicts=decided, ties=ties)

@@ -31,8 +31,8 @@ _WITH_IMAGES = " The images of the case come first; look at them yourself before
 class JudgePrompt(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to ask a judge.
 
-    `system`, `parts` and `schema` are what a model is sent; `source`, `units` and `evidence` say the same by structure.
-    `call` is the nonce of the fence, which the reply must name.
+    `system`, `parts` and `schema` are what a model is sent; `source`, `units` and `evidence` hold the same as
+    structured data. `call` is the nonce of the fence, which the reply must name.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class JudgePrompt(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence = Evidence()
 
     def again(self, complaint: str) -> "JudgePrompt":
-        """The same prompt with a word on what was wrong with the last reply."""
+        """The same prompt with a note on what was wrong with the last reply."""
         word = f"Your last reply could not be used: {complaint}. Reply again, in full, in the form asked for."
         return msgspec.structs.replace(self, parts=(*self.parts, word))
 
@@ -108,7 +108,7 @@ def verdict_prompt(units: UnitSet, evidence: Evidence, source: Source) -> JudgeP
 
 @cache
 def prompt_version(kind: str) -> str:
-    """The digest of the words that prompts of this kind are made from, the rubric's included."""
+    """The digest of all text that prompts of this kind are made from, including the rubric."""
     return digest_value([_read("system"), _read(kind), load_rubric().version()])
 
 

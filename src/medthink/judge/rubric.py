@@ -1,4 +1,4 @@
-"""The words that judges and readers judge by; the page `rubric.md` says what each of them means."""
+"""The labels that judges and readers use; the page `rubric.md` defines each of them."""
 
 import re
 from functools import cache

@@ -1,7 +1,7 @@
 """`baseline/rules`: an embedded judge that compares findings and option names with the reference.
 
-It shows that the whole path works, offline and always the same. It understands next to nothing, and no run is ranked
-by what it says. The rules of each kind of judging are in the module of that kind.
+It is a deterministic, offline smoke test of the whole path. It understands almost nothing, and no run is ranked by it.
+The rules of each kind of judging are in the module of that kind.
 """
 
 from typing import Any
@@ -36,5 +36,5 @@ def _fill_in(prompt: JudgePrompt) -> dict[str, Any]:
     if prompt.kind == REWORD and prompt.source is not None:
         return {"text": reword_text(prompt.source.parts["text"])}
     if prompt.units is None or prompt.source is None:
-        raise ModelError("unsupported", f"{RULES} cuts nothing into steps", remedy="use the sentence splitter")
+        raise ModelError("unsupported", f"{RULES} does not cut texts into steps", remedy="use the sentence splitter")
     return KINDS[prompt.units.what].judge_by_rule(prompt.units, prompt.evidence, prompt.source)

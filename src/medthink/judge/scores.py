@@ -1,4 +1,4 @@
-"""What the judgements of one seat add up to, whatever was judged: every rate with an interval over cases.
+"""Scores of one seat's judgements, whatever was judged: every rate with an interval clustered by case.
 
 What is unjudged is left out of every rate and counted beside it (`coverage`).
 """
@@ -25,9 +25,9 @@ class JudgedSlice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeatScores(msgspec.Struct, frozen=True, kw_only=True):
-    """What every kind of judging tells of a seat; each kind adds its own figures.
+    """What every kind of judging reports for a seat; each kind adds its own figures.
 
-    `ties` counts the items over which a panel is divided.
+    `ties` counts the items on which a panel is divided.
     """
 
     seat: Seat
@@ -39,7 +39,7 @@ class SeatScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoreCell(msgspec.Struct, frozen=True):
-    """A number as tables show it: a share in per cent, or with `digits`, a mean with so many of them."""
+    """A number as tables show it: a share in per cent, or with `digits`, a mean with that many decimals."""
 
     value: Measured | int | str
     digits: int | None = None
@@ -48,7 +48,7 @@ class ScoreCell(msgspec.Struct, frozen=True):
 class ScoreTable(msgspec.Struct, frozen=True, kw_only=True):
     """Some scores of a seat under their names; `aspects` are what readers must agree on for them to be trusted.
 
-    With `in_report` unset, only the command line shows the table: the report has a figure of it.
+    With `in_report` unset, only the command line shows the table: the report shows it as a figure.
     """
 
     heading: str

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 class JudgeOrder(JudgeTerms, frozen=True, kw_only=True):
-    """Everything a session is told: the command line's flags map one to one onto these fields.
+    """The parameters of a session; the command line's flags map one to one onto these fields.
 
     `what` is by default what the run's task gives; `splitter` the model that cuts rationales into steps, by default the
-    first judge, or "sentences"; `against` the runs to compare with; `benchmark` the place of the benchmark where it is
-    not the one that the run names.
+    first judge, or "sentences"; `against` the runs to compare with; `benchmark` the path of the benchmark if it is not
+    the one the run names.
     """
 
     run: Path
@@ -55,10 +55,10 @@ class JudgeOrder(JudgeTerms, frozen=True, kw_only=True):
 
 
 class JudgeSession(msgspec.Struct, frozen=True):
-    """How a session ended: the run, all its judgements, the calls made now, and what stopped it early, if anything.
+    """How a session ended: the run, all its judgements, the calls made, and what stopped it early, if anything.
 
     `image_doubts` counts replies with too few input tokens for their images: the server may ignore images.
-    `warnings` is what a person should know and stopped nothing. `jobs` are the batches that its calls wait in.
+    `warnings` are what a person should know but did not stop it. `jobs` are the batches its calls are waiting in.
     """
 
     run: Run
@@ -73,7 +73,7 @@ class JudgeSession(msgspec.Struct, frozen=True):
 def judge_run(
     order: JudgeOrder, *, transport: "Transport | None" = None, listener: RunListener | None = None
 ) -> JudgeSession:
-    """Judge a run, or go on where an earlier session stopped: what was judged is never asked again."""
+    """Judge a run, or continue where an earlier session stopped; nothing is judged twice."""
     worker = _Worker(order, transport, listener)
     return run_to_end(worker.work())
 
@@ -97,7 +97,7 @@ class _Worker:
         self._others = open_others(order, self._run.manifest, self._whats)
 
     async def work(self) -> JudgeSession:
-        """Do it all under the run's lock."""
+        """Run the session under the run's lock."""
         order, manifest = self._order, self._run.manifest
         reported = manifest.progress.reported_models if manifest.progress else ()
         barred = frozenset() if order.allow_self else frozenset(map(voice_of, reported))
@@ -119,7 +119,7 @@ class _Worker:
 
         async with bench as opened:
             await opened.work(make_pass)
-            # What a pass queued is sent when it is over.
+            # Calls queued during a pass are sent when it ends.
             return msgspec.structs.replace(sessions[-1], jobs=opened.jobs)
 
     async def _judge_all(self, bench: Bench) -> JudgeSession:
@@ -132,7 +132,7 @@ class _Worker:
         if not bench.is_waiting:
             sets |= {key: no_list[key[0]] for key in sources if KINDS[key[2]].uses_decisive and key[0] in no_list}
         self._tell_totals(sets)
-        # A judge that cannot go on (a wrong key) takes nothing from the others: they finish, and then it is told.
+        # A judge that cannot continue (a wrong key) does not stop the others: they finish, then its error is reported.
         seated = [hearing for spec, hearing in hearings.items() if spec in self._judges]
         ends = await asyncio.gather(
             *(self._judge_by(hearing, sets, sources, bench.ledger) for hearing in seated), return_exceptions=True
@@ -148,7 +148,7 @@ class _Worker:
         return JudgeSession(self._run, tuple(judgements), bench.calls_made, doubts, stopped_by, warnings)
 
     def _tell_totals(self, sets: dict[UnitKey, UnitSet | Unjudged]) -> None:
-        """How many judgements are due, and the calls they are expected to take."""
+        """How many judgements are still to be made, and how many calls they are expected to need."""
         counts, each = self._tracker.counts, self._order.repeats * len(self._judges)
         counts.predictions = len(sets) * each
         counts.calls = counts.finished + each * sum(
@@ -162,7 +162,7 @@ class _Worker:
     async def _list_decisive(
         self, hearings: dict[str, Hearing]
     ) -> tuple[dict[int, DecisiveList], dict[int, Unjudged], BudgetReached | None]:
-        """The lists of decisive findings, cases that have none yet and why, and what stopped their making."""
+        """The lists of decisive findings, why some cases have none yet, and what stopped the listing."""
         if not any(KINDS[what].uses_decisive for what in self._whats):
             return {}, {}, None
         kept = read_decisive(self._order.run)
@@ -186,7 +186,7 @@ class _Worker:
         return {source.key: source for source in found}
 
     def _pair_up(self, what: str, run: str) -> Iterator[Source]:
-        """The predictions of this run and of every other one on the same case."""
+        """Each prediction of this run with those of every other run on the same case."""
         for other in self._others:
             theirs = {one.case: one for one in other.predictions() if one.sample == 0}
             name = other.manifest.digest()
@@ -231,14 +231,14 @@ class _Worker:
         if units.state == "too_many":
             return _replace(blank, why="too_many", detail=units.detail)
         if blank.case in self._changed and "images" in self._order.sees:
-            return _replace(blank, why="failed", detail="its images are not those that the run was made with")
+            return _replace(blank, why="failed", detail="its images have changed since the run was made")
         case = self._benchmark.case(blank.case)
         evidence = gather_evidence(case, self._showing.show(case)[0], self._order.sees)
         blank = _replace(blank, round=self._round_of(blank))
         return await ask_verdicts(hearing, blank, units, evidence=evidence, source=source, ledger=ledger)
 
     def _round_of(self, blank: Judgement) -> int:
-        """The round that a judgement was made in; the next one, if it came to nothing and is to be tried again."""
+        """The round a judgement was made in; the next one, if it has no verdict and is to be tried again."""
         known = self._known.get(blank.order)
         if known is None:
             return 0
@@ -247,14 +247,14 @@ class _Worker:
 
 
 def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:
-    """Raise UsageError where a judge or the splitter is the judged model, by whatever spelling of its name."""
+    """Raise UsageError if a judge or the splitter is the judged model, however its name is spelled."""
     reported = manifest.progress.reported_models if manifest.progress else ()
     judged = {voice_of(name) for name in (manifest.model, *reported)} - {""}
     for spec in (*order.judges, *([order.splitter] if order.splitter else [])):
         if voice_of(spec) in judged and not order.allow_self:
             raise UsageError(
                 f"{spec} would judge itself: the run is by {manifest.model}",
-                remedy="take another judge, or say --allow-self",
+                remedy="choose another judge, or add --allow-self",
             )
 
 
@@ -270,7 +270,7 @@ def _kinds_of(task: str, *, is_pairwise: bool) -> tuple[str, ...]:
 
 
 def open_others(order: JudgeOrder, manifest: Manifest, whats: tuple[str, ...]) -> tuple[Run, ...]:
-    """The runs to compare with: of the same benchmark, and of no judge's own model."""
+    """The runs to compare with: on the same benchmark, and not by a judge's own model."""
     pairwise = [what for what in whats if KINDS[what].is_pairwise]
     if bool(pairwise) != bool(order.against):
         raise UsageError("a preference needs two runs", remedy="give --what preference and --against RUN together")
@@ -278,7 +278,7 @@ def open_others(order: JudgeOrder, manifest: Manifest, whats: tuple[str, ...]) -
     for other in others:
         refuse_self(order, other.manifest)
         if other.manifest.text_fingerprint != manifest.text_fingerprint:
-            raise UsageError(f"{other.path} is of another benchmark", remedy="compare runs of one benchmark")
+            raise UsageError(f"{other.path} is a run on another benchmark", remedy="compare runs on the same benchmark")
         if other.manifest.digest() == manifest.digest():
             raise UsageError(f"{other.path} is the same run", remedy="name another one with --against")
     return others
@@ -295,6 +295,6 @@ def _refuse_swapped(manifest: Manifest) -> None:
 def _refuse_nothing(*, sources_parts: list[bool], whats: tuple[str, ...]) -> None:
     if not any(sources_parts):
         raise UsageError(
-            f"the run has no {' or '.join(whats)} to judge" if whats else "a run of this task has nothing to judge",
-            remedy=f"choose what its task gives with --what: {', '.join(KINDS)}",
+            f"the run has no {' or '.join(whats)} to judge" if whats else "this task produces nothing to judge",
+            remedy=f"choose with --what what its task produces: {', '.join(KINDS)}",
         )

@@ -1,4 +1,4 @@
-"""Units as a model cuts them: pieces of the text that keep everything it says, put back at their places in it."""
+"""Steps as a model cuts them: pieces that keep everything the text says, mapped back to their positions in it."""
 
 import re
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ class SplitForm(ReplyForm, frozen=True):
 def place_steps(form: SplitForm, source: Source) -> tuple[Unit, ...] | Fault:
     """The steps as units of the text, or why they are not a cut of it.
 
-    Steps must say what the text says, content word by content word and in its order; so none can drop a negation, a
-    side, a number or a qualifier. What a unit shows is always the text itself.
+    Steps must repeat the text's content words in order, so none can drop a negation, a side, a number or a qualifier.
+    What a unit shows is always the original text.
     """
     fault = _check_count(form, source)
     if fault is not None:

@@ -1,4 +1,4 @@
-"""How judges are asked and paid, whatever they judge."""
+"""How judges are asked, and the limits on cost, whatever they judge."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from medthink.models.request import Effort
 
 
 class JudgeTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """Who judges, what of a case they see, the parameters of their calls, and the limits.
+    """Who judges, which parts of a case they see, the parameters of their calls, and the limits.
 
-    With `batch`, models are asked by their providers' batches; without `wait` the session leaves when all is sent.
+    With `batch`, models are asked by their providers' batches; without `wait` the session ends once everything is sent.
     """
 
     judges: tuple[str, ...]

@@ -1,7 +1,7 @@
 """What is judged, cut into units: pieces of the texts that a run wrote.
 
 A unit's id is made from the run, the case, the sample and its place and words in the original text, so that labels
-hang on what was judged and never on a position in a list. All judges and readers of a run judge the same units, which
+refer to what was judged and never to a position in a list. All judges and readers of a run judge the same units, which
 are kept in `units.jsonl`.
 """
 
@@ -70,9 +70,9 @@ UnitKey = tuple[int, int, str]
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The texts of one prediction that are to be judged, by part, and the parts that are missing.
 
-    `answer` is what the text led to, where that may be shown. `findings` are those to look for in the texts, each with
-    whether the author was shown it; then these are the units. `question` is one about the texts as a whole; then it
-    is the only unit. `against` names the run that another text is from. `max_units` is how many units of it may be
+    `answer` is what the text led to, where that may be shown. `findings`, if given, are the units: findings to look for
+    in the texts, each with whether the author was shown it. `question`, if given, is the only unit: a question about
+    the texts as a whole. `against` names the run that another text is from. `max_units` is how many units of it may be
     judged; `is_cut_by_model` says that a model may cut it.
     """
 
@@ -104,7 +104,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             return dict(self.parts)
         pieces: dict[str, list[str]] = {name: [] for name in self.parts}
         places = dict.fromkeys(self.parts, 0)
-        # Units may be listed in another order than they stand in.
+        # Units may be listed in a different order from the text.
         for number, unit in sorted(enumerate(units, start=1), key=lambda one: one[1].start):
             text = self.parts[unit.part]
             before = _unmarked(text[places[unit.part] : unit.start])
@@ -129,7 +129,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _unmarked(text: str) -> str:
-    """The text with nothing in it that could be taken for a mark of ours."""
+    """The text without anything that could be taken for one of our marks."""
     return text.replace("«", "‹").replace("»", "›")
 
 
@@ -154,7 +154,7 @@ def _cut(source: Source, split: Callable[[str], list[Span]]) -> list[Unit]:
 def unit_set(
     source: Source, units: Iterable[Unit], *, splitter: str, is_fallback: bool = False, detail: str = ""
 ) -> UnitSet:
-    """The units with the state they are in: too many is a state, never a cut."""
+    """The units with their state: too many units is a state, and none is dropped."""
     found = tuple(units)
     limit = source.max_units
     state: SplitState = "too_many" if len(found) > limit else "ok" if found else "absent"
@@ -176,7 +176,7 @@ def unit_set(
 
 
 def read_units(run: Path) -> dict[UnitKey, UnitSet]:
-    """The unit sets of a run, none where it was never judged."""
+    """The unit sets of a run; empty if it was never judged."""
     path = run / UNITS_FILE
     if not path.exists():
         return {}

@@ -21,14 +21,14 @@ UnjudgedKind = Literal[
 
 
 class UnitVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a judge says of one item, and why."""
+    """What a judge says about one item, and why."""
 
     id: str
     reason: str
 
 
 class Unjudged(msgspec.Struct, frozen=True):
-    """There is no verdict, and why; never to be read as one."""
+    """Why there is no verdict; never counted as one."""
 
     kind: UnjudgedKind
     detail: str

@@ -1,4 +1,4 @@
-"""Which model speaks behind a name: the same one is reached under several spellings."""
+"""Which model stands behind a name: the same one is reached under several spellings."""
 
 import re
 

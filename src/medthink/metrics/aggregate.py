@@ -1,4 +1,4 @@
-"""From values of pairs to one number: sums that do not depend on order, and unknowns that stay counted."""
+"""From values of pairs to one number: sums are independent of order, and unknown values are counted."""
 
 import math
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Mean(msgspec.Struct, frozen=True):
-    """A mean over what is known, and how much was not."""
+    """A mean over the known values, and how many were unknown."""
 
     value: float | None
     n: int

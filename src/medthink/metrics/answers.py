@@ -1,8 +1,8 @@
-"""Answer accuracy over outcomes: every outcome has a state, and no state but `ok` holds an answer.
+"""Answer accuracy over outcomes: every outcome has a state, and only `ok` holds an answer.
 
-The headline counts whatever is not `ok` as wrong, so nothing leaves the denominator; `accuracy_answered` leaves it
-out, and is printed beside it with both counts. With several outcomes a case, the case is the unit: its own mean, how
-far its outcomes agree, and their majority.
+The headline counts everything that is not `ok` as wrong, so nothing leaves the denominator; `accuracy_answered` leaves
+those out, and is printed next to it with both counts. With several outcomes per case, the case is the unit: its own
+mean, how far its outcomes agree, and their majority.
 """
 
 import math
@@ -17,7 +17,7 @@ STATES: tuple[State, ...] = get_args(State)
 
 
 class GradedAnswer(NamedTuple):
-    """What one attempt at a case came to: its state, the letter chosen (only when `ok`), and the right letter."""
+    """The outcome of one attempt at a case: its state, the letter chosen (only when `ok`), and the right letter."""
 
     state: State
     letter: str | None
@@ -30,7 +30,7 @@ class GradedAnswer(NamedTuple):
 
 
 class Accuracy(msgspec.Struct, frozen=True):
-    """Accuracy over outcomes, with what it was counted from."""
+    """Accuracy over outcomes, with the counts behind it."""
 
     n: int
     right: int
@@ -99,7 +99,7 @@ def summarise_repeats(cases: Mapping[str, Sequence[GradedAnswer]]) -> RepeatedAc
 def agreement(outcomes: Sequence[GradedAnswer]) -> float | None:
     """The share of pairs of outcomes that gave the same answer; unknown for a single outcome.
 
-    Two outcomes without an answer do not agree with each other: they say nothing.
+    Two outcomes without an answer do not agree with each other: they carry no information.
     """
     pairs = math.comb(len(outcomes), 2)
     if not pairs:
@@ -109,7 +109,7 @@ def agreement(outcomes: Sequence[GradedAnswer]) -> float | None:
 
 
 def majority(outcomes: Sequence[GradedAnswer]) -> str | None:
-    """The answer most outcomes gave; none when two lead together or nobody answered."""
+    """The answer most outcomes gave; None if there is a tie or no answer."""
     letters = Counter(o.letter for o in outcomes if o.state == "ok").most_common(2)
     if not letters or (len(letters) == 2 and letters[0][1] == letters[1][1]):
         return None

@@ -1,9 +1,9 @@
 """BLEU-2 of one pair, exactly as RadCliQ's original computes it.
 
-Range 0 to 1, higher is better. Sentence level, one reference, weights 1/2 and 1/2, clipped counts, 0.1 in place of
-zero bigram matches (smoothing method 1), brevity penalty exp(1 - r/h) for candidates not longer than the reference.
-A one-word text therefore scores sqrt(0.1) against itself. Words are cut at spaces alone, after a full stop is set
-apart and the text lowered: commas and line breaks stay glued to their words.
+Range 0 to 1, higher is better. Sentence level, one reference, weights 1/2 and 1/2, clipped counts, 0.1 in place of zero
+bigram matches (smoothing method 1), brevity penalty exp(1 - r/h) for candidates not longer than the reference. A
+one-word text therefore scores sqrt(0.1) against itself. Words are split at spaces only, after the text is lower-cased
+and full stops are separated: commas and line breaks stay attached to their words.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Porter's stemmer (1980) with the departures of NLTK's default mode, over words of a-z and 0-9.
 
-ROUGE with stemming is defined by what that stemmer does, down to its irregular forms, so this one is held equal to
-it by an oracle test. Digits count as consonants, as they do there.
+ROUGE with stemming is defined by what that stemmer does, down to its irregular forms, so an oracle test checks that
+this one equals it. Digits count as consonants, as they do there.
 """
 
 from collections.abc import Callable
@@ -162,7 +162,7 @@ def _double_suffix(word: str) -> str:
 
 
 def _replace_first(word: str, rules: tuple[tuple[str, str], ...]) -> str:
-    """Apply the first rule whose suffix fits, if something with a measure is left; later rules get no turn."""
+    """Apply the first rule whose suffix fits, if something with a measure is left; later rules are not tried."""
     for suffix, replacement in rules:
         if word.endswith(suffix):
             base = word[: -len(suffix)]

@@ -1,8 +1,8 @@
 """Every metric as data: its name, version, direction, range and function.
 
-Registering a metric of texts (`pairs`) is all it takes: the scorer, the tables, the exports and the figures walk this
+Registering a text metric (`pairs`) is all that is needed: the scorer, the tables, the exports and the figures walk this
 registry, the shared invariance suite enrols it, and it must have a card in `docs/metrics/`. The metrics of answers,
-repeats and usage describe the numbers that stand under these names in `scores.json`.
+repeats and usage describe the numbers found under these names in `scores.json`.
 """
 
 import math
@@ -25,11 +25,11 @@ Direction = Literal["higher", "lower", "neither"]
 # What the function takes: texts in pairs, whole discussions with their headings in pairs (one that never came is
 # empty), RadCliQ components of pairs, answers, answers by case, or calls.
 Kind = Literal["pairs", "discussions", "components", "answers", "repeats", "usage"]
-# Where a metric of texts appears beside `scores.json` and the table of a single run.
+# Where a text metric appears besides `scores.json` and the table of a single run.
 Appearance = Literal["tables", "exports", "figures"]
 EVERYWHERE: tuple[Appearance, ...] = get_args(Appearance)
 Columns = dict[str, list[float | None]]
-"""A value a pair, by metric; None where the metric has none."""
+"""One value per pair, by metric; None where the metric has none."""
 PairFunction = Callable[[Sequence[str], Sequence[str]], Sequence[float | None]]
 FamilyFunction = Callable[[Sequence[str], Sequence[str]], Columns]
 
@@ -37,9 +37,9 @@ ROUGE_VERSION = "1"
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """One metric; those of texts and components give a value a pair, the others one value for all they get.
+    """One metric; those of texts and components give one value per pair, the others one value in total.
 
-    `label` is its name for people, `note` what to know when reading it. Metrics that share most of their work give the
+    `label` is its display name, `note` what to know when reading it. Metrics that share most of their work have the
     same `family`, which computes them together. `best_if_identical` says whether any text with at least two words
     scores the best value against itself.
     """
@@ -65,7 +65,7 @@ class Metric(msgspec.Struct, frozen=True):
         return label[0].upper() + label[1:]
 
     def explain(self) -> str:
-        """One sentence for those who read its values."""
+        """One sentence that explains its values."""
         parts = [self.note] if self.note else []
         if math.isfinite(self.low) and math.isfinite(self.high):
             parts.append(f"{self.low:g} to {self.high:g}")
@@ -86,25 +86,27 @@ def _add_plugins() -> None:
     for name in plugin_names("medthink.metrics"):
         metric = load_plugin("medthink.metrics", name)
         if not isinstance(metric, Metric):
-            raise UsageError(f"what a package adds as the metric {name} is no Metric", remedy="see docs/extending.md")
+            raise UsageError(
+                f"the entry point {name} of another package is not a Metric", remedy="see docs/extending.md"
+            )
         register(metric)
 
 
 def register(metric: Metric) -> None:
     """Add a metric of your own; a name that is taken is refused."""
     if metric.name in METRICS:
-        raise UsageError(f"there is a metric {metric.name} already", remedy="choose another name")
+        raise UsageError(f"there is already a metric {metric.name}", remedy="choose another name")
     METRICS[metric.name] = metric
 
 
 def shown_in(place: Appearance) -> list[Metric]:
-    """The metrics of texts that appear there, in the order of the registry."""
+    """The text metrics that appear there, in the order of the registry."""
     kinds = ("pairs", "discussions", "components")
     return [metric for metric in all_metrics().values() if metric.kind in kinds and place in metric.shown]
 
 
 def score_pairs(references: Sequence[str], candidates: Sequence[str]) -> Columns:
-    """A value a pair for every registered metric of texts."""
+    """One value per pair for every registered text metric."""
     columns: Columns = {}
     for metric in all_metrics().values():
         if metric.kind != "pairs" or metric.name in columns:
@@ -139,11 +141,11 @@ def _rouge_family(references: Sequence[str], candidates: Sequence[str]) -> Colum
 def _score_folded(
     plain: Sequence[Overlaps], references: Sequence[str], candidates: Sequence[str]
 ) -> Iterator[Overlaps]:
-    """ROUGE in one spelling; where that changes neither text it is ROUGE as they are."""
+    """ROUGE in one spelling; where that changes neither text, the plain ROUGE value is reused."""
     rouge = Rouge(KINDS)
     for overlaps, texts in zip(plain, zip(references, candidates, strict=True), strict=True):
         folded = tuple(map(spelling.normalise_spelling, texts))
-        # ROUGE lowers letters itself.
+        # ROUGE lower-cases the texts itself.
         yield overlaps if folded == tuple(map(str.lower, texts)) else rouge.score(*folded)
 
 

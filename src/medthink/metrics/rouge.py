@@ -3,7 +3,7 @@
 Range 0 to 1, higher is better. A text without a Latin letter or digit has no words and scores 0, even against
 itself; so do one-word texts under ROUGE-2. ROUGE does not see negation or side.
 
-How the speed comes about: words are cut by one byte translation; a word is stemmed and numbered once; the longest
+Why it is fast: words are split by one byte translation; a word is stemmed and numbered once; the longest
 common subsequence is `rapidfuzz`'s, and also counts shared words, once both texts are sorted; bigrams are counted
 only when both texts repeat one.
 """
@@ -43,7 +43,7 @@ class Rouge:
     def __init__(self, kinds: Sequence[RougeKind] = KINDS, *, stem: bool = True) -> None:
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
-            raise UsageError(f"unknown ROUGE: {unknown[0]}", remedy=f"take one of {', '.join(KINDS)}")
+            raise UsageError(f"unknown ROUGE: {unknown[0]}", remedy=f"choose from {', '.join(KINDS)}")
         self.kinds = tuple(kinds)
         self._number = _WordNumbers(stem).__getitem__
 
@@ -57,7 +57,7 @@ class Rouge:
         return scores
 
     def score_all(self, references: Iterable[str], candidates: Iterable[str]) -> list[Overlaps]:
-        """The overlaps of every candidate with the reference in the same place."""
+        """The overlaps of every candidate with the reference at the same position."""
         return [self.score(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
 
     def _score_whole(self, ref: list[int], cand: list[int]) -> Overlaps:
@@ -145,7 +145,7 @@ def _summary_overlap(ref_lines: list[list[int]], cand_lines: list[list[int]]) ->
 
 
 def _lcs_places(ref: list[int], cand: list[int]) -> set[int]:
-    """The places in the reference of the one longest common subsequence that `rouge-score` would read out.
+    """The positions in the reference of the longest common subsequence that `rouge-score` would choose.
 
     `rows[i]` has a zero bit at j where the LCS of ref[:i] and cand[:j+1] is longer than that with cand[:j], so any
     entry of the usual table is a count of zero bits.

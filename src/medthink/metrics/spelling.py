@@ -1,7 +1,7 @@
 """One spelling for ROUGE's second column: compatibility forms folded, accents dropped, British to American.
 
-The rules fold what radiology texts of both schools spell differently; they are applied to both sides, so a word
-they fold needlessly costs nothing but the difference it hides. `VERSION` changes when a rule does.
+The rules fold British and American differences of radiology texts. They are applied to both texts, so a word folded
+needlessly only hides a difference. `VERSION` changes when a rule does.
 """
 
 import re

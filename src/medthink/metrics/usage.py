@@ -1,7 +1,7 @@
 """What answers cost: tokens, money, time and calls, as metrics.
 
 What a provider did not report is unknown, and a sum with an unknown in it is unknown: a cost never becomes 0 because
-nobody knew the price. The sum over what is known is kept beside it, with how many it covers.
+the price is unknown. The sum over the known parts is kept next to it, with how many it covers.
 """
 
 import math
@@ -13,7 +13,7 @@ from medthink.metrics.aggregate import Mean, mean_of
 
 
 class CallUsage(msgspec.Struct, frozen=True):
-    """What one call used; whatever is not known is None."""
+    """What one call used; unknown values are None."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -34,7 +34,7 @@ class Total(msgspec.Struct, frozen=True):
 class UsageSummary(msgspec.Struct, frozen=True):
     """The usage of many calls.
 
-    `unseen_replies` were sent for and never arrived: they may have been billed, and the cost is then the least it was.
+    `unseen_replies` were requested and never arrived: they may have been billed, so the cost is a lower bound.
     """
 
     calls: int

@@ -1,7 +1,7 @@
 """How far readers and judges of a run agree, and what a judge's errors do to the rate it reports: `agreement.json`.
 
 Two raters are compared on the items that both have labelled, aspect by aspect. Cases are the clusters of every
-interval. Error types are compared over all steps that both have judged, those found right included.
+interval. Error types are compared over all steps that both have judged, including those found right.
 """
 
 import math
@@ -46,14 +46,14 @@ from medthink.stats import (
 PairKind = Literal["reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself"]
 
 AGREEMENT_FILE = "agreement.json"
-# What says whether a unit is true: the leading aspects, and for steps labelled yes or no, factual.
+# The aspects that say whether a unit is true: the leading ones, and `factual` for steps labelled yes or no.
 _TRUTHS = (*(kind.leading for kind in KINDS.values()), "factual")
 _TRUE = (*(kind.true_label for kind in KINDS.values()), True)
 _FALSE = (*(kind.wrong_label for kind in KINDS.values()), False)
 
 
 class RaterPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two raters on one aspect; `slicing` and `value` are empty where all cases are meant."""
+    """Two raters on one aspect; `slicing` and `value` are empty for all cases."""
 
     kind: PairKind
     a: str
@@ -75,10 +75,10 @@ class RaterGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bias(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge reports, and what is left of it after correction for its errors where readers know the truth.
+    """The rate a judge reports, and the rate corrected for its errors by items that readers judged too.
 
     `reported` is the share of items that the judge calls wrong on this aspect, `validated` the number of items that
-    readers have judged too. `powered` has the readers' own rate, and theirs and the judge's together.
+    readers have judged too. `powered` has the rate from the readers alone, and from readers and judge together.
     """
 
     judge: str
@@ -98,9 +98,9 @@ class CheckScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be said of how the raters of one run agree; `raters` counts the items each has labelled.
+    """How far the raters of one run agree; `raters` counts the items each has labelled.
 
-    `judgements` is the digest of the judgements that it was made from.
+    `judgements` is the digest of the judgements it was made from.
     """
 
     judgements: str = ""
@@ -112,20 +112,20 @@ class RunAgreement(msgspec.Struct, frozen=True, kw_only=True):
     problems: dict[str, int]
 
     def is_outdated(self, judgements: Iterable[Judgement]) -> bool:
-        """Whether the run was judged again since."""
+        """Whether the run has been judged again since."""
         return self.judgements != digest_judgements(judgements)
 
     def validity(self, judge: str) -> tuple[RaterPair, ...]:
         """A judge's agreement with the readers on each aspect, over all cases.
 
-        With the readers' majority where there are several readers, else with the only one there is.
+        It is compared with the readers' majority, or with the only reader.
         """
         own = [pair for pair in self.pairs if pair.kind == "reader–judge" and pair.b == judge and not pair.slicing]
         together = [pair for pair in own if pair.a == READERS]
         return tuple(together or own)
 
     def without_names(self) -> "RunAgreement":
-        """What may be published: judges against readers, who have numbers instead of names."""
+        """A copy fit to publish: readers have numbers instead of names."""
         pairs = [pair for pair in self.pairs if pair.kind == "reader–judge"]
         names = dict.fromkeys(pair.a for pair in pairs if pair.a != READERS)
         hidden = {READERS: READERS} | {name: f"reader {number}" for number, name in enumerate(names, start=1)}
@@ -136,12 +136,12 @@ class RunAgreement(msgspec.Struct, frozen=True, kw_only=True):
 def measure_agreement(
     run: Path, tables: Sequence[Path], cases: Mapping[int, Case], *, slices: Slices, key: Path | None = None
 ) -> tuple[RunAgreement, tuple[UnusedRow, ...]]:
-    """Compare the readers in the tables and the judges of the run; also returns every row that was not used."""
+    """Compare the readers in the tables and the judges of the run; also returns the rows that were not used."""
     units = cut_units(run)
     opened = read_key(key) if key else None
     imported = import_tables(tables, units, opened)
     if tables and not imported.readings:
-        raise UsageError("nothing is filled in in the tables: there is nothing to compare", remedy="fill in some rows")
+        raise UsageError("the tables are empty: there is nothing to compare", remedy="fill in some rows")
     truths = planted_truths(opened) if opened else {}
     return agreement_of(run, imported, cases, slices=slices, truths=truths), imported.problems
 
@@ -155,19 +155,19 @@ def agreement_of(
 
 
 def write_agreement(run: Path, found: RunAgreement) -> None:
-    """Keep in the run how far its raters agree."""
+    """Store the agreement in the run's folder."""
     write_json(run / AGREEMENT_FILE, msgspec.to_builtins(found))
 
 
 def read_agreement(run: Path) -> RunAgreement | None:
-    """How far the run's raters agree, or None where that was never measured."""
+    """The stored agreement of the run's raters, or None if it was never measured."""
     path = run / AGREEMENT_FILE
     if not path.exists():
         return None
     try:
         return msgspec.convert(read_json(path), RunAgreement)
     except msgspec.ValidationError as error:
-        raise DataError(f"not an agreement: {error}", file=path, remedy="run medthink agree again") from None
+        raise DataError(f"not an agreement file: {error}", file=path, remedy="run medthink agree again") from None
 
 
 def compare_raters(
@@ -215,7 +215,7 @@ def _compare_pair(a: Rater, b: Rater, cases: Mapping[str, int], slices: Slices) 
 
 
 def _pair_kind(a: Rater, b: Rater) -> PairKind | None:
-    """How two raters relate; None where comparing them says nothing."""
+    """How two raters relate; None where a comparison would be meaningless."""
     match sorted([a.kind, b.kind]):
         case ["again", "reader"]:
             return "reader–itself" if a.of == b.of else None
@@ -283,7 +283,7 @@ def _groups(raters: Sequence[Rater], cases: Mapping[str, int]) -> Iterable[Rater
 
 
 def _biases(raters: Sequence[Rater], aspect: Aspect, cases: Mapping[str, int]) -> Iterable[Bias]:
-    """Each judge's share of wrong items, corrected by what most readers of each say, or the only one it has."""
+    """Each judge's share of wrong items, corrected by the majority of readers of each item, or its only reader."""
     if aspect.wrong is None:
         return
     given: dict[str, list[Label]] = {}

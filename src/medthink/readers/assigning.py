@@ -1,6 +1,6 @@
-"""Who reads what, and in which order: every reader's own list of sheets, read twice in part, with planted checks.
+"""Who reads what, and in which order: every reader's own list of sheets, some read twice, with planted checks.
 
-A reader knows sheets and units by codes that hold for that reader alone. What is behind them is in the key. The same
+A reader sees sheets and units under codes of their own; the key says what each code stands for. The same
 seed and runs give the same lists, on paper (`lists`) and in the reading room (`studies`).
 """
 
@@ -32,7 +32,7 @@ PLANTED = "planted"
 
 
 class Code(msgspec.Struct, frozen=True, kw_only=True):
-    """What is behind a code: the run, the case and the unit, a second reading, or a planted check and its truth."""
+    """What a code stands for: the run, the case and the unit, a second reading, or a planted check and its truth."""
 
     reader: str
     run: str
@@ -45,7 +45,7 @@ class Code(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is behind every code of a set of reading lists; `runs` names the model of each run."""
+    """What every code of a set of reading lists stands for; `runs` names the model of each run."""
 
     seed: int
     rubric: str
@@ -54,7 +54,7 @@ class ReadingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How the lists are made: each sheet goes to `per_sheet` readers, so many of them twice, so many planted."""
+    """How the lists are made: readers per sheet, and how many sheets are read twice or are planted."""
 
     readers: tuple[str, ...]
     per_sheet: int = 2
@@ -65,17 +65,20 @@ class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if len(set(self.readers)) < len(self.readers) or not all(map(_is_name, self.readers)):
-            raise UsageError("readers need different names of letters and digits", remedy="such as --readers anna,ben")
+            raise UsageError(
+                "readers need distinct names made of letters and digits", remedy="such as --readers anna,ben"
+            )
         if not 1 <= self.per_sheet <= len(self.readers):
             raise UsageError(
-                f"each sheet cannot go to {self.per_sheet} of {len(self.readers)} readers", remedy="change --per-sheet"
+                f"there are {len(self.readers)} readers, so a sheet cannot go to {self.per_sheet} of them",
+                remedy="change --per-sheet",
             )
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     """What is read in one go: the units of one prediction, with the case they are about.
 
-    `supported` are units that every judge calls true: of these planted checks are made.
+    `supported` are units that every judge calls true; planted checks are made from them.
     """
 
     run: str
@@ -112,7 +115,7 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     def sheet_code(self, seed: int, reader: str) -> str:
         """The sheet's code for this reader.
 
-        Codes begin with a letter: a spreadsheet would take one of digits alone, or with an e, for a number.
+        Codes begin with a letter: a spreadsheet would read digits alone, or digits with an e, as a number.
         """
         return "s" + digest_value(["sheet", seed, reader, *self._name()])[:8]
 
@@ -121,7 +124,7 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
         return "u" + digest_value(["unit", seed, reader, *self._name(), line.unit])[:12]
 
     def codes(self, seed: int, reader: str) -> dict[str, Code]:
-        """What is behind the codes of all lines, in their order."""
+        """What the codes of all lines stand for, in order."""
         return {self.unit_code(seed, reader, line): self._code(reader, line) for line in self.lines}
 
     def _name(self) -> list[object]:
@@ -141,7 +144,7 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def assign(sheets: Sequence[Sheet], plan: ReadingPlan) -> dict[str, list[ListEntry]]:
-    """Each reader's list in the order of reading: every group of readers shares sheets, repeats come late."""
+    """Each reader's list in the order of reading: groups of readers share sheets, and repeats come late."""
     chance = Random(seed_from("reading", plan.seed))
     chosen = sorted(sheets, key=lambda one: (one.case.id, one.run, one.units.sample, one.units.what))
     chance.shuffle(chosen)
@@ -170,7 +173,7 @@ def _arrange(entries: list[ListEntry], plan: ReadingPlan, reader: str) -> list[L
 
 
 def _plant_checks(entries: list[ListEntry], wanted: int, chance: Random) -> list[ListEntry]:
-    """So many checks as the texts allow, false and true ones in turn."""
+    """As many checks as the texts allow, alternately false and true."""
     checks: list[ListEntry] = []
     for host in chance.sample(entries, len(entries)):
         if len(checks) == wanted:
@@ -199,7 +202,7 @@ def list_entry(sheet: Sheet, *, is_again: bool = False) -> ListEntry:
 
 
 def _plant(host: ListEntry, chance: Random, *, is_true: bool) -> ListEntry | None:
-    """The host's text with one statement made false, or reworded; None where nothing in it can be."""
+    """The host's text with one statement made false, or reworded; None if no statement can be."""
     if host.source.findings:
         return None
     check = find_check(
@@ -267,7 +270,7 @@ def sheets_of_run(run: Path, data: Path | None = None, against: Sequence[Path] =
 
 
 def _pair_sources(run: Run, others: Sequence[Run]) -> dict[UnitKey, Source]:
-    """The pairs of texts of this run and others, as judges that compare two are asked about them."""
+    """The pairs of texts of this run and others, as shown to judges that compare two."""
     own = [one for one in run.predictions() if one.sample == 0] if others else []
     found: dict[UnitKey, Source] = {}
     for other in others:

@@ -24,7 +24,7 @@ class PublishedTable(NamedTuple):
 def publish_readings(readings: Iterable[Reading], units: Mapping[UnitKey, UnitSet]) -> PublishedTable:
     """Every reader's labels of the steps of each case; a step that a reader left open has empty cells.
 
-    `unitN` names each step by its id, so that the table can be read back even where two steps have the same words.
+    `unitN` gives each step's id, so that the table can be read back even if two steps have the same words.
     """
     texts = [one for key, one in sorted(units.items()) if key[2] == STEPS and one.state == "ok"]
     known = {unit for one in texts for unit in one.ids}

@@ -1,4 +1,4 @@
-"""Readers' tables read against a run's units: every row ends as a reading or as a problem that is told."""
+"""Readers' tables read against a run's units: every row becomes a reading or a reported problem."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _PUBLISHED_COLUMN = re.compile(rf"(?:step|unit|human_(?:{'|'.join(_PUBLISHED)}))
 
 
 class Importer:
-    """Takes tables one after the other; `units` are those of the run, `key` opens blinded tables."""
+    """Reads tables one after the other; `units` are those of the run, `key` opens blinded tables."""
 
     def __init__(self, units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> None:
         self._known = catalogue(units)
@@ -45,7 +45,7 @@ class Importer:
         self._matched = 0
 
     def take_rows(self, rows: Iterable[TableRow], path: Path) -> None:
-        """Take in rows of our own form; `path` is what messages call their origin."""
+        """Take in rows of our own form; `path` names their origin in messages."""
         for row in rows:
             self._take_unit(row, path)
 
@@ -82,11 +82,11 @@ class Importer:
         filled = dict.fromkeys(name for row in table.rows for name, cell in row.cells.items() if cell.strip())
         for name in filled:
             if not is_known(name):
-                detail = f"the column {name!r} is not one that is read"
+                detail = f"the column {name!r} is unknown and is ignored"
                 self._problems.append(UnusedRow(kind="unread", file=str(path), row=1, detail=detail))
 
     def result(self) -> Import:
-        """All readings, each reader's one of a unit, and all problems in the order of files and rows."""
+        """All readings, one per reader and unit, and all problems in the order of files and rows."""
         kept, doubled = settle_readings(self._readings)
         checks, checked_twice = settle_readings(self._checks)
         found = [*self._problems, *doubled, *checked_twice]
@@ -98,7 +98,7 @@ class Importer:
         reader = _reader(row, path)
         code = self._codes.get(unit)
         if code is not None and code.run == PLANTED:
-            # The rows around a planted check are there for its sake alone.
+            # The rows around a planted check only serve to surround it.
             if code.planted is not None:
                 self._take_check(code, unit, reader, row, path)
             return
@@ -138,7 +138,7 @@ class Importer:
                 self._add(known, _reader(row, path), cells, row, path)
 
     def _tell_orphans(self, number: int, row: TableRow, path: Path) -> None:
-        """Labels of a step that has no words."""
+        """Report labels of a step that has no text."""
         for label in _PUBLISHED:
             if row.cells.get(f"human_{label}{number}", "").strip():
                 self._tell("unmatched", path, row, f"human_{label}{number} has no step{number}")
@@ -149,7 +149,7 @@ class Importer:
         found = self._by_text.get((case, _fold(text)), [])
         if len(found) == 1:
             return found[0]
-        return f"case {case} has {'no step' if not found else 'several steps'} of these words"
+        return f"case {case} has {'no step' if not found else 'several steps'} with these words"
 
     def _add(self, known: Readable, reader: str, cells: Mapping[str, str], row: TableRow, path: Path) -> None:
         self._matched += 1
@@ -161,7 +161,7 @@ class Importer:
             return
         said = {aspect: label for aspect, label in labels.items() if label is not None}
         if not said:
-            self._tell("unlabelled", path, row, f"{reader} says nothing of {known.id}")
+            self._tell("unlabelled", path, row, f"{reader} left {known.id} empty")
             return
         self._readings.append(
             Reading(
@@ -197,7 +197,7 @@ def _is_published(column: str) -> object:
 
 
 def _reader(row: TableRow, path: Path) -> str:
-    """Who read: the row says so, or the file's name does."""
+    """The reader's name, from the row or else from the file's name."""
     named: Iterable[str] = (row.cells.get(name, "").strip() for name in _READERS)
     return next((name for name in named if name), path.stem)
 

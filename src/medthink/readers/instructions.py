@@ -1,4 +1,4 @@
-"""The page that every reader gets beside a list: how to fill it in, and the rubric that judges get too."""
+"""The page that every reader gets with a list: how to fill it in, and the rubric that judges get too."""
 
 from pathlib import Path
 from textwrap import wrap
@@ -16,7 +16,7 @@ def reading_instructions() -> str:
 
 
 def _forms() -> str:
-    """What to fill in, form by form, one under the other."""
+    """What to fill in, as a list of forms."""
     forms = {form: text for kind in KINDS.values() for form, text in kind.forms.items()}
     indent = max(map(len, forms)) + 4
     lines = [

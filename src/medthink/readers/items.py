@@ -1,4 +1,4 @@
-"""The items of a readers' table: cases that divide the raters, and labels that stand alone against all others."""
+"""The items of a readers' table: cases that divide the raters, and labels that all other raters contradict."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -20,9 +20,9 @@ _TEXT = 80
 
 
 class ReadCase(msgspec.Struct, frozen=True, kw_only=True):
-    """One case over all raters: how much of it is called wrong, and how often two raters differ on an item of it.
+    """One case over all raters: how much of it is called wrong, and how often two raters differ on an item.
 
-    Labels, or pairs of labels, of one item move together: each item is a cluster.
+    Labels, or pairs of labels, of one item are correlated, so each item is a cluster.
     """
 
     case: int
@@ -32,7 +32,7 @@ class ReadCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SecondLook(msgspec.Struct, frozen=True, kw_only=True):
-    """A reader's label that all other raters of the item deny; `doubt` is the chance that the reader erred."""
+    """A reader's label that all other raters of the item contradict; `doubt` is the chance that the reader erred."""
 
     reader: str
     case: int
@@ -43,7 +43,7 @@ class SecondLook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadItems(msgspec.Struct, frozen=True, kw_only=True):
-    """The items of one aspect: cases, those that divide the raters most first, and readers' labels that stand alone.
+    """The items of one aspect: the most divisive cases first, and readers' labels that all others contradict.
 
     `false_share` is the share of that list where the reader is right after all, expected if raters err independently.
     """
@@ -58,14 +58,14 @@ class ReadItems(msgspec.Struct, frozen=True, kw_only=True):
 def view_read_items(
     run: Path, tables: Sequence[Path], cases: Mapping[int, Case], *, key: Path | None = None
 ) -> list[ReadItems]:
-    """The items of each aspect that can be right or wrong, over the readers of the tables and the run's judges."""
+    """The items of each aspect that can be right or wrong, over the tables' readers and the run's judges."""
     units = cut_units(run)
     imported = import_tables(tables, units, read_key(key) if key else None)
     everyone = [*rate_readers(imported.readings), *rate_judges(load_judged(run, cases).judgements)]
     raters = [one for one in everyone if one.kind in ("reader", "judge") and not one.is_smoke_test]
     known = catalogue(units)
     found = [_view(raters, aspect, known) for aspect in ASPECTS.values() if aspect.wrong is not None]
-    # Factual says of steps what support says in three grades; where all have said both, it says nothing new.
+    # For steps, `factual` is the two-grade form of support; where everyone gave both, it adds nothing.
     told = {one.aspect: one.raters for one in found if one.cases}
     return [one for one in found if one.cases and not (one.aspect == "factual" and told.get("support") == one.raters)]
 

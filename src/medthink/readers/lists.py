@@ -1,6 +1,6 @@
-"""Reading lists as files for radiologists: a table to fill in, the cases and their images; the key is kept apart.
+"""Reading lists as files for radiologists: a table to fill in, the cases and their images; the key is kept elsewhere.
 
-A reading list shows no model, no condition, no case number and no unit id, only codes that hold for one reader.
+A reading list shows no model, no condition, no case number and no unit id, only codes that are valid for one reader.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,10 +47,12 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: 
 
 
 def refuse_written(out: Path, readers: Sequence[str], form: str) -> None:
-    """Raise UsageError where the folder holds lists already: they may be filled in."""
+    """Raise UsageError if the folder already holds lists: they may be filled in."""
     lists = [out / f"{reader}{part}.{form}" for reader in readers for part in ("", "-cases")]
     if key_path(out).exists() or any(path.exists() for path in lists):
-        raise UsageError(f"{out} holds reading lists already, perhaps filled in", remedy="name another folder by --out")
+        raise UsageError(
+            f"{out} already holds reading lists, which may be filled in", remedy="name another folder with --out"
+        )
 
 
 def write_entries(out: Path, lists: Mapping[str, Sequence[ListEntry]], seed: int, *, form: str) -> None:
@@ -68,7 +70,7 @@ def write_entries(out: Path, lists: Mapping[str, Sequence[ListEntry]], seed: int
 
 
 def key_path(out: Path) -> Path:
-    """Where the key of the lists in a folder is written: beside it, since readers are given the folder."""
+    """Where the key of a folder's lists is written: next to it, because readers are given the folder."""
     folder = out.resolve()
     return folder.parent / f"{folder.name}-key.json"
 
@@ -79,7 +81,7 @@ def read_key(path: Path) -> ReadingKey:
         return msgspec.convert(read_json(path), ReadingKey)
     except msgspec.ValidationError as error:
         raise DataError(
-            f"not the key of reading lists: {error}", file=path, remedy="give the key that medthink reading wrote"
+            f"not a key of reading lists: {error}", file=path, remedy="give the key that medthink reading wrote"
         ) from None
 
 
@@ -116,7 +118,7 @@ def _lines(part: str | Mapping[str, str]) -> str:
 
 
 def _write_images(out: Path, sheet: str, entry: ListEntry) -> str:
-    """Copy the images under the sheet's code: their own names would tell the case."""
+    """Copy the images under the sheet's code: their own names would reveal the case."""
     names = []
     for number, image in enumerate(entry.evidence.images, start=1):
         data = image.read()

@@ -32,7 +32,7 @@ def find_check(
     is_true: bool,
     chance: Random,
 ) -> Check | None:
-    """A check made of one of the units that are known to be true, or None where no edit fits.
+    """A check made from one of the units known to be true, or None if no edit fits.
 
     A unit is known to be true if every judge supports it, or if it names the diagnosis and no other option.
     """
@@ -49,7 +49,7 @@ def find_check(
 
 
 def apply_check(check: Check, source: Source, units: UnitSet) -> tuple[Source, UnitSet]:
-    """The text with the check in it, and its units, whose ids are no real ones."""
+    """The text with the check in it, and its units, under made-up ids."""
     part, moved = check.unit.part, len(check.text) - len(check.unit.text)
     text = source.parts[part]
     edited = text[: check.unit.start] + check.text + text[check.unit.end :]

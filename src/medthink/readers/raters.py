@@ -19,7 +19,7 @@ ASPECTS: dict[str, Aspect] = {aspect.name: aspect for kind in KINDS.values() for
 
 
 class Rater(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody's labels, aspect → item → label; `of` is whom a second reading or a repeat belongs to."""
+    """One rater's labels: aspect → item → label; `of` is the rater that a second reading or a repeat belongs to."""
 
     name: str
     kind: RaterKind
@@ -34,7 +34,7 @@ class Rater(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rate_readers(readings: Sequence[Reading]) -> list[Rater]:
-    """Each reader, each reader's second readings, and where there are several readers, what most of them say."""
+    """Each reader, each reader's second readings, and the readers' majority if there are several."""
     groups: dict[str, list[Reading]] = {}
     for one in readings:
         groups.setdefault(one.reader, []).append(one)
@@ -52,9 +52,9 @@ def rate_readers(readings: Sequence[Reading]) -> list[Rater]:
 
 
 def rate_judges(judgements: Iterable[Judgement]) -> list[Rater]:
-    """Each seat, and each repeat of it apart."""
+    """Each seat, and each of its repeats separately."""
     rows = [one for one in judgements if one.state == "ok"]
-    # The words of a prompt differ with what is judged: one judge of steps and discussions is one rater.
+    # Prompts differ by what is judged, but a judge of both steps and discussions is one rater.
     names = {what: name_seats(label_seats(one for one in rows if one.what == what)) for what in KINDS}
     groups: dict[tuple[str, int, bool], list[Judgement]] = {}
     for one in rows:
@@ -81,7 +81,7 @@ def _gather(pairs: Iterable[tuple[str, Mapping[str, Label | None]]]) -> LabelTab
 
 
 def _together(readers: Sequence[Rater]) -> Rater:
-    """What most readers say of each item that two or more have read; where they are divided, nothing."""
+    """The majority label of each item that two or more have read; items without a majority are left out."""
     table: LabelTable = {aspect: {} for aspect in ASPECTS}
     for aspect, labels in table.items():
         units = dict.fromkeys(unit for reader in readers for unit in reader.labels[aspect])

@@ -1,4 +1,4 @@
-"""What readers say of the items of a run, and everything in their tables that could not be used.
+"""Readers' labels for the items of a run, and everything in their tables that could not be used.
 
 Two forms are read. Our own has a row for each reader and item. The published one has a row for each case and reader,
 with the columns `stepN`, `human_factualN`, `human_criticalN` and `human_error_typesN`.
@@ -34,7 +34,7 @@ class Readable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What one reader says of one item, by aspect; an aspect that the reader left open is not there.
+    """One reader's labels for one item, by aspect; an aspect the reader left empty is absent.
 
     `error_types` are those named, in the reader's order: the main one first.
     """
@@ -50,7 +50,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnusedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row that could not be used, or not as it is."""
+    """A row that could not be used, or not as written."""
 
     kind: UnusedKind
     file: str
@@ -88,7 +88,7 @@ def catalogue(units: Mapping[UnitKey, UnitSet]) -> dict[str, Readable]:
 
 
 def settle_readings(found: list[Reading]) -> tuple[list[Reading], list[UnusedRow]]:
-    """One reading for each reader and item: the same said twice counts once, and a contradiction does not count."""
+    """One reading for each reader and item: a repeated row counts once, and contradictory rows do not count."""
     groups: dict[tuple[str, str], list[Reading]] = {}
     for one in found:
         groups.setdefault((one.reader, one.unit), []).append(one)
@@ -97,11 +97,15 @@ def settle_readings(found: list[Reading]) -> tuple[list[Reading], list[UnusedRow
     for (reader, unit), group in groups.items():
         if all(one.labels == group[0].labels for one in group):
             kept.append(group[0])
-            problems += [_unused("duplicate", one, f"{reader} says the same of {unit} before") for one in group[1:]]
+            problems += [
+                _unused("duplicate", one, f"{reader} gave {unit} the same labels in an earlier row")
+                for one in group[1:]
+            ]
         else:
             places = ", ".join(f"{Path(one.file).name}:{one.row}" for one in group)
             problems += [
-                _unused("contradictory", one, f"{reader} says two things of {unit}: {places}") for one in group
+                _unused("contradictory", one, f"{reader} labelled {unit} in two different ways: {places}")
+                for one in group
             ]
     return kept, problems
 

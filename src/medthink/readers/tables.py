@@ -1,4 +1,4 @@
-"""Tables that people fill in: CSV, XLSX and JSON Lines, read without loss and written safe for spreadsheets."""
+"""Tables that people fill in: CSV, XLSX and JSON Lines, read without loss and written safely for spreadsheets."""
 
 import csv
 import io
@@ -44,10 +44,10 @@ def read_table(path: Path) -> list[TableRow]:
 
 
 def read_table_file(path: Path) -> TableFile:
-    """A table of any format, with names of columns in lower case, or DataError."""
+    """A table of any format, with column names in lower case, or DataError."""
     readers = {".csv": _read_csv, ".tsv": _read_csv, ".xlsx": _read_xlsx, ".jsonl": _read_jsonl}
     if path.suffix.lower() not in readers:
-        raise UsageError(f"{path}: not a table that can be read", remedy="give a .csv, .xlsx or .jsonl file")
+        raise UsageError(f"{path}: not a readable table format", remedy="give a .csv, .xlsx or .jsonl file")
     table = readers[path.suffix.lower()](path)
     if not table.rows:
         raise DataError("the table has no rows", file=path, remedy="is this the right file?")
@@ -66,7 +66,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
         case ".jsonl":
             write_jsonl(path, ({name: row.get(name, "") for name in columns} for row in rows))
         case _:
-            raise UsageError(f"{path}: not a format that can be written", remedy=f"known: {', '.join(FORMATS)}")
+            raise UsageError(f"{path}: not a writable table format", remedy=f"known: {', '.join(FORMATS)}")
 
 
 def _csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -80,7 +80,7 @@ def _csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> byt
 
 
 def guarded(value: Any) -> Any:
-    """A cell as it may be written: numbers stay numbers."""
+    """A cell made safe for writing: numbers stay numbers."""
     return guard(value.replace("\x00", "\N{REPLACEMENT CHARACTER}")) if isinstance(value, str) else value
 
 
@@ -92,7 +92,7 @@ def _read_csv(path: Path) -> TableFile:
     text, skipped = _decode(data, path), 0
     first, _, rest = text.partition("\n")
     delimiter = max(",;\t", key=first.count)
-    # Spreadsheets of some countries name the separator in a line of its own.
+    # Spreadsheets in some locales name the separator on a line of its own.
     if found := _SEPARATOR.fullmatch(first.strip()):
         text, delimiter, skipped = rest, found[1].replace("\\t", "\t"), 1
     try:
@@ -135,7 +135,7 @@ def _name_cells(lines: Sequence[Sequence[Any]], path: Path, *, first: int = 1) -
     header = [cell_text(cell).strip().lower() for cell in lines[0]] if lines else []
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
-        raise DataError("the column stands twice", file=path, row=1, field=twice[0], remedy="keep one of them")
+        raise DataError("the column occurs twice", file=path, row=1, field=twice[0], remedy="keep one of them")
     rows = []
     for number, line in enumerate(lines[1:], start=first + 1):
         cells = [unguard(cell_text(cell)) for cell in line]
@@ -147,7 +147,7 @@ def _name_cells(lines: Sequence[Sequence[Any]], path: Path, *, first: int = 1) -
 
 
 def cell_text(value: Any) -> str:
-    """A cell as text: nothing is "", a truth is true or false, 1.0 is 1, a list is joined by semicolons."""
+    """A cell as text: None is "", a Boolean is true or false, 1.0 is 1, a list is joined with semicolons."""
     match value:
         case None:
             return ""

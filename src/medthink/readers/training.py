@@ -1,6 +1,6 @@
 """Training of readers on the items of the judge's exam: sentences whose truth is known, feedback, and a pass mark.
 
-Nothing here touches files or pages. What a reader is shown (`TrainingItem`) holds nothing of the truth, which is apart
+Nothing here touches files or pages. What a reader is shown (`TrainingItem`) does not contain the truth
 (`TrainingTruth`), so that it cannot be shown before the reader has answered.
 """
 
@@ -53,7 +53,7 @@ class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainingTruth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of an item: what was done to the expert's sentence, and how it read before."""
+    """The truth about an item: what was done to the expert's sentence, and how it read before."""
 
     what: str
     change: SheetChange
@@ -88,7 +88,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A reader's training: the feedback on every item, and whether enough was right. What is open is not right."""
+    """A reader's training: the feedback on every item, and whether enough was right. Unanswered counts as wrong."""
 
     feedback: tuple[Feedback, ...]
     right: int
@@ -99,9 +99,9 @@ class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
 def draw_training(
     sheets: Iterable[ExamSheet], *, items: int = DEFAULT_ITEMS, seed: int = 0, what: str = "steps"
 ) -> Training:
-    """Draw items from an exam, in any order: half are false by different edits, half reworded or untouched.
+    """Draw items from an exam in random order: half made false by different edits, half reworded or untouched.
 
-    One of the false ones is an invention, where there is any: of it the third label is right.
+    One of the false ones is an invention, if there is any; its right label is "unverifiable".
     """
     chance = Random(seed_from(TRAINING, seed))
     usable = [one for one in sheets if one.form == "statements" and one.reverses is None]
@@ -138,7 +138,7 @@ def mark_training(truths: Mapping[str, TrainingTruth], answers: Mapping[str, Lab
 
 
 def _spread(sheets: Sequence[ExamSheet], wanted: int, first: Sequence[ExamSheet] = ()) -> list[ExamSheet]:
-    """So many sheets, of as many edits and cases as can be, those first that are surely false."""
+    """This many sheets, from as many edits and cases as possible, certainly false ones first."""
     chosen = list(first)
     left = [one for one in sheets if one not in chosen]
     while left and len(chosen) < wanted:
@@ -159,7 +159,7 @@ def _false_change(sheet: ExamSheet) -> SheetChange:
 
 
 def _true_change(sheet: ExamSheet, number: int) -> SheetChange:
-    """In turn a harmless change, where there is one, and none."""
+    """Alternately a harmless change, if there is one, and no change."""
     false = _false_change(sheet)
     untouched = SheetChange(place=false.place if false.before else 0, edit=UNTOUCHED, is_true=True, before="")
     twins = [change for change in sheet.changes if change.edit == REWORDED and number % 2 == 0]
@@ -167,14 +167,14 @@ def _true_change(sheet: ExamSheet, number: int) -> SheetChange:
 
 
 def _rank(edit: str) -> int:
-    """Surely false first, then an option and an invention, then what a reader may well dispute."""
+    """Certainly false first, then an option and an invention, then what a reader might dispute."""
     if edit in EDITS:
         return 0 if EDITS[edit].is_counted else 2
     return 1
 
 
 def _make_item(sheet: ExamSheet, what: str, kept: SheetChange, *, seed: int) -> tuple[TrainingItem, TrainingTruth]:
-    """The sheet with one change alone, or with none."""
+    """The sheet with only one change, or with none."""
     texts = {
         place: sheet.texts[0][start:end] if kept == sheet.change_of(place) else _restore(sheet, place)
         for place, (start, end) in enumerate(sheet.spans)
@@ -211,9 +211,9 @@ def _number_item(
 def _explain(change: SheetChange) -> str:
     """Why a sentence is true or not, in the words of the rubric."""
     if change.edit == INVENTED:
-        return "The expert says nothing of it. Silence never contradicts, and it does not support either."
+        return "The expert does not mention this. Silence neither contradicts nor supports a statement."
     if change.edit == OPTION:
-        return f"The diagnosis is another. The expert writes: “{change.before}”"
+        return f"The diagnosis is a different one. The expert writes: “{change.before}”"
     if change.edit == UNTOUCHED:
         return "The expert writes the same."
     if change.is_true:

@@ -1,4 +1,4 @@
-"""Training as files: a list to fill in, the key beside the folder, and feedback on what was filled in."""
+"""Training as files: a list to fill in, the key beside the folder, and feedback on the answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -43,9 +43,9 @@ class MarkedReader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def training_sheets(source: Path, split: str | None, seed: int) -> tuple[tuple[ExamSheet, ...], dict[int, Case]]:
-    """The sheets of an exam, or of one made from a benchmark, or from that of a run; and the cases they are about.
+    """The sheets of an exam, or of one made from a benchmark or a run's benchmark, and the cases they are about.
 
-    By default the train split is used where there is one: who is trained on a case knows it when the reading begins.
+    By default the train split is used if there is one: a reader trained on a case would recognise it in the study.
     """
     if (source / EXAM_FILE).is_file():
         _, sheets, cases = open_exam(source)
@@ -60,7 +60,7 @@ def training_sheets(source: Path, split: str | None, seed: int) -> tuple[tuple[E
 def write_training(
     out: Path, training: Training, cases: Mapping[int, Case], *, readers: Sequence[str], seed: int, form: str
 ) -> TrainingKey:
-    """Write every reader's training list, in an order of its own, and the key beside the folder."""
+    """Write every reader's training list, each in its own order, and the key next to the folder."""
     refuse_written(out, readers, form)
     lists = {}
     truths: dict[str, dict[str, TrainingTruth]] = {}
@@ -82,14 +82,14 @@ def read_training_key(path: Path) -> TrainingKey:
         return msgspec.convert(read_json(path), TrainingKey)
     except msgspec.ValidationError as error:
         raise DataError(
-            f"not the key of training lists: {error}",
+            f"not a key of training lists: {error}",
             file=path,
             remedy="give the key that medthink reading training wrote",
         ) from None
 
 
 def mark_tables(tables: Iterable[Path], key: TrainingKey) -> list[MarkedReader]:
-    """Mark every list that was filled in."""
+    """Mark every completed list."""
     return [_mark_table(path, key) for path in tables]
 
 

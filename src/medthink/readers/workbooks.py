@@ -18,15 +18,15 @@ from medthink.core.errors import DataError
 from medthink.judge.kinds import KINDS
 from medthink.readers.tables import MAX_BYTES, Unread, guarded
 
-# A sheet of a few rows may claim all 16,384 columns of them; whole columns of one format are about 12 million cells.
+# A sheet of a few rows may claim all 16,384 columns; formatting whole columns makes about 12 million cells.
 MAX_CELLS = 20_000_000
-# What says whose rows these are, and may be merged over them.
+# Columns that identify the rows, and may be merged across them.
 _SPREAD = ("reader", "annotator", "rater", "case", "title", "sheet")
 _SHEET = re.compile(r"xl/worksheets/sheet\d+\.xml")
 _MERGE = re.compile(rb'<mergeCell [^>]*?ref="([A-Z]+\d+:[A-Z]+\d+)"')
 _CHOICES = {column.name: column.choices for kind in KINDS.values() for column in kind.columns if column.choices}
 _WIDE = {"text": 70, "history": 60, "findings": 60, "discussion": 80, "captions": 60, "error_types": 30, "note": 40}
-# What XML cannot hold.
+# Characters that XML cannot hold.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -38,7 +38,7 @@ class BookRows(NamedTuple):
 
 
 def read_workbook(stream: BinaryIO, path: Path) -> BookRows:
-    """The rows of the first sheet, formulas by their last value; merged names hold for all rows they cover."""
+    """The rows of the first sheet, with formulas as their last value; merged names apply to all rows they cover."""
     try:
         with ZipFile(stream) as archive:
             _refuse_over(MAX_BYTES, sum(member.file_size for member in archive.infolist()), "bytes", path)
@@ -77,7 +77,7 @@ def _find_formulas(written: list[list[Any]], values: list[list[Any]]) -> Iterato
 
 
 def _spread(merges: Iterable[str], rows: list[list[Any]]) -> Iterator[Unread]:
-    """Write a merged name into every row it covers; any other merged cell is only its first row's."""
+    """Write a merged name into every row it covers; any other merged cell counts for its first row only."""
     header = [str(cell or "").strip().lower() for cell in rows[0]] if rows else []
     for merged in merges:
         left, top, right, bottom = (int(place or 1) for place in range_boundaries(merged))

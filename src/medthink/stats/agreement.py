@@ -23,7 +23,7 @@ from medthink.stats.labels import Label, LabelColumn, paired_codes
 SKEWED_SHARE = 0.7
 KAPPA_GAP = 0.1
 
-CONSTANT = "a rater used one category only"
+CONSTANT = "a rater used only one category"
 ALL_ALIKE = "all labels are of one category"
 ONE_CATEGORY = "fewer than two categories"
 
@@ -54,7 +54,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderedAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Two raters on an ordered scale, near misses counting in part."""
+    """Two raters on an ordered scale, with partial credit for near misses."""
 
     n: int
     clusters: int
@@ -107,7 +107,7 @@ def gwet_ac(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> float
 
 
 def kappa_caution(table: npt.ArrayLike) -> KappaCaution | None:
-    """Say whether κ misleads for this table because one category prevails; None if it does not.
+    """Whether κ is misleading for this table because one category prevails; None if it does not.
 
     It does when the commonest category holds at least 70 % of both raters' labels and κ is undefined or
     0.1 or more below AC1: high agreement with low κ, the paradox of Feinstein and Cicchetti (1990). Raters

@@ -1,7 +1,7 @@
-"""The bootstrap over clusters: draw whole clusters with replacement, look at the spread of the statistic.
+"""The bootstrap over clusters: draw whole clusters with replacement, and look at the spread of the statistic.
 
 Anything that depends on sums over rows is resampled as (draw counts) × (cluster totals), one matrix product
-for all resamples. `resample_totals` is that product, and the rest of the room stands on it.
+for all resamples. `resample_totals` is that product, on which the rest of the room builds.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ from medthink.stats.clusters import Floats, as_column, canonical_order, cluster_
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
 from medthink.stats.student import student_quantile
 
-# More undefined resamples than this, and the rest no longer stands for the whole.
+# With more undefined resamples than this, the rest no longer represents the whole.
 MAX_UNDEFINED_SHARE = 0.05
 
 # Draw counts are made in blocks of about this many numbers, to stay in cache and bound memory.
@@ -110,7 +110,7 @@ def bootstrap_mean(
     """Bootstrap interval for the mean of the rows, drawing whole clusters.
 
     The mean weighs rows equally, so large clusters weigh more; average per cluster first for the other
-    mean (see `repeats`). Assumes clusters are drawn independently from the population one speaks of.
+    mean (see `repeats`). Assumes clusters are drawn independently from the population of interest.
     """
     check_level(level)
     rows = as_column(values)

@@ -1,4 +1,4 @@
-"""Whether stated confidences mean what they say."""
+"""Whether stated confidences match how often answers are right."""
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ class ReliabilityBin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CalibrationError(msgspec.Struct, frozen=True, kw_only=True):
-    """Expected calibration error beside what perfect calibration would show with these confidences.
+    """Expected calibration error, with the value that perfect calibration would give at these confidences.
 
     `if_calibrated` is its mean and `limit` its upper quantile there; `p_value` how often it is as large.
     """
@@ -43,7 +43,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def brier_score(confidences: npt.ArrayLike, correct: npt.ArrayLike) -> float | None:
-    """Mean squared distance of confidence and outcome, in [0, 1], lower is better; None without rows.
+    """Mean squared difference between confidence and outcome, in [0, 1], lower is better; None without rows.
 
     The two-class form on "the answer was right" (Brier 1950). Rival: Brier's own sum over all classes, up to 2.
     """
@@ -81,7 +81,7 @@ def calibration(
 
     The calibration error has no honest bootstrap interval (resampling adds its bias once more), so it is
     set against its distribution under perfect calibration (consistency resampling, Bröcker and Smith 2007).
-    Rows of one cluster share one draw there: the strongest dependence, hence the cautious reading.
+    Rows of one cluster share one draw there: the strongest dependence, hence conservative.
     """
     check_level(level)
     stated, hits = _checked(confidences, correct)

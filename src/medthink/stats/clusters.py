@@ -1,4 +1,4 @@
-"""Rows gathered into clusters, in an order that does not depend on how the rows came."""
+"""Rows grouped into clusters, independent of the order of the rows."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ def as_floats(values: npt.ArrayLike, *, name: str = "values") -> Floats:
     """The values as finite floats; a NaN or infinity is a ValueError, never a number to compute with."""
     floats = np.asarray(values, dtype=np.float64)
     if not np.isfinite(floats).all():
-        raise ValueError(f"{name} holds NaN or infinity; leave such rows out, and count them, before")
+        raise ValueError(f"{name} holds NaN or infinity; leave such rows out first, and count them")
     return floats
 
 
@@ -59,7 +59,7 @@ def cluster_codes(clusters: npt.ArrayLike | None, rows: int) -> Ints:
 
 
 def canonical_order(columns: Floats, clusters: npt.ArrayLike | None) -> tuple[Ints, Ints]:
-    """The row order that any shuffle of the same rows leads to, and the cluster codes in that order.
+    """A canonical row order, the same for any shuffle of the rows, and the cluster codes in that order.
 
     Rows are sorted by cluster and then by content. Without labels, content alone decides.
     """

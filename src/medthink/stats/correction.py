@@ -11,7 +11,7 @@ from medthink.stats.clusters import Floats, as_hits, cluster_totals
 from medthink.stats.estimate import Estimate, Measured, Undefined
 from medthink.stats.intervals import normal_quantile
 
-NO_INFORMATION = "validated rows lack one of the classes, or the judge is no better than chance on them"
+NO_INFORMATION = "the validated rows lack one of the classes, or the judge is no better than chance on them"
 
 
 class Validation(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def corrected_rate(positives: int, n: int, *, validation: Validation, level: float = 0.95) -> Measured:
-    """The true rate behind `positives` of `n` rows so judged, given a validation on other rows.
+    """The true rate behind `positives` of `n` judged rows, given a validation on other rows.
 
     (p + specificity − 1)/(sensitivity + specificity − 1), clipped to [0, 1] (Rogan and Gladen 1978), with
     the interval of Lang and Reiczigel (2014), which carries the uncertainty of all three rates. Assumes
@@ -88,7 +88,7 @@ def corrected_clustered_rate(
     known = np.array([value is not None for value in truth], dtype=bool)
     actual = as_hits([value or 0 for value in truth], name="truth")
     if known.shape != reported.shape:
-        raise ValueError(f"{len(reported)} rows are judged and {len(known)} have a place for the truth")
+        raise ValueError(f"{len(reported)} judged rows but {len(known)} truth values; they must match row by row")
     positive, negative = known & (actual == 1), known & (actual == 0)
     columns = [reported, np.ones(len(reported)), positive * reported, positive, negative * (1 - reported), negative]
     totals = cluster_totals(np.column_stack(columns), clusters)

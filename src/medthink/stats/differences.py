@@ -1,4 +1,4 @@
-"""Paired differences held against one threshold: their intervals, and the same in parts of the cases."""
+"""Paired differences against one common threshold, with their intervals, overall and in parts of the cases."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -13,7 +13,7 @@ from medthink.stats.flips import FLIPS, TOLERANCE, adjusted_p, critical_value, f
 from medthink.stats.tango import tango_ends
 
 FEW_CASES = 150
-"""Below so many cases the simultaneous intervals are approximate; the verdicts are not affected."""
+"""Below this many cases the simultaneous intervals are approximate; the verdicts are not affected."""
 
 
 class PartDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +37,8 @@ def compare_in_parts(
 ) -> list[PartDifference]:
     """Compare all pairs of runs (runs × cases) on each part of the cases (their columns), as one family.
 
-    The largest statistic is taken over all pairs *and* all parts, so one false statement or more is made in at most
-    1 − level of data sets, whatever the overlap of the parts. See `rank_runs` for the statistic.
+    The largest statistic is taken over all pairs *and* all parts, so any false statement is made in at most 1 − level
+    of data sets, however the parts overlap. See `rank_runs` for the statistic.
     """
     check_level(level)
     table = as_floats(scores, name="scores")
@@ -64,7 +64,7 @@ def compare_in_parts(
 
 
 def difference_intervals(gaps: Floats, threshold: float, *, level: float) -> list[Measured]:
-    """Intervals for the mean of each row of case-wise differences that exclude 0 just where t exceeds the threshold.
+    """Intervals for the mean of each row of case-wise differences that exclude 0 exactly when t exceeds the threshold.
 
     Tango's with z = threshold where all differences are −1, 0 or 1, the inverted t otherwise.
     """
@@ -94,7 +94,7 @@ def _inverted_t(gaps: Floats, threshold: float, *, level: float) -> Measured:
 
 
 def _interval(value: float, low: float, high: float, *, n: int, level: float, method: str) -> Estimate:
-    about = ", approximate for so few cases" if n < FEW_CASES else ""
+    about = ", approximate for this few cases" if n < FEW_CASES else ""
     return Estimate(
         value=value,
         low=low,
@@ -102,5 +102,5 @@ def _interval(value: float, low: float, high: float, *, n: int, level: float, me
         level=level,
         n=n,
         clusters=n,
-        method=f"{method}, together with all other pairs{about}",
+        method=f"{method}, simultaneous over all pairs{about}",
     )

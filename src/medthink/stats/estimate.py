@@ -16,10 +16,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, tag="estimate", tag_fi
 
 
 class Undefined(msgspec.Struct, frozen=True, kw_only=True, tag="undefined", tag_field="kind"):
-    """A quantity, or the interval around it, that these rows cannot give.
+    """A quantity, or the interval around it, that cannot be computed from these rows.
 
-    `value` is set when the quantity itself is known and only its uncertainty is not: one cluster alone, or
-    rows that are all alike, show a mean but no spread.
+    `value` is set when the quantity itself is known and only its uncertainty is not: a single cluster, or identical
+    rows, show a mean but no spread.
     """
 
     reason: str
@@ -34,13 +34,13 @@ def reciprocal(measured: Measured) -> Measured:
     """The estimate of 1/x from the estimate of x, by inverting the ends of its interval.
 
     An interval keeps its coverage under a monotone change of scale. 1/x is monotone only on one side of
-    zero, so an interval that reaches zero gives Undefined.
+    zero, so an interval that includes zero gives Undefined.
     """
     if isinstance(measured, Undefined):
         inverse = 1 / measured.value if measured.value else None
         return Undefined(reason=measured.reason, n=measured.n, value=inverse)
     if measured.low <= 0 <= measured.high:
-        return Undefined(reason="the interval reaches zero, where 1/x breaks", n=measured.n)
+        return Undefined(reason="the interval includes zero, where 1/x is undefined", n=measured.n)
     return msgspec.structs.replace(
         measured,
         value=1 / measured.value,

@@ -1,14 +1,14 @@
-"""What a random sample says of a finite whole: exact, without the assumption that the whole is endless."""
+"""What a random sample says about a finite population, exactly, without assuming an infinite one."""
 
 from medthink.stats.estimate import check_level
 
 
 def most_in_whole(found: int, *, sample: int, whole: int, alpha: float) -> float:
-    """The largest share of the whole that can hold a mark which `found` of `sample` members drawn at random hold.
+    """The largest share of a population that can have a mark, given that `found` of `sample` random members have it.
 
-    The largest number of marked members M with P(X ≤ found) ≥ α, X being hypergeometric, as a share of the whole: an
-    exact upper limit at confidence 1 − α, whatever the share. Equal to found/sample when the sample is the whole.
-    Rival: Clopper–Pearson, which is the same for an endless whole and wider here.
+    The largest number of marked members M with P(X ≤ found) ≥ α, X being hypergeometric, as a share of the population:
+    an exact upper limit at confidence 1 − α, whatever the share. Equal to found/sample when the sample is the
+    population. Rival: Clopper–Pearson, which is the same for an infinite population and wider here.
     """
     from scipy.stats import hypergeom
 

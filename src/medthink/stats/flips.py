@@ -1,6 +1,6 @@
 """Sign flips shared by many comparisons: the null distribution of their largest statistic.
 
-Exchanging two runs on a case turns the sign of their difference there. One set of random signs, the same for all runs,
+Exchanging two runs on a case flips the sign of their difference there. One set of random signs, the same for all runs,
 keeps the dependence between all comparisons, so the largest statistic over all of them has the right distribution.
 """
 
@@ -13,7 +13,7 @@ from medthink.stats.clusters import Floats, Ints
 
 FLIPS = 20_000
 TOLERANCE = 1e-9
-"""Statistics that differ by less are equal: they are discrete, and only rounding tells them apart."""
+"""Statistics that differ by less are equal: they are discrete, and only rounding separates them."""
 
 # Signs are drawn in blocks of about this many, to bound memory.
 _BLOCK_SIGNS = 1 << 24

@@ -1,4 +1,4 @@
-"""What a run adds to the strongest of several rivals, when the data themselves choose the strongest."""
+"""What a run gains over the strongest of several rivals, when the strongest is chosen by the same data."""
 
 from math import sqrt
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _FLIPS = 5_000
 
 
 class GainOverRivals(msgspec.Struct, frozen=True, kw_only=True):
-    """The gain over the strongest rival, in points and as a share of what that rival leaves to gain.
+    """The gain over the strongest rival, in points and as a share of what that rival left to gain.
 
     `strongest` is the row of the rival with the highest mean; `rivals` counts all that were tried.
     """
@@ -30,7 +30,7 @@ class GainOverRivals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Ends(NamedTuple):
-    """For each rival: the low end of its interval, and the high end as wide as the choice among rivals asks."""
+    """For each rival: the low end of its interval, and the high end, widened for the choice among rivals."""
 
     low: Floats
     high: Floats
@@ -56,7 +56,9 @@ def gain_over_rivals(
     check_level(level)
     x, table = as_column(right, name="right"), as_floats(rivals, name="rivals")
     if table.ndim != 2 or table.shape[1] != len(x) or not len(table):
-        raise ValueError(f"rivals of shape {table.shape} must have a row each and a column for each of {len(x)} cases")
+        raise ValueError(
+            f"rivals of shape {table.shape} need one row per rival and one column for each of the {len(x)} cases"
+        )
     strongest = int(np.argmax(table.mean(axis=1)))
     distinct = np.unique(table, axis=0)
     result = GainOverRivals(
@@ -136,7 +138,7 @@ def _flipped_quantile(gaps: Floats, share: float, rng: np.random.Generator) -> f
     scaled = centred[roots > 0] / roots[roots > 0][:, None]
     if not len(scaled):
         return 0.0
-    # Rows of one draw are cases in the order given, so cases are put in an order of their own first.
+    # A draw assigns signs in the order given, so cases are put in a canonical order first.
     scaled = scaled[:, np.lexsort(scaled)]
     totals = scaled.sum(axis=1) - 2 * (random_bits(_FLIPS, scaled.shape[1], rng).astype(np.float32) @ scaled.T)
     return float(np.quantile(totals.max(axis=1), share))

@@ -40,7 +40,7 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Measured:
 
 
 def rate_of(total: float, n: int, *, level: float = 0.95) -> Measured:
-    """Wilson's interval for a sum of shares in [0, 1] over `n` cases; for other shares than 0 and 1 it is too wide."""
+    """Wilson's interval for a sum of shares in [0, 1] over `n` cases; for shares other than 0 and 1 it is too wide."""
     check_level(level)
     if n == 0:
         return Undefined(reason="no rows", n=0)
@@ -49,7 +49,7 @@ def rate_of(total: float, n: int, *, level: float = 0.95) -> Measured:
 
 
 def newcombe(a: Measured, b: Measured) -> Measured:
-    """Rate a minus rate b of different cases, from the Wilson intervals of both (Newcombe 1998, method 10)."""
+    """Rate a minus rate b on different cases, from the Wilson intervals of both (Newcombe 1998, method 10)."""
     if isinstance(a, Undefined) or isinstance(b, Undefined):
         return Undefined(reason="one of the rates has no interval", n=a.n + b.n)
     value = a.value - b.value
@@ -65,7 +65,7 @@ def newcombe(a: Measured, b: Measured) -> Measured:
 
 
 def exact_upper_bound(errors: int, n: int, *, level: float = 0.95) -> float:
-    """The largest rate at which so few errors in `n` independent trials still happen with probability 1 − level.
+    """The largest rate at which this few errors in `n` independent trials still have probability 1 − level.
 
     The one-sided bound of Clopper and Pearson (1934): never below nominal coverage. Without an error it is
     1 − (1 − level)^(1/n), about 3/n at 95 %. Range: 0 to 1, and 1 where nothing was tried.
@@ -86,7 +86,7 @@ def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None,
     With clusters the number of trials is replaced by p(1 − p)/se², se being the clustered standard error,
     never more than the rows, and z by Student's t on G − 1 degrees of freedom (in the manner of Korn and
     Graubard 1998). If every row is alike the clustered error is zero and says nothing; then each cluster
-    counts as one trial, the most cautious reading. Unlike the bootstrap it stays honest at 0 % and 100 %.
+    counts as one trial, the most conservative choice. Unlike the bootstrap it stays honest at 0 % and 100 %.
     """
     rows = as_hits(hits)
     totals = cluster_totals(rows[:, None], clusters)
@@ -118,7 +118,7 @@ def totals_error(totals: ClusterTotals) -> float:
 
 
 def clustered_error(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None) -> float | None:
-    """Standard error of the mean when rows of one cluster move together; None below two clusters.
+    """Standard error of the mean when rows of one cluster are correlated; None below two clusters.
 
     sqrt(G/(G−1) · Σ_c (Σ_i r_ic)²) / n, r being the residuals from the mean: the sandwich estimator of a
     regression on a constant, as statsmodels computes it (Liang and Zeger 1986; Miller 2024 for model

@@ -13,16 +13,16 @@ from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.intervals import mean_interval, normal_quantile, wilson
 
 FEWEST_FOR_DISCRIMINATION = 20
-"""Discrimination is not told from fewer models: its reliability per case is too low."""
+"""Discrimination is not reported for fewer models: its reliability per case is too low."""
 
 _LEVEL = 0.95
 
 
 class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One case over all models: the share right (with its interval over models), shrunk, and what it separates.
+    """One case over all models: the share right (with its interval over models), shrunk, and its discrimination.
 
     `difficulty` is 1 − `shrunk`. `discrimination` is the correlation of being right here with the mean elsewhere,
-    shrunk by its reliability, with its interval; None with fewer than 20 models or where all models did alike.
+    shrunk by its reliability, with its interval; None with fewer than 20 models or where all models did equally well.
     `is_separating`: between a quarter and three quarters of the leaders are right.
     """
 
@@ -39,7 +39,7 @@ class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemTable(msgspec.Struct, frozen=True, kw_only=True):
-    """All cases, hardest first, and how many models speak."""
+    """All cases, hardest first, and the number of models."""
 
     cases: tuple[CaseItem, ...]
     models: int
@@ -69,7 +69,7 @@ class SuspectKeys(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def item_table(scores: npt.ArrayLike, *, cases: Sequence[int], leaders: Sequence[int]) -> ItemTable:
-    """Difficulty and discrimination of each case from models × cases (one row a model, its samples averaged).
+    """Difficulty and discrimination of each case from models × cases (one row per model, its samples averaged).
 
     The share right is shrunk towards the mean of all cases, p* = (pR + p̄M)/(R + M) with M = 1/ρ − 1 and ρ the
     correlation of models within a case by moments: a beta-binomial mean. It is stable from ten models on; single
@@ -78,7 +78,7 @@ def item_table(scores: npt.ArrayLike, *, cases: Sequence[int], leaders: Sequence
     table = as_floats(scores, name="scores")
     if table.ndim != 2 or table.shape[1] != len(cases) or not len(table):
         raise ValueError(
-            f"scores of shape {table.shape} need a row a model and a column for each of {len(cases)} cases"
+            f"scores of shape {table.shape} need one row per model and one column for each of the {len(cases)} cases"
         )
     shares, models = table.mean(axis=0), len(table)
     strength = _prior_strength(shares, models)
@@ -118,7 +118,7 @@ def _prior_strength(shares: Floats, models: int) -> float:
 def _discrimination(table: Floats) -> list[Estimate | None]:
     """Item–rest correlations, shrunk towards their mean by their reliability.
 
-    The interval is Fisher's, of the correlation itself: what was shrunk seems surer than it is.
+    The interval is Fisher's, of the correlation itself: one around the shrunk value would look too narrow.
     """
     models, cases = table.shape
     if models < FEWEST_FOR_DISCRIMINATION or cases < 3:

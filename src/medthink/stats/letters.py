@@ -1,4 +1,4 @@
-"""Which runs are not told apart, for a table: letters that they share, groups, and tiers."""
+"""Which runs are not distinguishable, for tables: shared letters, groups, and tiers."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -13,8 +13,8 @@ MOST_LETTERS = 200
 def letter_display(apart: Bools, order: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """The compact letter display (Piepho 2004): two runs share a letter exactly when they are not `apart`.
 
-    One letter for each largest set of runs of which no two are apart, in the `order` of the runs. Where there would
-    be more than 200, no run has any.
+    One letter for each maximal set of runs of which no two are apart, in the `order` of the runs. If there would be
+    more than 200, no run has any.
     """
     together = {i: {j for j in order if j != i and not apart[i, j]} for i in order}
     cliques = list(islice(_cliques(together, [], set(order), set()), MOST_LETTERS + 1))
@@ -46,7 +46,7 @@ def tiers_of(apart: Bools, order: Sequence[int]) -> dict[int, int]:
 def groups_of(apart: Bools, order: Sequence[int]) -> dict[int, int]:
     """Groups for a table in the `order` of the runs: each begins with the next run that is `apart` from the last start.
 
-    A group is told by its first run: no run of it is apart from that one. Runs of two groups may still not be apart.
+    No run of a group is apart from its first run. Runs of two groups may still not be apart.
     """
     groups: dict[int, int] = {}
     first = number = 0

@@ -1,7 +1,7 @@
 """Tests of memory for what is arbitrary in a published case: the order of its options, and its number.
 
-What was drawn by lot cannot be worked out, only remembered. So chance alone gives each of these tests its error rate,
-whatever a model knows of the subject.
+What was drawn at random cannot be worked out, only remembered. So chance alone sets the error rate of these tests,
+whatever a model knows about the subject.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ _SHUFFLES = 20_000
 _BLOCK = 20
 POWER = 0.8
 LEAST_P = 1 / (_SHUFFLES + 1)
-"""The least p-value that shuffled labels can give."""
+"""The smallest p-value that shuffled labels can give."""
 
 
 class MemoryTest(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found on `n` cases, what is expected without memory, and the chance of as much by luck (one-sided).
+    """What was found on `n` cases, what is expected without memory, and the one-sided p-value.
 
     `detectable` is the share of cases (for an order of answers: the difference) whose memory would be seen with 80 %
     power at the level asked; None where none would.
@@ -39,8 +39,8 @@ class MemoryTest(msgspec.Struct, frozen=True, kw_only=True):
 def places_recalled(named: Sequence[Sequence[int]], actual: Sequence[Sequence[int]], *, alpha: float) -> MemoryTest:
     """Whether things were put back in their places: for each case the places named, and the actual ones.
 
-    Which thing of a case stands where was drawn by lot, so that every arrangement of its actual places was as likely.
-    The chance of as many hits in all is summed up exactly. Found and expected are shares of things put right.
+    The places within a case were drawn at random, so every arrangement of its actual places was equally likely.
+    The chance of at least as many hits in total is computed exactly. Found and expected are shares of things put right.
     """
     chances = [_hits_by_lot(tuple(guess), tuple(place)) for guess, place in zip(named, actual, strict=True)]
     hits = sum(g == a for guess, place in zip(named, actual, strict=True) for g, a in zip(guess, place, strict=True))
@@ -52,7 +52,7 @@ def places_recalled(named: Sequence[Sequence[int]], actual: Sequence[Sequence[in
     means = np.array([(row * np.arange(len(row))).sum() for row in chances])
     spread = float(np.sqrt(sum((row * np.arange(len(row)) ** 2).sum() for row in chances) - (means**2).sum()))
     least = int(np.argmax(tails <= alpha)) if (tails <= alpha).any() else len(tails)
-    # A case that is remembered has all its things right, where one is expected of an arrangement by lot.
+    # A remembered case has all its things right, where a random arrangement is expected to have one.
     share = (least - means.sum() + student_quantile(2 * POWER - 1, 10**4) * spread) / max(1, things - len(chances))
     return MemoryTest(
         n=len(chances),
@@ -66,10 +66,10 @@ def places_recalled(named: Sequence[Sequence[int]], actual: Sequence[Sequence[in
 def labels_recalled(
     named: Sequence[int | None], actual: Sequence[int], *, alpha: float, rng: np.random.Generator
 ) -> MemoryTest:
-    """Whether cases were known by their labels, which were handed out without regard to what is in them.
+    """Whether cases were recognised by their labels, which are unrelated to their content.
 
-    Labels may follow the years, and content may tell the year; so they are shuffled only among twenty cases with
-    neighbouring labels. p is the share of 20,000 shuffles with as many hits.
+    Labels may follow the years, and content may reveal the year, so they are shuffled only among twenty cases with
+    neighbouring labels. p is the share of 20,000 shuffles with at least as many hits.
     """
     order = np.argsort(np.asarray(actual), kind="stable")
     labels = np.asarray(actual, dtype=np.int64)[order]
@@ -78,12 +78,12 @@ def labels_recalled(
     drawn = np.zeros(_SHUFFLES, dtype=np.int64)
     blocks = np.array_split(np.arange(len(labels)), max(1, round(len(labels) / _BLOCK)))
     for block in blocks:
-        # Of guesses that are no label of the block, none can hit.
+        # Guesses outside the block's labels cannot hit.
         if np.isin(guesses[block], labels[block]).any():
             shuffled = rng.permuted(np.broadcast_to(labels[block], (_SHUFFLES, len(block))), axis=1)
             drawn += (shuffled == guesses[block]).sum(axis=1)
     smallest = min(map(len, blocks))
-    # So many hits by lot have about the chance 1/smallest for each; half the level leaves room for what is about it.
+    # Random hits have a chance of about 1/smallest each; half the level allows for the approximation.
     least = ceil(log(2 / alpha) / log(smallest)) if smallest > 1 else len(labels) + 1
     return MemoryTest(
         n=len(labels),
@@ -95,7 +95,7 @@ def labels_recalled(
 
 
 def order_favoured(published: npt.ArrayLike, other: npt.ArrayLike, *, alpha: float) -> MemoryTest:
-    """Whether more cases succeed in the published order than in one drawn by lot: McNemar's exact test, one-sided.
+    """Whether more cases succeed in the published order than in a random one: McNemar's exact test, one-sided.
 
     Found and expected are the shares of cases that succeed in the published order, and in the other one.
     """
@@ -123,10 +123,10 @@ def order_gained(
     *,
     alpha: float,
 ) -> MemoryTest | None:
-    """Whether answers are better in the published order than in another, apart from a liking for some letters.
+    """Whether answers are better in the published order than in another, apart from any letter bias.
 
     `letters` are those under which the right option stood, case by case. The other order is weighted as if the right
-    option stood under each letter as often as in the published one: a model that likes A would gain from many right
+    option stood under each letter as often as in the published one: a model that prefers A would gain from many right
     A's without any memory. Paired t test over cases, one-sided. Found is the accuracy, expected the weighted one. None
     where a letter never occurs in the other order.
     """
@@ -152,7 +152,7 @@ def order_gained(
 
 
 def _hits_by_lot(named: tuple[int, ...], actual: tuple[int, ...]) -> Floats:
-    """The chances of 0, 1, 2 … hits when the actual places are arranged by lot."""
+    """The chances of 0, 1, 2 … hits when the actual places are arranged at random."""
     hits = [sum(g == a for g, a in zip(named, order, strict=True)) for order in permutations(actual)]
     return np.bincount(hits, minlength=len(actual) + 1) / factorial(len(actual))
 
@@ -169,7 +169,7 @@ def _beyond(share: float | None, background: float) -> float | None:
 
 
 def _share_for(hits: int, n: int) -> float | None:
-    """The share of cases of which so many are remembered with 80 % power."""
+    """The share of remembered cases that would be detected with 80 % power."""
     from scipy.stats import binom
 
     if not 0 < hits <= n:

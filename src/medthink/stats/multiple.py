@@ -7,11 +7,11 @@ from medthink.stats.clusters import Floats, as_column, cluster_codes
 
 
 def holm(p_values: npt.ArrayLike, *, families: npt.ArrayLike | None = None) -> Floats:
-    """Holm's step-down adjusted p-values, in the order given; with labels, within each family apart.
+    """Holm's step-down adjusted p-values, in the order given; with labels, within each family separately.
 
-    An adjusted value below α may be called significant, and the chance of one or more false calls in the
-    family stays below α whatever the dependence of the tests (Holm 1979). Range [p, 1]. Rivals:
-    Bonferroni (never more powerful), Benjamini–Hochberg (bounds the share of false calls instead).
+    An adjusted value below α may be called significant, and the chance of any false call in the family stays below α
+    however the tests depend on each other (Holm 1979). Range [p, 1]. Rivals: Bonferroni (never more powerful),
+    Benjamini–Hochberg (bounds the share of false calls instead).
     """
     values = as_column(p_values, name="p_values")
     if ((values < 0) | (values > 1)).any():

@@ -55,7 +55,7 @@ def mcnemar_p(only_a: int, only_b: int) -> float:
 
 
 def mcnemar_limit(trials: int, alpha: float) -> int:
-    """The largest count of the smaller side at which the exact test rejects, of so many discordant rows; −1: none."""
+    """The largest count on the smaller side at which the exact test rejects, given the discordant rows; −1: none."""
     above, below = float(alpha).as_integer_ratio()
     rejected = takewhile(lambda tail: 2 * tail * below <= above << trials, _binomial_tails(trials))
     return sum(1 for _ in rejected) - 1

@@ -48,7 +48,7 @@ def krippendorff_alpha(
 def _coded_panel(ratings: Ratings, categories: Sequence[Label] | None) -> tuple[Ints, tuple[Label, ...]]:
     rows = [list(row) for row in ratings]
     if len({len(row) for row in rows}) > 1:
-        raise ValueError("every row must have a place for every rater; None marks what is missing")
+        raise ValueError("every row needs an entry for every rater; None marks a missing label")
     flat = [label for row in rows for label in row]
     known = known_categories({label for label in flat if label is not None}, categories)
     return code_labels(flat, known).reshape(len(rows), -1 if flat else 0), known
@@ -69,7 +69,7 @@ def _coincidences(counts: Floats) -> Floats:
 
 
 def _features(counts: Floats) -> Floats:
-    """Per row what sums to every coefficient: coincidences, agreement and its count, shares and their count."""
+    """Per row, the terms of every coefficient: coincidences, agreement and its count, shares and their count."""
     n, k = counts.shape
     raters = counts.sum(axis=1)
     paired, rated = raters > 1, raters > 0

@@ -1,13 +1,13 @@
-"""Which of several choices no other beats on cost and value together."""
+"""The choices that no other beats on both cost and value."""
 
 from collections.abc import Sequence
 
 
 def pareto_set(costs: Sequence[float], values: Sequence[float]) -> list[int]:
-    """The places of the choices that no other beats on one without losing on the other, cheapest first.
+    """The indices of the choices that no other beats on one without losing on the other, cheapest first.
 
-    Two choices that are equal in both are in it together. Uncertainty is not looked at: beside a set drawn from
-    estimates, show their intervals.
+    Choices equal in both are all included. Uncertainty is ignored: show the intervals next to a set made from
+    estimates.
     """
     order = sorted(range(len(costs)), key=lambda i: (costs[i], -values[i]))
     found: list[int] = []

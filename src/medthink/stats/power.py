@@ -1,4 +1,4 @@
-"""What a paired comparison of two rates can see, before or after it is made: the exact power of its test."""
+"""What a paired comparison of two rates can detect, before or after it is made: the exact power of its test."""
 
 from functools import lru_cache
 from math import ceil, sqrt
@@ -18,8 +18,8 @@ _MOST_STEPS = 400
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     """A paired comparison of `n` cases finds a true `difference` with `power`, given the discordance.
 
-    `threshold` is the z that its statistic must exceed among all runs compared; None: one pair, the exact McNemar
-    test at `alpha`.
+    `threshold` is the z that its statistic must exceed among all runs compared; None means one pair, tested by the
+    exact McNemar test at `alpha`.
     """
 
     difference: float
@@ -78,7 +78,7 @@ def minimum_detectable_difference(
 def needed_cases(
     *, difference: float, discordance: float, power: float = 0.8, alpha: float = 0.05, threshold: float | None = None
 ) -> Resolution:
-    """The number of cases from which on a difference of two rates is found with the given power, or more.
+    """The number of cases from which a difference of two rates is found with at least the given power.
 
     Power grows with n in a saw-tooth, as counts are whole: the n here is the first after the last that falls short.
     The search starts from Connor's (1987) formula for the χ² test, which asks for a few per cent too few.

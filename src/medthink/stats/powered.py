@@ -11,15 +11,15 @@ from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
 from medthink.stats.student import student_p_value, student_quantile
 
 PICKED = 0.01
-"""Cases read that a judge tells from the others this surely are taken for picked, not drawn."""
+"""Below this p-value the cases read are taken as picked, not drawn at random."""
 
 
 class PoweredRate(msgspec.Struct, frozen=True, kw_only=True):
-    """The rate that readers would give on all cases, by readers and judge together, beside each of them alone.
+    """The rate readers would give on all cases, estimated from readers and judge together, and from each alone.
 
     `weight` is how much of the judge is used (0: readers alone, 1: all of it). `read` and `unread` count cases.
-    `p_random` is small where the judge tells the cases read from the others, so that they hardly were drawn at random:
-    the rate rests on that, and is withheld below 1 %.
+    `p_random` is small if the judge's rates differ between the cases read and the others, so that they were hardly
+    drawn at random. The rate depends on that, and is withheld below 1 %.
     """
 
     together: Measured
@@ -57,7 +57,7 @@ def powered_rate(
     check_level(level)
     label, actual = as_column(judged, name="judged"), np.asarray(truth, dtype=np.float64)
     if actual.shape != label.shape:
-        raise ValueError(f"{len(label)} rows are judged and {len(actual)} have a place for the readers' label")
+        raise ValueError(f"{len(label)} rows are judged and {len(actual)} have a readers' label or NaN")
     codes = cluster_codes(clusters, len(label))
     known = ~np.isnan(actual)
     is_read = np.isin(codes, codes[known])
@@ -77,7 +77,7 @@ def powered_rate(
     t = student_quantile(level, result.read - 1)
     together = _together(theirs, same, rest, weight, t=t, level=level)
     if p_random is not None and p_random < PICKED:
-        together = Undefined(reason=f"the cases read look picked (p = {p_random:.2g})", n=theirs.rows)
+        together = Undefined(reason=f"the cases read do not look randomly drawn (p = {p_random:.2g})", n=theirs.rows)
     readers = _together(theirs, same, rest, 0.0, t=t, level=level)
     return msgspec.structs.replace(result, together=together, readers=readers, weight=weight, p_random=p_random)
 

@@ -29,8 +29,7 @@ class RankedRun(msgspec.Struct, frozen=True, kw_only=True):
     `rank`…`worst` holds the true rank: 1 + the runs shown to be better … all runs − those shown to be worse. A
     *leader* is a run that none is shown to be better than. Two runs share a letter exactly when they are not
     separated (no letters where they would be too many). Every run of a higher `tier` (1 is the highest) is separated
-    from every run of a lower one; within a tier nothing is claimed. A `group` is for tables that are cut into parts:
-    none of its runs is separated from the first of them.
+    from every run of a lower one; within a tier nothing is claimed. A `group` is for tables shown in parts: none of its runs is separated from its first run.
     """
 
     run: int
@@ -138,7 +137,7 @@ def _case_matrix(scores: npt.ArrayLike, cases: Sequence[str | int]) -> Floats:
     if table.ndim != 2 or labels.shape != table.shape[1:]:
         raise ValueError(f"scores of shape {table.shape} need one label per case, got {labels.shape}")
     if len(np.unique(labels)) != len(labels) or not len(labels):
-        raise ValueError("cases must be one or more, each named once")
+        raise ValueError("there must be at least one case, each named once")
     return np.ascontiguousarray(table[:, np.argsort(labels)])
 
 
@@ -157,9 +156,9 @@ def _exact_test(means: Floats, level: float) -> _Test:
 
 
 def exact_threshold(discordant: int, alpha: float) -> float:
-    """The z that a split of so many discordant cases must exceed for the exact McNemar test to reject it.
+    """The z that a split of this many discordant cases must exceed for the exact McNemar test to reject it.
 
-    Between the last split that is accepted and the first that is rejected; not below the normal quantile.
+    It lies between the last accepted split and the first rejected one, and not below the normal quantile.
     """
     accepted = mcnemar_limit(discordant, alpha) + 1
     last = (discordant - 2 * accepted) / sqrt(discordant) if discordant else 0.0

@@ -1,4 +1,4 @@
-"""Items that several raters have labelled: which labels stand alone against all others, and how likely they err."""
+"""Items labelled by several raters: labels that all others contradict, and how likely they are wrong."""
 
 import msgspec
 import numpy as np
@@ -7,15 +7,15 @@ import numpy.typing as npt
 from medthink.stats.clusters import Floats
 
 FEWEST_RATERS = 3
-"""Of two who differ, nobody can say which one erred."""
+"""With two raters who differ, it is unknown which one erred."""
 
 _STEPS = 200
-# Two labels right and one wrong before anything is seen: keeps a rater's error rate off 0 and below a half.
+# A prior of two right labels and one wrong keeps a rater's error rate above 0 and below a half.
 _RIGHT, _WRONG = 2.0, 1.0
 
 
 class LoneLabel(msgspec.Struct, frozen=True, kw_only=True):
-    """A rater who says of an item what all others deny; `doubt` is the chance that the rater, not the others, erred."""
+    """A rater's label that all others contradict; `doubt` is the chance that the rater, not the others, erred."""
 
     rater: int
     item: int
@@ -24,11 +24,11 @@ class LoneLabel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lone_labels(labels: npt.ArrayLike) -> list[LoneLabel]:
-    """The labels that stand alone against two others or more, the most doubtful first.
+    """The labels that two or more others all contradict, the most doubtful first.
 
-    `labels` are raters × items of 0 and 1, NaN where nothing was said. How likely each rater errs, on items of either
-    kind, is learnt from all labels at once (Dawid and Skene 1979, by expectation and maximisation). It takes raters to
-    err independently given the truth: where they share an error the doubt is too high.
+    `labels` are raters × items of 0 and 1, NaN where there is no label. How likely each rater errs, on items of either
+    kind, is learnt from all labels at once (Dawid and Skene 1979, by expectation and maximisation). It assumes that
+    raters err independently given the truth: where they share an error the doubt is too high.
     """
     table = np.asarray(labels, dtype=np.float64)
     said = ~np.isnan(table)

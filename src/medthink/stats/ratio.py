@@ -7,7 +7,7 @@ from medthink.stats.clusters import Floats
 
 _HALVINGS = 44
 _FARTHEST = 40.0
-"""The logarithm of ratios beyond which none is looked for: e^40."""
+"""The search stops at ratios of e^40."""
 
 
 def ratio_ends(
@@ -23,7 +23,7 @@ def ratio_ends(
     counts = [np.asarray(x, dtype=np.float64) for x in (both, only_a, only_b, z)]
     shared, a, b, limit = np.broadcast_arrays(*counts)
     if not (shared + b).all():
-        raise ValueError("the rate B is 0: there is no ratio")
+        raise ValueError("rate B is 0, so there is no ratio")
     with np.errstate(divide="ignore"):
         middle = np.maximum(np.log((shared + a) / (shared + b)), -_FARTHEST)
     low, high = np.full_like(middle, -_FARTHEST), np.full_like(middle, _FARTHEST)
@@ -43,7 +43,7 @@ def _score(ratio: Floats, both: Floats, a: Floats, b: Floats, n: int) -> Floats:
     weight = _multiplier(ratio, both, a, b)
     p_both = both / (n * np.maximum(1 + weight * (1 - ratio), 1e-300))
     p_a, p_b = _share(a, 1 + weight, n), _share(b, 1 - weight * ratio, n)
-    # A cell without a case may be due some of the mass: then it takes what the ratio asks for.
+    # An empty cell may need some of the probability mass; then it takes what the ratio requires.
     missing = p_both * (1 - ratio) + p_a - ratio * p_b
     p_a = np.where((a == 0) & (missing < 0), -missing, p_a)
     p_b = np.where((b == 0) & (missing > 0), missing / ratio, p_b)

@@ -1,4 +1,4 @@
-"""Several samples per case: how much of the uncertainty is the cases, how much the model's own chance."""
+"""Several samples per case: how much of the uncertainty comes from cases, and how much from the model's randomness."""
 
 import msgspec
 import numpy as np
@@ -10,12 +10,12 @@ from medthink.stats.student import student_quantile
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean over cases of the mean over samples, with its variance taken apart.
+    """Mean over cases of the mean over samples, with its variance components.
 
     `within_variance` is that of samples of one case, `between_variance` that of the cases' true means.
     `error_total` is the standard error when other cases might have been drawn; `error_sampling` the part
     that asking again on the same cases would change; `rerun_sd` the spread of the mean of whole runs with
-    one sample per case. None where no case, or only one case, can show it.
+    one sample per case. None where the data cannot show it.
     """
 
     mean: Measured

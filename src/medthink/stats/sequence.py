@@ -1,6 +1,6 @@
-"""Watching a run case by case, and stopping when it is known: intervals that hold at every look.
+"""Watching a run case by case, and stopping once the result is clear: intervals that are valid at every look.
 
-An interval made for one look is wrong when one looks again and again. The sequences here hold at all looks together,
+An interval made for one look is wrong when one looks repeatedly. The sequences here hold at all looks together,
 with probability 1 − α, provided that cases come in a *random order* and none is skipped. Two claims are kept apart:
 
 - *these* N cases: what the finished run would show; sampling without replacement, so the sequence closes at N;
@@ -22,7 +22,7 @@ _GRID = 401
 
 
 class RateSequence:
-    """An interval for a rate of right answers, good at every case.
+    """An interval for a rate of right answers, valid after every case.
 
     *These*: the counts M of right answers among all N that the prior–posterior ratio does not exclude, under a uniform
     prior (Waudby-Smith and Ramdas 2020). *Such*: the rates that the same ratio for independent draws does not exclude.
@@ -60,11 +60,11 @@ class RateSequence:
 
 
 class MeanSequence:
-    """An interval for the mean of values in [low, high], such as paired differences in [−1, 1], good at every case.
+    """An interval for the mean of values in [low, high], such as paired differences in [−1, 1], valid after every case.
 
     *These*: bets on each candidate mean with the wealth of many stakes averaged; a candidate is out when the wealth
-    against it, on either side, reaches 2/α (Waudby-Smith and Ramdas 2024, without replacement). Candidates stand on a
-    grid; the interval reaches to the next one on each side.
+    against it, on either side, reaches 2/α (Waudby-Smith and Ramdas 2024, without replacement). Candidates lie on a
+    grid; the interval extends to the next one on each side.
     """
 
     def __init__(self, n: int, *, bounds: tuple[float, float] = (-1.0, 1.0), alpha: float = 0.05) -> None:

@@ -1,4 +1,4 @@
-"""Student's distribution for whole degrees of freedom; importing scipy for it takes longer than scoring a small run."""
+"""Student's distribution for whole degrees of freedom; importing scipy takes longer than scoring a small run."""
 
 from functools import lru_cache
 from math import atan, exp, lgamma, log1p, pi, sin, sqrt

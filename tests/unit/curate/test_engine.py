@@ -102,7 +102,7 @@ def test_what_changed_is_logged_before_and_after(tmp_path):
 
 
 def test_evidence_that_does_not_stand_in_the_case_is_a_bug(tmp_path):
-    with pytest.raises(AssertionError, match="does not stand in the case"):
+    with pytest.raises(AssertionError, match="quoted evidence is not in the case"):
         try_stage("toy", tmp_path, [draft(1, history="FORGED pain")])
     assert not (tmp_path / "work/cases/toy.jsonl").exists()
 

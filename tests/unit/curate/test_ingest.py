@@ -153,7 +153,7 @@ def test_images_are_named_by_digest_without_metadata_and_none_twice(tmp_path):
 @pytest.mark.parametrize(
     ("name", "detail"),
     [
-        ("../outside.png", "leaves the source's folder"),
+        ("../outside.png", "leads outside the source's folder"),
         ("none.png", "no such file"),
         ("text.png", "neither JPEG nor PNG"),
     ],

@@ -302,12 +302,12 @@ def test_answers_to_earlier_words_of_a_prompt_are_not_mixed_in(bench, tmp_path, 
 def test_an_exam_of_another_plan_or_benchmark_is_not_mixed_in(bench, tmp_path):
     out = tmp_path / "exam"
     sit(bench, out)
-    with pytest.raises(UsageError, match="12 items an edit"):
+    with pytest.raises(UsageError, match="12 items per edit"):
         sit(bench, out, plan=ExamPlan(items=5))
     other = write_expert_benchmark(tmp_path / "other", cases=3)
     with pytest.raises(UsageError, match="another benchmark"):
         sit(other, out)
-    with pytest.raises(UsageError, match="no exam in nonsense"):
+    with pytest.raises(UsageError, match="no exam for nonsense"):
         sit(bench, out, what=("nonsense",))
     with pytest.raises(UsageError, match="holds no exam yet"):
         sit(None, tmp_path / "empty")

@@ -185,7 +185,7 @@ def test_a_judge_is_never_the_judged_model_unless_allowed(tmp_path):
     with pytest.raises(UsageError, match="would judge itself"):
         judge_run(order(run, judges=("openai-chat/clever",)))
     with JudgeServer(judge_well, model="clever-2026") as server:
-        with pytest.raises(Declined, match="says that it is clever-2026"):
+        with pytest.raises(Declined, match="reports that it is clever-2026"):
             judge_run(order(run, server))
         assert judge_run(order(run, server, allow_self=True)).judgements[0].state == "ok"
 
@@ -207,10 +207,10 @@ def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_p
         assert {one.splitter for one in read_units(run).values()} == {"server/good"}
         judge_run(order(run, server, judges=("server/other",), splitter=None))
         assert (run / "units.jsonl").read_bytes() == cut
-        with pytest.raises(UsageError, match="hang on that cut"):
+        with pytest.raises(UsageError, match="refer to those steps"):
             judge_run(order(run, server, splitter="sentences"))
         rewrite(run, [{"prediction_rationale": text} for text in ("It is new.", RATIONALE, RATIONALE)])
-        with pytest.raises(UsageError, match="were cut by server/good, and some are not cut yet"):
+        with pytest.raises(UsageError, match="were cut by server/good, and some texts are not cut yet"):
             judge_run(order(run, server, judges=("server/other",), splitter=None))
         judge_run(order(run, server, judges=("server/other",), splitter="server/good"))
     assert {one.splitter for one in read_units(run).values()} == {"server/good"}
@@ -365,7 +365,7 @@ def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_p
     run = make_run(tmp_path)
     with pytest.raises(UsageError, match="no discussion to judge"):
         judge_run(order(run, judges=("baseline/rules",), what=("discussion",)))
-    with pytest.raises(UsageError, match="is no judge"):
+    with pytest.raises(UsageError, match="is not a judge"):
         judge_run(order(run, judges=("baseline/longest",)))
     swapped = tmp_path / "swapped"
     condition = Condition(swap_images=True)
@@ -391,7 +391,7 @@ def test_an_image_that_changed_since_the_run_leaves_its_case_alone_unjudged(tmp_
         session = judge_run(order(run, server, sees=SIGHTS, judges=("server/other",)))
     others = sorted((one for one in session.judgements if one.judge == "server/other"), key=lambda one: one.case)
     assert [(one.case, one.state) for one in others] == [(100, "ok"), (101, "unjudged"), (102, "ok")]
-    assert others[1].detail == "its images are not those that the run was made with"
+    assert others[1].detail == "its images have changed since the run was made"
     (run / "cases.json").unlink()
     with pytest.raises(UsageError, match="its fingerprint differs"):
         judge_run(order(run, judges=("baseline/rules",)))
@@ -439,12 +439,12 @@ def test_judgements_of_a_run_that_changed_since_are_refused(tmp_path):
     judge_run(order(run, judges=("baseline/rules",)))
     rows = read_judgements(run)
     write_judgements(run, [msgspec.structs.replace(row, verdicts=row.verdicts[::-1]) for row in rows])
-    with pytest.raises(DataError, match="not those of the run's units"):
+    with pytest.raises(DataError, match="do not belong to the run's units"):
         load_judged(run, Run.open(run).cases())
     write_judgements(run, rows)
     assert load_judged(run, Run.open(run).cases()).judgements == tuple(rows)
     (run / "units.jsonl").unlink()
-    with pytest.raises(DataError, match="not those of the run's units"):
+    with pytest.raises(DataError, match="do not belong to the run's units"):
         load_judged(run, Run.open(run).cases())
 
 

@@ -211,7 +211,7 @@ def test_separators_encodings_and_capitals_of_spreadsheets_are_read(data, note, 
 @pytest.mark.parametrize(
     ("name", "data", "problem"),
     [
-        ("t.csv", b"a,a\r\n1,2\r\n", "stands twice"),
+        ("t.csv", b"a,a\r\n1,2\r\n", "occurs twice"),
         ("t.csv", b"unit,text\r\nu,x,more\r\n", "more cells than columns"),
         ("t.csv", b"unit\r\n", "no rows"),
         ("t.csv", b"\xff\xfeu\x00n\x00", "neither UTF-8 nor Windows-1252"),
@@ -405,7 +405,7 @@ def test_lists_that_nobody_filled_in_are_refused_and_keep_the_old_agreement(run,
     assert enter(["agree", str(run)]) == 0
     before = (run / "agreement.json").read_bytes()
     assert enter(["agree", str(run), str(tmp_path / "a/anna.csv"), "--key", str(key_path(tmp_path / "a"))]) == 2
-    assert "nothing is filled in" in capsys.readouterr().err
+    assert "the tables are empty" in capsys.readouterr().err
     assert (run / "agreement.json").read_bytes() == before
 
 
@@ -415,7 +415,7 @@ def test_labels_without_a_step_and_columns_that_nobody_reads_are_listed(run, tmp
     table = write(tmp_path / "t.csv", columns, ("100", first, "yes", "", "no", "yes", "no"))
     found = import_tables([table], read_units(run))
     assert [(one.kind, one.row, one.detail) for one in found.problems] == [
-        ("unread", 1, "the column 'factaul' is not one that is read"),
+        ("unread", 1, "the column 'factaul' is unknown and is ignored"),
         ("unmatched", 2, "human_factual2 has no step2"),
         ("unmatched", 2, "human_critical2 has no step2"),
     ]
@@ -477,11 +477,11 @@ def test_filled_in_lists_are_not_written_over(run, tmp_path):
     key = write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben")))
     fill(tmp_path / "a", "anna", key, "csv")
     filled = (tmp_path / "a/anna.csv").read_bytes()
-    with pytest.raises(UsageError, match="holds reading lists already"):
+    with pytest.raises(UsageError, match="already holds reading lists"):
         write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
     assert read_key(key_path(tmp_path / "a")) == key
     key_path(tmp_path / "a").rename(tmp_path / "key.json")
-    with pytest.raises(UsageError, match="holds reading lists already"):
+    with pytest.raises(UsageError, match="already holds reading lists"):
         write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
     assert (tmp_path / "a/anna.csv").read_bytes() == filled
 
@@ -532,11 +532,11 @@ def test_codes_differ_between_readers_and_another_seed_gives_another_order(run, 
 
 
 def test_bad_plans_are_refused(run, tmp_path):
-    with pytest.raises(UsageError, match="different names"):
+    with pytest.raises(UsageError, match="distinct names"):
         ReadingPlan(readers=("anna", "anna"))
-    with pytest.raises(UsageError, match="different names"):
+    with pytest.raises(UsageError, match="distinct names"):
         ReadingPlan(readers=("../anna", "ben"))
-    with pytest.raises(UsageError, match="cannot go to 2 of 1"):
+    with pytest.raises(UsageError, match="cannot go to 2 of them"):
         ReadingPlan(readers=("anna",))
     with pytest.raises(UsageError, match="nothing to read"):
         write_lists(tmp_path / "x", [], ReadingPlan(readers=("anna", "ben")))

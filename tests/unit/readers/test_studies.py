@@ -118,8 +118,8 @@ def test_plans_that_cannot_be_are_refused(run):
     for changes, words in [
         ({"name": " "}, "name"),
         ({"kinds": ("poetry",)}, "poetry"),
-        ({"kinds": ()}, "diagnosis alone"),
-        ({"readers": ("anna", "anna")}, "different names"),
+        ({"kinds": ()}, "only for their diagnosis"),
+        ({"readers": ("anna", "anna")}, "distinct names"),
         ({"per_case": 3}, "3 of 2"),
         ({"modality": "Ultrasound"}, "nothing to read"),
         ({"kinds": ("discussion",)}, "nothing to read"),
@@ -246,7 +246,7 @@ def test_only_unopened_cases_go_to_another_reader_who_does_not_have_them(connect
     free, opened = desk.list_sittings(connection, anna.id)[-1], first(connection, ben)
     desk.reassign(connection, free, ben.id)
     assert desk.list_sittings(connection, ben.id)[-1].id == free.id
-    with pytest.raises(UsageError, match="opened already"):
+    with pytest.raises(UsageError, match="already been opened"):
         desk.reassign(connection, opened, anna.id)
 
 
@@ -295,7 +295,7 @@ def test_adjudication_shows_only_what_differs_and_not_whose_it_is(connection, ru
     study, readers = begin(connection, run, cases=1, again_share=1.0, planted_share=1.0)
     read_all(connection, readers["anna"], by_words)
     read_all(connection, readers["ben"], lambda place, item: WRONG if place == 0 else by_words(place, item))
-    with pytest.raises(UsageError, match="reads in this study"):
+    with pytest.raises(UsageError, match="is a reader in this study"):
         adjudication.open_adjudication(connection, study, "anna")
     assert adjudication.open_adjudication(connection, study, "cara") == 1
     ((_, cara),) = setup.readings_of(connection, "cara")

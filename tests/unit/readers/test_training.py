@@ -77,9 +77,9 @@ def test_feedback_says_what_is_right_and_why(sheets):
         told = give_feedback(code, truth, wrong)
         assert not told.is_right and told.expected == truth.expected
         if truth.change.edit == INVENTED:
-            assert truth.expected == "unverifiable" and "Silence never contradicts" in told.why
+            assert truth.expected == "unverifiable" and "Silence neither contradicts nor supports" in told.why
         elif truth.change.edit == OPTION:
-            assert "The diagnosis is another" in told.why
+            assert "The diagnosis is a different one" in told.why
         elif truth.change.edit != UNTOUCHED:
             assert truth.change.before in told.why
 
@@ -153,7 +153,7 @@ def test_lists_that_cannot_be_marked_are_refused_or_named(bench, tmp_path, capsy
     assert "anna.csv:2: factual: 'perhaps' is neither" in told and "anna.csv:6: no such item" in told
     key_file.write_text("{}")
     assert enter(["reading", "mark", str(out / "anna.csv"), "--key", str(key_file)]) == 2
-    assert "not the key of training lists" in capsys.readouterr().err
+    assert "not a key of training lists" in capsys.readouterr().err
 
 
 def test_training_is_made_from_an_exam_a_run_or_the_train_split(bench, tmp_path, capsys):

@@ -175,7 +175,7 @@ def test_every_number_of_the_steps_stands_under_its_name(steps_run):
             seated(one, errors=rate(0.1), critical=rate(0.2), critical_errors=rate(0.3)),
         )
     )
-    assert (row["Wrong steps"], row["Critical steps"], row["Wrong of these"]) == ("10.0 %", "20.0 %", "30.0 %")
+    assert (row["Wrong steps"], row["Critical steps"], row["Wrong critical steps"]) == ("10.0 %", "20.0 %", "30.0 %")
     sound = [
         replace(one.scores.sound_if_right, every_step=rate(a), critical_steps=rate(b))
         for a, b in ((0.4, 0.5), (0.6, 0.7))

@@ -71,5 +71,5 @@ def test_cases_drawn_at_random_are_seldom_taken_for_picked(read):
 
 
 def test_labels_must_pair_up():
-    with pytest.raises(ValueError, match="place for the readers"):
+    with pytest.raises(ValueError, match="have a readers' label or NaN"):
         powered_rate([1, 0], [1], clusters=[1, 2])

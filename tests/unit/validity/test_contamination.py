@@ -181,6 +181,6 @@ def test_scoring_a_recall_run_says_where_to_look(bench, tmp_path, capsys):
 
 def test_a_recall_run_is_neither_judged_nor_submitted(unseen, tmp_path, capsys):
     assert enter(["judge", unseen[0], "--judge", "baseline/rules"]) == 2
-    assert "a run of this task has nothing to judge" in capsys.readouterr().err
+    assert "this task produces nothing to judge" in capsys.readouterr().err
     assert enter(["submit", "pack", unseen[0], "-o", str(tmp_path / "s.jsonl")]) == 2
     assert "no letters to submit" in capsys.readouterr().err

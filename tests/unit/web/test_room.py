@@ -228,7 +228,10 @@ def test_a_table_filled_in_elsewhere_fills_gaps_and_overwrites_nothing(room: Roo
             f"/studies/{room.study.token}/import",
             files={"table": ("anna.csv", table.encode(), "text/csv")}, headers=FROM_HERE,
         ).text  # fmt: skip
-    assert "1 marks kept" in told and "here supported, contributory; in the table unverifiable, incidental" in told
+    assert (
+        "1 marks kept" in told
+        and "already marked as supported, contributory; the table says unverifiable, incidental" in told
+    )
     assert "no such unit in this study" in told
     with room.board.client(room.anna) as client:
         cells = [item["cells"] for item in state(client, address)["reveal"]["texts"][0]["items"]]

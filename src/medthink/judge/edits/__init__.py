@@ -1,7 +1,7 @@
-"""Known edits of an expert's sentence: ways to make it false, and ways to say the same otherwise.
+"""Known edits of an expert's sentence: ways to make it false, and ways to say the same in other words.
 
-One home for the exam of judges, the training of readers and the checks planted in reading lists. An edit takes a
-sentence and gives the edited one, or None where it does not apply or would not surely change the truth.
+Shared by the exam of judges, the training of readers and the checks planted in reading lists. An edit takes a sentence
+and returns the edited one, or None where it does not apply or might leave it true.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,8 +21,8 @@ DELETED = "deleted finding"
 class Edit(Struct, frozen=True, kw_only=True):
     """One way to make a sentence false.
 
-    `is_counted` says that it counts towards the floor: read by eye, next to all of its sentences were grammatical and
-    false. With `may_be_unverifiable`, silence of the expert leaves the edited claim open: not to support it is right.
+    `is_counted`: it counts towards the floor, because nearly all of its sentences, checked by eye, were grammatical and
+    false. `may_be_unverifiable`: where the expert is silent the edited claim stays open, so not supporting it is right.
     """
 
     name: str
@@ -49,12 +49,12 @@ EDITS: dict[str, Edit] = {
 
 
 def is_counted(edit: str) -> bool:
-    """Whether an edit counts towards the floor of an exam; of omissions deletion is the only one, and counts."""
+    """Whether an edit counts towards the floor of an exam; deletion, the only edit for omissions, does."""
     return EDITS[edit].is_counted if edit in EDITS else edit == DELETED
 
 
 def falsify(sentence: str, said: Iterable[str] = ()) -> dict[str, str]:
-    """The false versions of a sentence by edit; `said` is what else the expert says, which none may repeat."""
+    """The false versions of a sentence by edit; `said` is what the expert says elsewhere, which none may repeat."""
     if not is_claim(sentence):
         return {}
     others = list(said)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from medthink.metrics.findings import compare_findings
 
-# A sentence that begins so speaks of the one before it.
+# A sentence that begins like this refers to the one before it.
 _REFERS_BACK = re.compile(
     r"(?:it|its|this|that|these|those|they|their|he|she|both|however|moreover|also"
     r"|the (?:lesion|mass|finding|latter|same|tumou?r))\b",
@@ -14,7 +14,7 @@ _REFERS_BACK = re.compile(
 
 
 def delete_finding(sentences: Sequence[str], finding: str) -> tuple[str, ...] | None:
-    """The sentences that do not mention the finding; None if none does, none is left, or one left hangs in the air."""
+    """The sentences that do not mention the finding; None if none does, none is left, or one loses its reference."""
     mentions = [_mentions(sentence, finding) for sentence in sentences]
     orphaned = any(
         gone and not mentions[place] and _REFERS_BACK.match(sentences[place])

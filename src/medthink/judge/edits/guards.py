@@ -1,4 +1,4 @@
-"""When a sentence may be edited: it claims one thing outright, and the edited claim stands nowhere else."""
+"""When a sentence may be edited: it makes one plain claim, and the edited claim is made nowhere else."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from medthink.judge.content import content_tokens
 
-# What is only thought possible, or advised, is not made false by a changed word.
+# Changing a word does not make a possibility or a recommendation false.
 _NOT_CLAIMED = re.compile(
     r"\b(?:may|might|could|would|possib\w+|probab\w+|likely|suspect\w*|suspicio\w+|suggest\w*|expected|should"
     r"|recommend\w*|withdraw\w*|consider\w*|appear\w*|seem\w*|if|whether)\b",
@@ -53,5 +53,5 @@ def _words(text: str) -> Counter[str]:
 
 
 def like(model: str, word: str) -> str:
-    """The word with the capital of another one."""
+    """The word, capitalised like another one."""
     return word[:1].upper() + word[1:] if model[:1].isupper() else word

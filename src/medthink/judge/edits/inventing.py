@@ -1,4 +1,4 @@
-"""Findings that a case does not have: a sentence of the same region, of which no expert's text says a word."""
+"""Findings that a case does not have: a sentence about the same region that no expert text mentions."""
 
 import tomllib
 from functools import cache
@@ -11,14 +11,14 @@ from medthink.judge.content import content_tokens
 
 
 class Region(msgspec.Struct, frozen=True):
-    """A region of the body: words that tell it, and findings by the words that must not stand in the case."""
+    """A body region: words that identify it, and findings keyed by the words that must not occur in the case."""
 
     cues: tuple[str, ...]
     findings: dict[str, str]
 
 
 def invent_finding(said: str, chance: Random) -> str | None:
-    """A sentence with a finding of the region that the texts are about, and of which they say nothing."""
+    """A sentence with a finding in the region the texts are about, but which they do not mention."""
     words = {token.word for token in content_tokens(said)}
     counts = {name: sum(cue in words for cue in region.cues) for name, region in _bank().items()}
     best = max(counts, key=lambda name: counts[name])

@@ -30,7 +30,7 @@ _BY_LEVELS = 2
 
 
 def change_size(sentence: str) -> str | None:
-    """The only size of the sentence doubled, or halved from 40 mm on."""
+    """The sentence's only size, doubled, or halved if it is 40 mm or more."""
     found = _only_size(sentence)
     if found is None:
         return None
@@ -45,7 +45,7 @@ def change_size(sentence: str) -> str | None:
 
 
 def change_unit(sentence: str) -> str | None:
-    """Millimetres for centimetres, or the other way round, where the number allows it."""
+    """Millimetres instead of centimetres, or the other way round, where the number allows it."""
     found = _only_size(sentence)
     if found is None:
         return None
@@ -68,7 +68,7 @@ def write_unit_otherwise(sentence: str) -> str | None:
 
 
 def change_level(sentence: str) -> str | None:
-    """The only vertebra, or span of them, two levels away."""
+    """The only vertebra or range of vertebrae, moved by two levels."""
     groups = list(_LEVEL.finditer(sentence))
     if len(groups) != 1 or _NOT_A_LEVEL.search(sentence) or not is_positive(sentence):
         return None
@@ -92,7 +92,7 @@ def _only_size(sentence: str) -> re.Match[str] | None:
 
 
 def _scale(number: str, factor: float) -> str:
-    """The number scaled, with as many decimals, and never nearer to the source than the factor says."""
+    """The scaled number with the same decimals, never closer to the original than the factor."""
     decimals = len(number.partition(".")[2])
     scaled = float(number) * factor * 10**decimals
     whole = math.ceil(scaled) if factor > 1 else math.floor(scaled)

@@ -1,18 +1,18 @@
-"""Edits that argue for another option than the diagnosis."""
+"""Edits that argue for an option other than the diagnosis."""
 
 import re
 from collections.abc import Iterable
 
 from medthink.judge.edits.guards import count_negations, like
 
-# The name of a disease in a list of others, or beside what tells it apart, is not what the sentence claims.
+# A disease named in a list, or next to what distinguishes it, is not what the sentence claims.
 _COMPARES = re.compile(
     r"\b(?:like|unlike|differential|versus|vs|confus\w+|mimic\w*|resembl\w+|distinguish\w*|than)\b", re.IGNORECASE
 )
 
 
 def name_other_options(sentence: str, options: Iterable[str], answer: str) -> list[str]:
-    """The sentence with each other option in the place of the diagnosis; none where it names several, or denies it."""
+    """The sentence with each other option in place of the diagnosis; none where it names several, or denies it."""
     others = [option for option in options if option != answer]
     if not answer or count_negations(sentence) or _COMPARES.search(sentence):
         return []
@@ -26,7 +26,7 @@ def _names(sentence: str, option: str) -> bool:
 
 
 def _put(sentence: str, answer: str, other: str) -> str:
-    """The other name, small inside a sentence where the diagnosis is, unless it is an abbreviation."""
+    """The other name, in lower case inside a sentence if the diagnosis is, unless it is an abbreviation."""
     small = other if other[1:2].isupper() else other[:1].lower() + other[1:]
     return _pattern(answer).sub(lambda found: like(found[0], small), sentence)
 

@@ -29,7 +29,7 @@ _MOST_WORDS = 16
 
 
 def drop_negation(sentence: str) -> str | None:
-    """The only negation of the sentence taken out: "no A or B" becomes "A and B"."""
+    """The sentence with its only negation removed: "no A or B" becomes "A and B"."""
     if count_negations(sentence) != 1 or _KEEPS_NEGATION.search(sentence) or calls_normal(sentence):
         return None
     edited = _WITHOUT.sub(lambda cue: like(cue[0], "with "), sentence, count=1)
@@ -42,7 +42,7 @@ def drop_negation(sentence: str) -> str | None:
 
 
 def add_negation(sentence: str) -> str | None:
-    """What the sentence shows denied: "showed a mass" becomes "showed no mass"."""
+    """The sentence with what it shows denied: "showed a mass" becomes "showed no mass"."""
     is_long = len(sentence.split()) > _MOST_WORDS
     if is_long or not is_positive(sentence) or _KEEPS_CLAIM.search(sentence) or len(_ADD.findall(sentence)) != 1:
         return None

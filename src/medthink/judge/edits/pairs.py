@@ -1,4 +1,4 @@
-"""Edits that put a word's opposite in its place: side, position, signal and margin, direction of change, modality."""
+"""Edits that replace a word by its opposite: side, position, signal and margin, direction of change, modality."""
 
 import re
 
@@ -6,7 +6,7 @@ from medthink.judge.edits.guards import is_positive, like
 
 
 class Opposites:
-    """Pairs of words, of which a sentence must hold exactly one, and what must not stand beside it."""
+    """Pairs of opposites, of which a sentence must contain exactly one word, and what must not occur with it."""
 
     def __init__(self, *pairs: tuple[str, str], barred: str) -> None:
         self._other = {a.lower(): b for pair in pairs for a, b in (pair, pair[::-1])}
@@ -15,7 +15,7 @@ class Opposites:
         self._barred = re.compile(barred, re.IGNORECASE)
 
     def swap(self, sentence: str) -> str | None:
-        """The sentence with the opposite word; None where it holds none, several, or what bars it."""
+        """The sentence with the opposite word; None if it has none, several, or anything that rules it out."""
         if self._barred.search(sentence) or not is_positive(sentence):
             return None
         if len(self._word.findall(sentence)) != 1:
@@ -46,7 +46,7 @@ _NO_SIDE = re.compile(
 
 
 def swap_side(sentence: str) -> str | None:
-    """Left for right, in every mention."""
+    """Swap left and right in every mention."""
     sides = {side.lower() for side in _SIDE.findall(sentence)}
     if len(sides) != 1 or _NO_SIDE.search(sentence) or not is_positive(sentence):
         return None
@@ -73,7 +73,7 @@ _POSITIONS = Opposites(
 
 
 def swap_position(sentence: str) -> str | None:
-    """Upper for lower, anterior for posterior, and the like."""
+    """Swap upper and lower, anterior and posterior, and the like."""
     return _POSITIONS.swap(sentence)
 
 
@@ -92,7 +92,7 @@ _SIGNALS = Opposites(
 
 
 def swap_signal(sentence: str) -> str | None:
-    """Bright for dark, dense for lucent, lytic for sclerotic, well-defined for ill-defined."""
+    """Swap bright and dark, dense and lucent, lytic and sclerotic, well-defined and ill-defined."""
     return _SIGNALS.swap(sentence)
 
 
@@ -108,7 +108,7 @@ _DIRECTIONS = Opposites(
 
 
 def swap_direction(sentence: str) -> str | None:
-    """More for less: increased for decreased, larger for smaller, grew for shrank."""
+    """Swap more and less: increased and decreased, larger and smaller, grew and shrank."""
     return _DIRECTIONS.swap(sentence)
 
 
@@ -118,11 +118,11 @@ _MODALITIES = Opposites(
     barred=r"\b(?:T[12]\w*|FLAIR|DWI|ADC|STIR|HU|Hounsfield|MR|PET|SPECT|CTA|CTPA|CBCT|MRA|MRCP|HRCT|MDCT|CECT|NECT"
     r"|gadolinium|iodin\w+|signal|\w*intens\w*|\w*dens\w+|\w*attenuat\w+|diffusion|magnetic|tesla|window"
     r"|weighted|phases?|ultraso\w+|radiograph\w*|x-ray|sequences?"
-    # Such a sentence tells of the examination, not of a finding.
+    # Such a sentence describes the examination, not a finding.
     r"|performed|underwent|done|scanner|indicat\w+|requested|scheduled)\b|\(",
 )
 
 
 def swap_modality(sentence: str) -> str | None:
-    """CT for MRI, where nothing else in the sentence tells which it was."""
+    """Swap CT and MRI, where nothing else in the sentence gives the modality away."""
     return _MODALITIES.swap(sentence)

@@ -1,4 +1,4 @@
-"""Harmless edits: other words, or more words, for the same thing. A judge that punishes them judges wording."""
+"""Harmless edits: the same thing in other words, or in more words. A judge that penalises them judges wording."""
 
 import re
 
@@ -17,7 +17,7 @@ _CLAUSE = ", which is worth noting at this point"
 
 
 def reword(sentence: str) -> str | None:
-    """The sentence with a synonym of its verb, turned round, or its size in the other unit; None where nothing fits."""
+    """The sentence with a synonym, another word order, or its size in the other unit; None where nothing fits."""
     for old, new in _SYNONYMS:
         if re.search(rf"\b{old}\b", sentence):
             return re.sub(rf"\b{old}\b", new, sentence, count=1)
@@ -28,13 +28,13 @@ def reword(sentence: str) -> str | None:
 
 
 def lengthen(sentence: str) -> str:
-    """The sentence with a clause that says nothing."""
+    """The sentence with an empty clause added."""
     words = sentence.rstrip(" .!;")
     return f"{words}{_CLAUSE}{sentence[len(words) :].strip() or '.'}"
 
 
 def reword_text(text: str) -> str:
-    """A text with every sentence reworded that can be."""
+    """A text with every sentence reworded where possible."""
     found = list(text)
     for start, end in reversed(split_sentences(text)):
         found[start:end] = reword(text[start:end]) or text[start:end]

@@ -1,1 +1,1 @@
-"""The exam of judges: expert sentences with known edits and harmless twins, and what a judge makes of them."""
+"""The exam of judges: expert sentences with known edits and harmless twins, and how a judge labels them."""

@@ -21,7 +21,7 @@ from medthink.judge.edits.twins import lengthen, reword
 from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, ExamSheet, SheetChange, lay_out
 from medthink.workflow.sentences import split_sentences
 
-# About as many as a rationale has steps.
+# About the number of steps in a rationale.
 _MOST_SENTENCES = 8
 _FILLER = (
     "As always, the images are to be read in the light of the clinical history.",
@@ -33,9 +33,10 @@ _FILLER = (
 
 
 class ExamPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How many sheets for each edit, and the seed of their choice.
+    """How many sheets for each edit, and the seed that selects them.
 
-    As many sheets are also given with their units in the opposite order, and half as many pairs of texts are compared.
+    The same number of sheets is also given with the units in reverse order, and half as many pairs of texts are
+    compared.
     """
 
     items: int = 40
@@ -43,12 +44,12 @@ class ExamPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pairs(self) -> int:
-        """How many pairs of texts test the love of length, and as many that of one's own words."""
+        """How many pairs of texts test length bias, and how many self-preference."""
         return max(1, self.items // 2)
 
 
 class _Draft(msgspec.Struct, frozen=True):
-    """A sentence that may be edited: where it stands, and how it would read."""
+    """A sentence that may be edited: where it is, and how it would read."""
 
     case: int
     sentences: tuple[str, ...]
@@ -77,7 +78,7 @@ def make_exam(cases: Iterable[Case], plan: ExamPlan) -> tuple[ExamSheet, ...]:
 
 
 def discussed_cases(sheets: Iterable[ExamSheet]) -> list[int]:
-    """The cases whose discussions are compared, and so may be reworded by a judge."""
+    """The cases whose discussions are compared, and may therefore be reworded by a judge."""
     return list(dict.fromkeys(sheet.case for sheet in sheets if sheet.form == "pair"))
 
 
@@ -104,7 +105,7 @@ def sentences_of(text: str) -> tuple[str, ...]:
 def _statement_sheets(
     cases: dict[int, Case], plan: ExamPlan, chance: Random, numbers: Iterator[int]
 ) -> Iterator[ExamSheet]:
-    """For every edit its sheets; rare edits choose first, and every case is used as seldom as can be."""
+    """The sheets for every edit; rare edits choose first, and each case is used as rarely as possible."""
     drafts: dict[str, list[_Draft]] = {name: [] for name in (*EDITS, OPTION, INVENTED)}
     for case in cases.values():
         for edit, draft in _drafts(case, chance):
@@ -123,7 +124,7 @@ def _statement_sheets(
 
 
 def _drafts(case: Case, chance: Random) -> Iterator[tuple[str, _Draft]]:
-    """Every way in which a sentence of the case may be made false."""
+    """Every way in which a sentence of the case can be made false."""
     findings, discussion = (sentences_of(text) for text in (case.reference.findings, case.reference.discussion))
     captions = [one for image in case.reference.images for one in sentences_of(image.caption)]
     for place, sentence in enumerate(findings):
@@ -168,7 +169,7 @@ def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamSheet:
 
 
 def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[SheetChange, str] | None:
-    """A harmless edit of the sentence nearest to the edited one that allows it."""
+    """A harmless edit of the nearest sentence to the edited one that allows it."""
     places = sorted((place for place in range(len(window)) if place != edited), key=lambda place: abs(place - edited))
     for place in places:
         text = lengthen(window[place]) if longer else reword(window[place])
@@ -202,7 +203,7 @@ def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[in
 
 
 def _length_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamSheet]:
-    """A discussion, and the same with sentences that say nothing of the case, in both orders."""
+    """A discussion, and the same padded with sentences that say nothing about the case, in both orders."""
     discussed = [case for case in cases if case.reference.discussion.strip()]
     for case in discussed[: plan.pairs]:
         text = case.reference.discussion.strip()

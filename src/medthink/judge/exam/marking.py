@@ -55,7 +55,7 @@ def _write(setting: Setting) -> bytes:
 
 
 def digest_sheets(sheets: Iterable[ExamSheet]) -> str:
-    """The digest of what is asked, by which two exams can be told apart."""
+    """The digest of what is asked, which identifies the exam."""
     return digest_value([[one.number, one.case, one.texts, one.finding] for one in sheets])
 
 
@@ -72,9 +72,9 @@ def mark_units(sheet: ExamSheet, judgement: Judgement) -> Iterator[Marked]:
 
 
 def is_right_label(what: str, change: SheetChange, label: Label) -> bool:
-    """Whether a label is right of a unit that was changed so: true units are called true, false ones false.
+    """Whether a label is right for a unit with this change: true units must be called true, false ones false.
 
-    Of what an expert's silence leaves open (an invention, another modality) it is enough not to call it true.
+    Where the expert's silence leaves it open (an invention, another modality), it is enough not to call it true.
     """
     kind = KINDS[what]
     if change.is_true:
@@ -139,7 +139,7 @@ Labelled = tuple[int, Label, Label]
 
 
 def _pair_labels(plain: Sequence[_Answer], others: Sequence[_Answer]) -> list[Labelled]:
-    """The labels of the units of a sheet, and those given when it was asked another time."""
+    """The labels of the units of a sheet, and those given when it was asked a second time."""
     known = {one.sheet.number: list(mark_units(*one)) for one in plain}
     return [
         (mark.case, mark.label, other.label)
@@ -164,7 +164,7 @@ def _kappa(pairs: Sequence[Labelled], what: str) -> Measured:
 
 
 class _Pair(NamedTuple):
-    """What a judge prefers of one pair when the contender is first, and when it is second."""
+    """A judge's preference for one pair with the contender first, and with it second."""
 
     judge: str
     case: int

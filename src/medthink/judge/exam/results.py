@@ -1,4 +1,4 @@
-"""What a judge's exam came to, and the floor under which its word does not count."""
+"""The results of a judge's exam, and the floor below which its verdicts do not count."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +16,7 @@ from medthink.stats.estimate import Estimate, Measured, Undefined
 RESULTS_FILE = "results.json"
 EXAMS_FILE = "exams.json"
 
-# With 320 edited and 320 true units these are a point or two below what a careful reader reaches.
+# With 320 edited and 320 true units these lie a point or two below what a careful reader reaches.
 LEAST_SENSITIVITY = 0.85
 LEAST_PER_EDIT = 0.75
 LEAST_SPECIFICITY = 0.90
@@ -27,10 +27,10 @@ _TRUE_UNITS = (UNTOUCHED, REWORDED)
 class KindMarks(msgspec.Struct, frozen=True, kw_only=True):
     """How a judge did in one kind of judging.
 
-    `found` is, by edit, the share of false units that it calls false; `sensitivity` is that over all edits that count.
+    `found` is, by edit, the share of false units that it calls false; `sensitivity` is the same over all counted edits.
     `accepted` is the share of true units that it calls true: untouched, reworded, longer. `same_again` is how often it
-    repeats its label when asked again (`kappa_again` takes chance out), `same_reversed` when the units come in the
-    opposite order.
+    repeats its label when asked again (`kappa_again` corrects for chance), `same_reversed` when the units come in
+    reverse order.
     """
 
     asked: int
@@ -44,13 +44,13 @@ class KindMarks(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def specificity(self) -> Measured:
-        """The share of true units accepted, untouched or reworded, whichever is less."""
+        """The share of true units accepted: the lower of untouched and reworded."""
         found = [self.accepted[name] for name in _TRUE_UNITS if name in self.accepted]
         return min(found, key=lambda one: one.value or 0.0) if found else Undefined(reason="no such units", n=0)
 
     def shortfalls(self) -> tuple[str, ...]:
-        """Why the judge is below the floor; none where it is not."""
-        # Deletions are too few for limits: their values are compared.
+        """Why the judge is below the floor; empty if it is not."""
+        # There are too few deletions for confidence limits, so their point values are compared.
         by_limit = DELETED not in self.found
         found = [
             *_below("finds", self.sensitivity, LEAST_SENSITIVITY, by_limit=by_limit),
@@ -73,11 +73,12 @@ class KindMarks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairMarks(msgspec.Struct, frozen=True, kw_only=True):
-    """How a judge compares two texts that teach the same.
+    """How a judge compares two texts of equal content.
 
-    `same_swapped` is how often it keeps to its preference when the order is swapped, `first` the share of first places
+    `same_swapped` is how often it keeps its preference when the order is swapped, `first` the share of first places
     among the preferences it gives. `longer` and `own` are 1 where the longer text, or the one in its own words, is
-    preferred in both orders, 0 where the other is, else a half; `own_by_others` is what other judges say of the latter.
+    preferred in both orders, 0 where the other is, else a half; `own_by_others` is what other judges say about the same
+    pairs.
     """
 
     pairs: int
@@ -89,7 +90,7 @@ class PairMarks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExamResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The exam of one judge under one setting; `exam` is the digest of its sheets, `prompts` of the words by kind."""
+    """The exam of one judge in one setting; `exam` is the digest of its sheets, `prompts` of its prompts by kind."""
 
     judge: str
     setting: Setting
@@ -108,12 +109,12 @@ class ExamResult(msgspec.Struct, frozen=True, kw_only=True):
         return {what: reasons for what, reasons in found.items() if reasons}
 
     def is_of(self, seat: Seat) -> bool:
-        """Whether it is the exam of whoever judged from this seat."""
+        """Whether it is the exam of the judge and setting of this seat."""
         return (self.judge, self.setting) == (seat.judge, seat.setting)
 
 
 def _below(name: str, measured: Measured, least: float, *, by_limit: bool) -> list[str]:
-    """Why a share is below the least that is asked for; by the lower end of its interval, or by its value."""
+    """Why a share is below the required minimum, judged by its lower confidence limit or by its value."""
     reached = measured.low if by_limit and isinstance(measured, Estimate) else measured.value
     if reached is None:
         return [f"{name}: not measured"]
@@ -124,7 +125,7 @@ def _below(name: str, measured: Measured, least: float, *, by_limit: bool) -> li
 
 
 def read_results(path: Path) -> tuple[ExamResult, ...]:
-    """The results of an exam, or those kept with a run; none where there are none."""
+    """The results of an exam, or those kept with a run; empty where there are none."""
     if not path.exists():
         return ()
     try:
@@ -134,7 +135,7 @@ def read_results(path: Path) -> tuple[ExamResult, ...]:
 
 
 def keep_results(path: Path, results: Iterable[ExamResult]) -> tuple[ExamResult, ...]:
-    """Add results to those in a file; a judge's new result takes the place of its old one under the same setting."""
+    """Add results to those in a file; a new result replaces the old one of the same judge and setting."""
     merged = {(one.judge, msgspec.json.encode(one.setting)): one for one in (*read_results(path), *results)}
     kept = tuple(merged[key] for key in sorted(merged))
     write_json(path, msgspec.to_builtins(kept))

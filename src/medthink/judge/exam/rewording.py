@@ -1,4 +1,4 @@
-"""Discussions in a judge's own words: what its love of its own wording is measured by. `rewordings.jsonl`."""
+"""Discussions in a judge's own words, to measure its self-preference. `rewordings.jsonl`."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ from medthink.judge.verdicts import Unjudged
 from medthink.workflow.reply_forms import Fault, ReplyForm, read_form
 
 REWORDINGS_FILE = "rewordings.jsonl"
-# Numbers of own sheets begin here, above those of any exam.
+# Sheets of rewordings are numbered from here, above those of any exam.
 _FIRST_NUMBER = 1_000_000
 _KEPT = re.compile(r"\d+(?:\.\d+)?|\b(?:left|right)\b", re.IGNORECASE)
 _LENGTHS = (0.5, 2.0)
@@ -58,7 +58,7 @@ async def reword_case(hearing: Hearing, case: Case) -> Rewording | Unjudged:
 
 
 def _check(text: str, original: str) -> str | Fault:
-    """The text, or why it does not say the same: numbers and sides must stay, and the length about so."""
+    """The text, or why it does not say the same: numbers and sides must stay, and the length must be similar."""
     if not _LENGTHS[0] <= len(text) / len(original) <= _LENGTHS[1]:
         return Fault("wrong_form", "the text must be about as long as the one given")
     if _count(text) != _count(original):

@@ -1,4 +1,4 @@
-"""Sheets of an exam: a text made from an expert's own, with what was changed in it. `sheets.jsonl`, one row each."""
+"""Sheets of an exam: a text made from an expert's, with a record of what was changed. `sheets.jsonl`, one row each."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -34,8 +34,8 @@ class ExamSheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """One text to judge.
 
     `statements`: sentences of a text, at `spans`, changed as `changes` says; with `reverses`, the sheet of that number
-    with its units in the opposite order. `omission`: a text in which `finding` is to be looked for. `pair`: two texts,
-    of which the one called `contender` (longer, or the author of a rewording) is first or second.
+    with its units in reverse order. `omission`: a text to be searched for `finding`. `pair`: two texts, of which the
+    one called `contender` (longer, or the author of a rewording) is first or second.
     """
 
     number: int
@@ -74,13 +74,13 @@ class ExamSheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return unit_set(source, units[::-1] if self.reverses is not None else units, splitter=SENTENCES)
 
     def change_of(self, place: int) -> SheetChange:
-        """What was done to the unit at a place."""
+        """What was done to the unit at a position."""
         untouched = SheetChange(place=place, edit=UNTOUCHED, is_true=True, before="")
         return next((one for one in self.changes if one.place == place), untouched)
 
     @property
     def base(self) -> int:
-        """The number of the sheet whose units it has."""
+        """The number of the sheet it takes its units from."""
         return self.number if self.reverses is None else self.reverses
 
     def suits(self, what: str) -> bool:
@@ -99,7 +99,7 @@ def form_of(what: str) -> SheetForm | None:
 
 
 def lay_out(sentences: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The sentences as one text, and the place of each in it."""
+    """The sentences as one text, and the position of each in it."""
     spans, start = [], 0
     for sentence in sentences:
         spans.append((start, start + len(sentence)))
@@ -115,7 +115,7 @@ def read_sheets(exam: Path) -> tuple[ExamSheet, ...]:
         try:
             found.append(msgspec.convert(line.value, ExamSheet))
         except msgspec.ValidationError as error:
-            remedy = "was it edited, or written by another release? Make the exam anew in another folder"
+            remedy = "was it edited, or written by another release? Make a new exam in another folder"
             raise DataError(f"not a sheet: {error}", file=path, row=line.number, remedy=remedy) from None
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Sitting an exam: judges are asked for what is missing on every sheet, on a ledger, and marked."""
+"""Sitting an exam: judges are asked for whatever is still missing, through a ledger, and their answers are marked."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -50,14 +50,14 @@ class ExamManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def plan(self) -> ExamPlan:
-        """How many sheets, and the seed of their choice."""
+        """How many sheets, and the seed that selects them."""
         return ExamPlan(items=self.items, seed=self.seed)
 
 
 class ExamOrder(JudgeTerms, frozen=True, kw_only=True):
-    """Everything a session is told.
+    """The parameters of a session.
 
-    Without a `benchmark`, the exam that is in `out` already is sat; a `plan` that is not that exam's is refused.
+    Without a `benchmark`, the exam already in `out` is used; a different `plan` is refused.
     """
 
     out: Path
@@ -68,9 +68,9 @@ class ExamOrder(JudgeTerms, frozen=True, kw_only=True):
 
 
 class ExamSession(msgspec.Struct, frozen=True):
-    """How a session ended: the results of its judges, the calls made now, and what stopped it early, if anything.
+    """How a session ended: the results of its judges, the calls made, and what stopped it early, if anything.
 
-    `jobs` are the batches that its calls wait in.
+    `jobs` are the batches its calls are waiting in.
     """
 
     results: tuple[ExamResult, ...]
@@ -85,20 +85,18 @@ class ExamSession(msgspec.Struct, frozen=True):
 def sit_exam(
     order: ExamOrder, *, transport: "Transport | None" = None, listener: RunListener | None = None
 ) -> ExamSession:
-    """Have the judges sit the exam, or go on where an earlier session stopped: what was asked is never asked again."""
+    """Have the judges sit the exam, or continue where an earlier session stopped; nothing is asked twice."""
     return run_to_end(_Sitting(order, transport, listener).work())
 
 
 def open_exam(
     out: Path, benchmark: Path | None = None, *, split: str = "test", plan: ExamPlan | None = None
 ) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
-    """The exam in a folder with its cases; it is made from the benchmark where there is none yet."""
+    """The exam in a folder, with its cases; if there is none yet, it is made from the benchmark."""
     if (out / EXAM_FILE).exists():
         return _open_made(out, benchmark, plan)
     if benchmark is None:
-        raise UsageError(
-            f"{out} holds no exam yet", remedy="say what to make it from: medthink judge exam DATA --judge SPEC"
-        )
+        raise UsageError(f"{out} holds no exam yet", remedy="name the benchmark: medthink judge exam DATA --judge SPEC")
     return _make(out, benchmark, split, plan or ExamPlan())
 
 
@@ -108,12 +106,12 @@ def _open_made(
     manifest = _read_manifest(out)
     if plan is not None and plan != manifest.plan:
         raise UsageError(
-            f"{out} holds an exam of {manifest.items} items an edit, made by seed {manifest.seed}",
+            f"{out} holds an exam of {manifest.items} items per edit, made with seed {manifest.seed}",
             remedy="leave --items and --seed out, or name another folder with --out",
         )
     place = benchmark or Path(manifest.benchmark)
     if not place.exists() and benchmark is None:
-        raise UsageError(f"the exam's benchmark is not at {place} any more", remedy="name the benchmark: DATA")
+        raise UsageError(f"the exam's benchmark is no longer at {place}", remedy="name the benchmark: DATA")
     opened = _open_split(place, manifest.split)
     if opened.text_fingerprint() != manifest.fingerprint:
         raise UsageError(f"{out} holds an exam made from another benchmark", remedy="name another folder with --out")
@@ -137,7 +135,7 @@ def _make(
     )
     out.mkdir(parents=True, exist_ok=True)
     write_sheets(out, sheets)
-    # Written last: a folder with it is a whole exam.
+    # Written last: a folder that has it holds a complete exam.
     write_json(out / EXAM_FILE, msgspec.to_builtins(manifest))
     return manifest, sheets, {number: cases[number] for number in {sheet.case for sheet in sheets}}
 
@@ -170,7 +168,7 @@ class _Sitting:
         self._made: list[Judgement] = []
 
     async def work(self) -> ExamSession:
-        """Do it all under the folder's lock."""
+        """Run the session under the folder's lock."""
         order = self._order
         bench = open_bench(order.out, order, specs=order.judges, tracker=self._tracker, transport=self._transport)
         sessions: list[ExamSession] = []
@@ -181,7 +179,7 @@ class _Sitting:
 
         async with bench as opened:
             await opened.work(make_pass)
-            # What a pass queued is sent when it is over.
+            # Calls queued during a pass are sent when it ends.
             return msgspec.structs.replace(sessions[-1], jobs=opened.jobs)
 
     async def _sit_all(self, bench: Bench) -> ExamSession:
@@ -201,7 +199,7 @@ class _Sitting:
         out = self._order.out
         judgements = merge_judgements(read_judgements(out), self._made)
         write_judgements(out, judgements)
-        # Of answers to earlier words of a prompt the result stays; they are not mixed with these.
+        # Results from an earlier wording of a prompt are kept, but not mixed with these.
         current = [one for one in judgements if one.prompt == prompt_version(one.what)]
         results = mark_exam(sheets, current, exam=digest_sheets(self._sheets), benchmark=self._manifest.fingerprint)
         keep_results(out / RESULTS_FILE, results)
@@ -246,7 +244,7 @@ class _Sitting:
         counts.calls = counts.finished + counts.predictions
 
     def _work(self, sheets: Iterable[ExamSheet]) -> Iterable[tuple[ExamSheet, str, int]]:
-        """Every sheet for every kind that it suits; those that come reversed too are also asked again as they are."""
+        """Every sheet for every kind it suits; those with a reversed copy are also asked a second time unchanged."""
         turned = {sheet.reverses for sheet in sheets}
         for what in self._order.what:
             for sheet in sheets:
@@ -276,4 +274,4 @@ def _refuse_unknown(whats: Sequence[str]) -> None:
     unknown = [what for what in whats if what not in KINDS or form_of(what) is None]
     if unknown or not whats:
         known = [what for what in KINDS if form_of(what) is not None]
-        raise UsageError(f"there is no exam in {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(known)}")
+        raise UsageError(f"there is no exam for {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(known)}")

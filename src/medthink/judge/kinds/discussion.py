@@ -67,7 +67,7 @@ class SentenceVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class EducationVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """How much a discussion teaches in one dimension; `zero` says why a 0 is one, None in earlier releases."""
+    """How much a discussion teaches in one dimension; `zero` says why a score is 0; None in earlier releases."""
 
     dimension: Dimension
     score: Score
@@ -159,7 +159,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         units: UnitSet,
         rests_on: Sequence[str],  # noqa: ARG002
     ) -> tuple[SentenceVerdict | EducationVerdict, ...] | Fault:
-        """One verdict per sentence and one score per dimension; one without the other is neither."""
+        """One verdict per sentence and one score per dimension; both are required."""
         form = read_form(text, DiscussionForm, call)
         if isinstance(form, Fault):
             return form
@@ -178,7 +178,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         return (*sentences, *msgspec.convert(named, tuple[EducationVerdict, ...]))
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
-        """Compare every sentence with the expert's findings, and look whether each dimension's section is there."""
+        """Compare every sentence with the expert's findings, and check whether each dimension's section is there."""
         rulings = {unit.id: rule_on_findings(unit, evidence) for unit in units.units}
         verdicts = [
             SentenceVerdict(id=key, label=_LABEL_OF[ruling.support], reason=ruling.reason)
@@ -187,7 +187,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         return {"verdicts": verdicts, "education": [_score_by_rule(name, units, rulings) for name in DIMENSIONS]}
 
     def vote(self, ballots: Sequence[SentenceVerdict | EducationVerdict]) -> SentenceVerdict | EducationVerdict | None:
-        """The label that most give; of scores the median, the lower one of two, since a scale has a middle."""
+        """The majority label; for scores, which lie on a scale, the median, the lower of two."""
         scores = sorted((one for one in ballots if isinstance(one, EducationVerdict)), key=lambda one: one.score)
         if scores:
             return scores[(len(scores) - 1) // 2]
@@ -207,17 +207,17 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             word = cells.read_word("score", row.get("score", ""), _SCORE_WORDS)
             zero = cells.read_word("zero", row.get("zero", ""), ZEROS)
             if zero is not None and word != "0":
-                raise ValueError(f"zero: {zero}, and yet the score is not 0")
+                raise ValueError(f"zero: {zero}, but the score is not 0")
             return {"education": None if word is None else int(word), "reason for 0": zero}
         return {"sentence": cells.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
 
     def columns_of(self, form: str) -> tuple[Column, ...]:
-        """A label for a sentence, a score and the reason of a 0 for a dimension."""
+        """A label for a sentence; a score, and the reason for a 0, for a dimension."""
         label, *education = self.columns
         return tuple(education) if form == "education" else (label,)
 
     def gaps(self, form: str, row: Mapping[str, str]) -> tuple[str, ...]:
-        """A sentence's label; a dimension's score, and of a 0 the reason."""
+        """A sentence's label; a dimension's score, and the reason for a 0."""
         if form != "education":
             return () if row.get("label", "").strip() else ("label",)
         score = row.get("score", "").strip()
@@ -254,7 +254,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         return sum(scores) if scores else None
 
     def tables(self, scores: DiscussionScores) -> tuple[ScoreTable, ...]:
-        """How true sentences are, and what the whole teaches; sections and dimensions have a figure in the report."""
+        """How correct the sentences are, and what the whole teaches; the report shows the details as a figure."""
         row = {
             "Sentences": count_cell(scores.sentences),
             "Correct": share_cell(scores.labels["correct"]),

@@ -39,7 +39,7 @@ class FindingScores(SeatScores, frozen=True, kw_only=True):
 
 
 class FindingsKind(WordKind[StatementVerdict, FindingScores]):
-    """What a model says of each image, and its summary of all."""
+    """What a model says about each image, and its summary of all images."""
 
     name = "findings"
     plural = "findings"
@@ -76,7 +76,7 @@ class FindingsKind(WordKind[StatementVerdict, FindingScores]):
         return {"verdicts": verdicts}
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
-        """Readers must use one of the three words: yes and no say too little."""
+        """Readers must use one of the three words: yes and no are not enough."""
         return {"statement": cells.read_support(row.get("factual", ""))}
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> FindingScores:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""What a kind of judging is: what it judges, how it asks, what a verdict says, and what verdicts add up to."""
+"""What a kind of judging is: what it judges, how it asks, what a verdict says, and how verdicts are scored."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 class Aspect(msgspec.Struct, frozen=True, kw_only=True):
     """One question that judges and readers answer, and so can be compared on.
 
-    `wrong` is the label that counts as an error, where a judge's rate of errors can be corrected by readers;
+    `wrong` is the label that counts as an error, where a judge's error rate can be corrected by readers;
     `is_main` says that it is also compared within slices.
     """
 
@@ -67,11 +67,11 @@ class Texts(msgspec.Struct, frozen=True):
 class JudgeKind(ABC, Generic[Given, Scored]):
     """One kind of judging.
 
-    `tasks` are those whose runs are judged so by default. With `uses_decisive`, the case's decisive findings are the
-    units; with `is_pairwise`, two runs are compared. `aspects` are what judges and readers are compared on, `leading`
-    the one whose labels tell how far a panel is divided, and `true_label` what it says of a true unit. `exam_part` is
-    the part as which a judge of this kind is given a text in its exam. `columns` are what readers fill in, and `forms`
-    says of each form of item which of them, in the words of the page that readers get.
+    `tasks` are those whose runs are judged this way by default. With `uses_decisive`, the case's decisive findings are
+    the units; with `is_pairwise`, two runs are compared. `aspects` are what judges and readers are compared on,
+    `leading` the one whose labels show how far a panel is divided, and `true_label` its label for a true unit.
+    `exam_part` is the part under which a judge of this kind is given a text in its exam. `columns` are what readers
+    fill in, and `forms` says, for each form of item, which of them, as worded on the readers' page.
     """
 
     name: ClassVar[str]
@@ -91,7 +91,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     @abstractmethod
     def texts(self, prediction: Prediction) -> Texts:
-        """What of a prediction is judged."""
+        """The parts of a prediction that are judged."""
 
     @abstractmethod
     def items(self, units: UnitSet) -> tuple[Item, ...]:
@@ -115,7 +115,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     @abstractmethod
     def vote(self, ballots: Sequence[Given]) -> Given | None:
-        """What most judges say of one item; None where there is no majority."""
+        """What most judges say about one item; None where there is no majority."""
 
     @abstractmethod
     def labels(self, verdict: Given) -> Labels:
@@ -123,19 +123,19 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     @abstractmethod
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:
-        """A reader's cells as labels by aspect; ValueError names the cell that cannot be read or contradicts."""
+        """A reader's cells as labels by aspect; ValueError names a cell that is unreadable or contradictory."""
 
     def columns_of(self, form: str) -> tuple[Column, ...]:  # noqa: ARG002
         """The columns that an item of this form takes."""
         return self.columns
 
     def gaps(self, form: str, row: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG002
-        """The columns of an item that a reader has still to fill in; "unsure" is an answer."""
+        """The columns of an item that a reader still has to fill in; "unsure" is an answer."""
         return tuple(one.name for one in self.columns if one.choices and not row.get(one.name, "").strip())
 
     @abstractmethod
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> Scored:
-        """What one seat's judgements add up to."""
+        """The scores of one seat's judgements."""
 
     @abstractmethod
     def tables(self, scores: Scored) -> tuple[ScoreTable, ...]:
@@ -143,7 +143,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     @property
     def wrong_label(self) -> Label | None:
-        """What the leading aspect says of a false unit."""
+        """The leading aspect's label for a false unit."""
         return next(aspect.wrong for aspect in self.aspects if aspect.name == self.leading)
 
     def given(self, row: Judgement) -> tuple[Given, ...]:
@@ -151,11 +151,11 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         return cast("tuple[Given, ...]", row.verdicts)
 
     def slice_cells(self, scores: Scored) -> dict[str, ScoreCell]:
-        """What is shown of a slice."""
+        """The cells shown for a slice."""
         return self.tables(scores)[0].rows[0]
 
     def source(self, prediction: Prediction, case: Case, run: str, decisive: DecisiveList | None = None) -> Source:
-        """The texts of a prediction that are judged, with its answer; a part without words is left out."""
+        """The texts of a prediction that are judged, with its answer; an empty part is left out."""
         texts = self.texts(prediction)
         findings = decisive.findings if decisive and self.uses_decisive else ()
         return Source(
@@ -180,8 +180,8 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         other_run: str,
         against: str,
     ) -> tuple[Source, ...]:
-        """What is judged of a prediction and that of another run, for a kind that compares two."""
-        raise NotImplementedError(f"{self.name} compares no two runs")
+        """The texts of a prediction and of another run's, for a kind that compares two."""
+        raise NotImplementedError(f"{self.name} does not compare two runs")
 
     def score_with_slices(self, rows: Sequence[Judgement], units: Units, rights: Rights, slices: Slices) -> Scored:
         """The scores of all cases, and those of every slice."""
@@ -195,7 +195,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
 
 def _name_answer(prediction: Prediction, case: Case) -> str:
-    """The answer that the text led to, by the letter that its author saw."""
+    """The answer the text led to, with the letter its author saw."""
     if prediction.prediction is None:
         return prediction.prediction_text or ""
     letter = prediction.letter_shown or prediction.prediction

@@ -21,7 +21,7 @@ OMISSIONS: tuple[Omission, ...] = get_args(Omission)
 PARTS = ("rationale", "summary", "findings of images")
 _NOTE = (
     "Recall: the share of the case's decisive findings that a text mentions. Findings on images that the author was "
-    "not shown are counted apart."
+    "not shown are counted separately."
 )
 
 
@@ -34,7 +34,7 @@ class OmissionVerdict(UnitVerdict, frozen=True, kw_only=True):
 class OmissionScores(SeatScores, frozen=True, kw_only=True):
     """How many decisive findings the texts of a run mention, by part.
 
-    `not_shown` counts apart those on images that the author was not shown.
+    `not_shown` counts separately those on images the author was not shown.
     """
 
     decisive: int
@@ -43,7 +43,7 @@ class OmissionScores(SeatScores, frozen=True, kw_only=True):
 
 
 class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
-    """The decisive findings, looked for in rationale, summary and findings of images."""
+    """The decisive findings, looked for in the rationale, the summary and the findings of each image."""
 
     name = "omissions"
     plural = "omissions"
@@ -59,7 +59,7 @@ class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
     column = "finding"
 
     def texts(self, prediction: Prediction) -> Texts:
-        """Whatever of the three a prediction has."""
+        """Whichever of the three a prediction has."""
         steps = prediction.prediction_twi
         images = "\n".join(text or "" for text in (steps.step1_per_image_findings or ()) if steps) if steps else ""
         summary = (steps.step2_integrated_summary or "") if steps else ""
@@ -87,7 +87,7 @@ class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
         )
 
     def tables(self, scores: OmissionScores) -> tuple[ScoreTable, ...]:
-        """Recall of each text; what the author was not shown is apart."""
+        """Recall of each text; what the author was not shown is counted separately."""
         row: dict[str, ScoreCell] = {"Decisive findings": count_cell(scores.decisive)}
         for name, rates in scores.parts.items():
             row |= {f"{name}: {word}": share_cell(rates[word]) for word in ("mentioned", "contradicted")}

@@ -26,13 +26,13 @@ _NOTE = "Each pair is judged in both orders. A win counts only if it holds in bo
 
 
 class PreferenceVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """Which of two discussions is better, by its place."""
+    """Which of two discussions is better, by position."""
 
     preferred: Preferred
 
 
 class Contest(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run does against another one; `score` is 1 for a win, 0 for a loss and a half for a tie, by case."""
+    """How a run compares with another one; `score` is 1 for a win, 0 for a loss and a half for a tie, by case."""
 
     against: str
     scores: dict[int, float]
@@ -45,7 +45,7 @@ class Contest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreferenceScores(SeatScores, frozen=True, kw_only=True):
-    """The contests of a run, as one seat judges them; `other` leads to them by the other run's number."""
+    """The contests of a run, as one seat judges them; keyed in `other` by the other run's number."""
 
     contests: dict[int, Contest]
     won: Measured
@@ -75,7 +75,7 @@ class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
     def pair_sources(
         self, own: Prediction, other: Prediction, *, run: str, other_run: str, against: str
     ) -> tuple[Source, ...]:
-        """The pair in both orders, the own discussion first and second."""
+        """The pair in both orders: this run's discussion first, then second."""
         mine, theirs = (self.texts(one).parts["discussion"] for one in (own, other))
         if not mine or not theirs:
             return ()
@@ -93,12 +93,12 @@ class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
         )
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
-        """Prefer the text with more findings that match the expert's, less those that conflict."""
+        """Prefer the text with more findings that match the expert's, minus those that conflict."""
         reference = "\n".join([evidence.findings, *evidence.captions])
         compared = {name: compare_findings(reference, text) for name, text in source.parts.items()}
         first, second = (len(compared[name].matched) - len(compared[name].conflicts) for name in ("first", "second"))
         preferred: Preferred = "tie" if first == second else "first" if first > second else "second"
-        reason = f"{first} and {second} findings match, less those that conflict"
+        reason = f"{first} and {second} findings match, minus those that conflict"
         return {"verdicts": [PreferenceVerdict(id=one.id, reason=reason, preferred=preferred) for one in units.units]}
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> PreferenceScores:  # noqa: ARG002
@@ -145,19 +145,19 @@ class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
 
 
 def other_number(run: str) -> int:
-    """The number by which judgements know the run that was compared with, made from its digest."""
+    """The number that stands for the other run in judgements, made from its digest."""
     return int(digest_value(run)[:7], 16)
 
 
 def settle(own_first: Preferred, own_second: Preferred) -> float:
-    """1 where the own discussion is preferred in both orders, 0 where the other is, else a half."""
+    """1 if this run's discussion is preferred in both orders, 0 if the other is, else a half."""
     if (own_first, own_second) == ("first", "second"):
         return 1.0
     return 0.0 if (own_first, own_second) == ("second", "first") else 0.5
 
 
 def is_flip(own_first: Preferred, own_second: Preferred) -> bool:
-    """Whether the preference depends on the order: the same place is preferred twice, or one time none."""
+    """Whether the preference depends on the order: the same position is preferred twice, or a tie only once."""
     return settle(own_first, own_second) == 0.5 and (own_first, own_second) != ("tie", "tie")
 
 

@@ -15,7 +15,7 @@ _DENIAL = re.compile(
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """What the rules say of a unit."""
+    """What the rules say about a unit."""
 
     support: Support
     reason: str

@@ -1,4 +1,4 @@
-"""What verdicts on steps add up to: the error profile, soundness, first errors."""
+"""Scores from verdicts on steps: the error profile, soundness, first errors."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,10 +30,10 @@ _SOUND = (
 
 
 class StepVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """Whether a step is true, what it weighs, what is wrong with it and how badly, and what that rests on.
+    """Whether a step is true, how much it matters, what is wrong with it and how badly, and on what grounds.
 
-    `critical` is decisive or contributory; `weight` is None in judgements of earlier releases, which did not tell these
-    apart. Types, severity and correction are those of a contradicted step.
+    `critical` is decisive or contributory; `weight` is None in judgements of earlier releases, which did not
+    distinguish the two. Types, severity and correction are those of a contradicted step.
     """
 
     factual: Support
@@ -46,7 +46,7 @@ class StepVerdict(UnitVerdict, frozen=True, kw_only=True):
 
     @property
     def is_error(self) -> bool:
-        """Whether the step is contradicted; what cannot be verified is not wrong."""
+        """Whether the step is contradicted; an unverifiable step is not an error."""
         return self.factual == "contradicted"
 
     @property
@@ -59,9 +59,9 @@ JudgedRows = Sequence[tuple[Judgement, tuple[StepVerdict, ...]]]
 
 
 class ErrorCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One type of error among critical or other steps; a step may hold several types.
+    """One type of error among critical or other steps; a step may have several types.
 
-    `of_steps` is the share of these steps that hold it, `of_errors` its share among their wrong steps.
+    `of_steps` is the share of these steps that have it, `of_errors` its share among their wrong steps.
     """
 
     error_type: ErrorType
@@ -72,7 +72,7 @@ class ErrorCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FirstErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """Where reasoning first goes wrong: counts by step number, rationales without error, and the mean place.
+    """Where reasoning first goes wrong: counts by step number, rationales without error, and the mean position.
 
     `place` is the number of the first wrong step over the number of steps, over rationales that have one.
     """
@@ -141,7 +141,7 @@ def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
         "Unverifiable": share_cell(scores.support["unverifiable"]),
         "Could harm": share_cell(scores.severe),
         "Critical steps": share_cell(scores.critical),
-        "Wrong of these": share_cell(scores.critical_errors),
+        "Wrong critical steps": share_cell(scores.critical_errors),
     }
     sound = tuple(
         {
@@ -176,7 +176,7 @@ def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
 
 
 def step_slice_cells(scores: StepScores) -> dict[str, ScoreCell]:
-    """What is shown of a slice."""
+    """The cells shown for a slice."""
     return {
         "Steps": count_cell(scores.steps),
         "Wrong steps": share_cell(scores.errors),
@@ -199,7 +199,7 @@ def _first_cells(found: FirstErrors) -> dict[str, ScoreCell]:
         "No error": count_cell(found.without),
         **{f"Step {step}": count_cell(found.by_step.get(step, 0)) for step in range(1, _LAST_STEP)},
         f"Step {_LAST_STEP} or later": count_cell(late),
-        "Mean place (share of the steps)": share_cell(found.place),
+        "Mean position (share of the steps)": share_cell(found.place),
     }
 
 
@@ -238,7 +238,7 @@ def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
         found = []
         for row, steps in judged:
             is_wrong = any(step.is_error and (step.critical or not only_critical) for step in steps)
-            # Without such an error, a tie leaves open whether the rationale is sound.
+            # Without such an error, a tied step leaves it open whether the rationale is sound.
             if is_wrong or not row.ties:
                 found.append((row.case, bool(steps) and not is_wrong))
         return rate_of(found)
@@ -247,7 +247,7 @@ def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
 
 
 def _first_errors(rows: JudgedRows) -> FirstErrors:
-    # With a tie among the steps nobody knows which error is the first.
+    # With a tied step it is unknown which error comes first.
     judged = [(row.case, steps) for row, steps in rows if row.state == "ok" and not row.ties]
     firsts = [
         (case, len(steps), next((number for number, step in enumerate(steps, start=1) if step.is_error), None))

@@ -54,7 +54,7 @@ from medthink.workflow.reply_forms import (
 )
 
 RATIONALE = "rationale"
-# The published table knows critical or not.
+# The published table only distinguishes critical or not.
 CRITICAL: tuple[Weight, ...] = ("decisive", "contributory")
 
 
@@ -109,7 +109,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         Column("correction"),
     )
     forms: ClassVar[Mapping[str, str]] = {
-        "step": 'factual; weight; and only where factual is "contradicted": error_types (several apart by semicolons, '
+        "step": 'factual; weight; and only where factual is "contradicted": error_types (separated by semicolons, '
         "the main one first), severity, correction"
     }
 
@@ -170,7 +170,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         return {"verdicts": verdicts}
 
     def vote(self, ballots: Sequence[StepVerdict]) -> StepVerdict | None:
-        """The majority on factual; the rest by those who agree on it, on a scale the lower middle."""
+        """The majority on factual; the rest by those who agree on it, with the lower median for scales."""
         factual = majority([ballot.factual for ballot in ballots])
         if factual is None:
             return None
@@ -190,7 +190,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         )
 
     def labels(self, verdict: StepVerdict) -> Labels:
-        """Every aspect that a verdict speaks of."""
+        """Every aspect a verdict covers."""
         plain: dict[str, Label | None] = {
             "support": verdict.factual,
             "factual": verdict.factual == "supported",
@@ -207,7 +207,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         types = _name_types(factual, support, cells.read_types(row.get("error_types", "")))
         severity = cells.read_word("severity", row.get("severity", ""), SEVERITIES)
         if severity is not None and (factual or support == "unverifiable"):
-            raise ValueError(f"{row['factual'].strip()}, and yet with a severity")
+            raise ValueError(f"{row['factual'].strip()}, but with a severity")
         weight, critical = _read_weight(row)
         plain: dict[str, Label | None] = {
             "support": support,
@@ -238,7 +238,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
 
 
 def _take(form: StepForm) -> StepVerdict:
-    """The verdict that is kept of a reply."""
+    """The verdict kept from a reply."""
     return StepVerdict(
         id=form.id,
         reason=form.reason,
@@ -265,7 +265,7 @@ def _read_weight(row: Mapping[str, str]) -> tuple[Weight | None, bool | None]:
     if weight is None:
         return None, critical
     if critical is not None and critical != (weight in CRITICAL):
-        raise ValueError(f"{weight}, and yet critical: {row['critical'].strip()}")
+        raise ValueError(f"{weight}, but critical: {row['critical'].strip()}")
     return weight, weight in CRITICAL
 
 
@@ -278,7 +278,7 @@ def _severity_labels(severity: Severity | None) -> dict[str, Label | None]:
 
 
 def _check(verdict: StepForm, rests_on: Sequence[str]) -> Fault | None:
-    """Why a verdict contradicts itself or points nowhere; None if it does not."""
+    """Why a verdict contradicts itself or names unknown evidence; None if it does not."""
     if verdict.factual == "contradicted":
         fault = _check_contradicted(verdict)
     else:
@@ -309,7 +309,7 @@ def _check_others(verdict: StepForm) -> Fault | None:
 
 
 def _vote_types(agreeing: Sequence[StepVerdict]) -> tuple[ErrorType, ...]:
-    """The types that most name; where no type is named by most, the one named most often, so that none is lost."""
+    """The types a majority names; if there is none, the one named most often, so that no error loses its type."""
     counts = Counter(error for ballot in agreeing for error in ballot.error_types)
     common = [error for error, count in counts.items() if 2 * count > len(agreeing)]
     likeliest = sorted(counts, key=lambda error: (-counts[error], ERROR_TYPES.index(error)))[:1]
@@ -317,7 +317,7 @@ def _vote_types(agreeing: Sequence[StepVerdict]) -> tuple[ErrorType, ...]:
 
 
 def _type_labels(named: Sequence[ErrorType] | None) -> dict[str, Label | None]:
-    """Whether each type was named; unknown where a rater named none of a wrong step."""
+    """Whether each type was named; unknown where a rater named none for a wrong step."""
     return {f"error: {name.replace('_', ' ')}": None if named is None else name in named for name in ERROR_TYPES}
 
 
@@ -327,7 +327,7 @@ def _name_types(
     """The types that were named, or None where that is not known: a step that is wrong must have one."""
     is_right = factual or support == "unverifiable"
     if is_right and types:
-        raise ValueError(f"{'factual' if factual else 'unverifiable'}, and yet with error types")
+        raise ValueError(f"{'factual' if factual else 'unverifiable'}, but with error types")
     if factual is None:
         return None
     return types if types or is_right else None

@@ -1,4 +1,4 @@
-"""Kinds of judging in which a verdict is one word for each unit: form, reply, vote and readers' cell follow from it."""
+"""Kinds of judging in which a verdict is one word for each unit; form, reply, vote and readers' cell derive from it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, cast

@@ -1,4 +1,4 @@
-"""Finding-level agreement: what two texts state of findings, and where they agree or conflict."""
+"""Finding-level agreement: which findings two texts state, and where they agree or conflict."""
 
 from medthink.metrics.findings.agreement import Conflict, FindingAgreement, compare_findings, compare_statements
 from medthink.metrics.findings.extract import extract_statements

@@ -1,12 +1,12 @@
 """How far the statements of a candidate agree with those of its reference, and where they conflict.
 
-Two statements match when they speak of the same finding (or of one that includes the other), both as there or both
-as not there, and nothing they say of site and side differs. F1, range 0 to 1, higher is better, is over matched
-statements; a pair in which neither text states anything has none. Conflicts are counted apart, since a missed finding
-and a contradicted one are not the same mistake:
+Two statements match when they name the same finding (or one that includes the other), both as present or both as
+absent, and do not differ in site or side. F1, range 0 to 1, higher is better, is over matched statements; a pair in
+which neither text states anything has none. Conflicts are counted separately, because a missed finding and a
+contradicted one are different mistakes:
 
-- presence: one says there, the other not there, and neither is in doubt;
-- side: both say there, one on the left, the other on the right;
+- presence: one says present, the other absent, and neither is uncertain;
+- side: both say present, one on the left, the other on the right;
 - size: matched, but the sizes differ by more than 2 mm and more than a fifth of the reference's.
 """
 
@@ -34,7 +34,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class FindingAgreement(msgspec.Struct, frozen=True):
-    """The statements of both texts, which of them match, and which conflict; not read where one is not English."""
+    """The statements of both texts, which of them match, and which conflict; not compared if one is not in English."""
 
     reference: tuple[Statement, ...]
     candidate: tuple[Statement, ...]
@@ -66,7 +66,7 @@ FINDING_VALUES: dict[str, Callable[[FindingAgreement], float | None]] = {
     # Texts that state nothing do not conflict.
     "finding_conflicts": lambda agreement: float(len(agreement.conflicts)) if agreement.is_read else None,
 }
-"""What each metric reads off an agreement."""
+"""The value of each metric, from an agreement."""
 
 
 def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> FindingAgreement:
@@ -92,7 +92,7 @@ def compare_statements(
 
 
 def _match(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[tuple[int, int]]:
-    """Pair statements off, the likest first; ties go to the earlier ones."""
+    """Pair statements, the most similar first; ties go to the earlier ones."""
     graded = sorted(
         (-_likeness(r, c), i, j) for i, r in enumerate(ref) for j, c in enumerate(cand) if _is_match(r, c, lexicon)
     )
@@ -117,7 +117,7 @@ def _is_match(ref: Statement, cand: Statement, lexicon: Lexicon) -> bool:
 
 
 def _nest(one: str | None, other: str | None, broader: Mapping[str, str]) -> bool:
-    """Whether the two are the same, one includes the other, or one is left open."""
+    """Whether the two are the same, one includes the other, or one is unspecified."""
     return one is None or other is None or one in _chain(other, broader) or other in _chain(one, broader)
 
 
@@ -146,7 +146,7 @@ def _sizes_conflict(ref: Statement, cand: Statement) -> bool:
 
 
 def _conflicts(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[Conflict]:
-    """Each statement left over conflicts at most once: first what is denied, then what is on the other side."""
+    """Each remaining statement conflicts at most once: presence is checked first, then side."""
     found: list[Conflict] = []
     left_ref, left_cand = list(ref), list(cand)
     kinds: tuple[ConflictKind, ...] = ("presence", "side")
@@ -169,5 +169,5 @@ def _conflict_kind(ref: Statement, cand: Statement, lexicon: Lexicon) -> Conflic
     absent, present = (ref, cand) if ref.polarity == "absent" else (cand, ref)
     if absent.polarity == present.polarity:
         return None
-    # What is not there rules out what it includes: "no lesion" contradicts "a cyst", "no cyst" not "a lesion".
+    # Absence rules out everything included: "no lesion" contradicts "a cyst", "no cyst" does not contradict "a lesion".
     return "presence" if absent.finding in _chain(present.finding, lexicon.broader) else None

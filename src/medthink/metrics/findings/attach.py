@@ -1,4 +1,4 @@
-"""Which side, site and size belong to which finding of a clause: the nearest, by a cost of what lies between."""
+"""Which side, site and size belong to which finding of a clause: the nearest one, by the cost of what lies between."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,7 +17,7 @@ _COMPARABLE = (
 )  # fmt: skip
 # Words that open a noun phrase of its own.
 _ARTICLES = word_set("a an the another several multiple few some two three small large")
-# "MRI of the hand showed": the hand is what was examined, and a place nearer to the finding says more.
+# "MRI of the hand showed": the hand is what was examined, and a site nearer to the finding is more specific.
 _REPORTING = word_set("shows show showed demonstrates demonstrated reveals revealed")
 _REPORTING_COST = 5
 # These are about what follows them.
@@ -32,7 +32,7 @@ _TOO_FAR_FOR_A_SIZE = 24
 def nearest(
     clause: Clause, finding: Mention, candidates: Sequence[Mention], *, walls: Sequence[Mention] = ()
 ) -> Mention | None:
-    """The mention that belongs to the finding and is not behind a wall; of two as near, the one before it."""
+    """The mention that belongs to the finding and is not blocked; of two equally near, the one before it."""
     reachable = [m for m in candidates if not any(_is_between(wall, finding, m) for wall in walls)]
     costs = [(cost, m.start, m) for m in reachable if (cost := _cost(clause, finding, m)) is not None]
     return min(costs, key=lambda entry: entry[:2])[2] if costs else None
@@ -73,7 +73,7 @@ def _cost(clause: Clause, finding: Mention, other: Mention) -> int | None:
 
 
 def _is_compared(clause: Clause, finding: Mention, between: Sequence[str], inside: Sequence[Mention]) -> bool:
-    """Whether what follows is only compared with: in "hyperintense to muscle" nothing is said to be in the muscle."""
+    """Whether what follows is only a comparison: in "hyperintense to muscle" nothing is said to be in the muscle."""
     if not _COMPARISONS.isdisjoint(between) or any(
         m.name in _COMPARABLE and clause.words[m.end : m.end + 1] == ("to",) for m in inside
     ):
@@ -92,12 +92,12 @@ def _is_another_phrase(clause: Clause, finding: Mention, between: Sequence[str],
 
 
 def _opens_a_phrase(between: Sequence[str]) -> bool:
-    """Whether a phrase of its own begins in between: "an effusion and the presence of gas in the liver"."""
+    """Whether a new phrase begins in between: "an effusion and the presence of gas in the liver"."""
     return any(one in ("and", ",") and two in ("a", "an", "the") for one, two in pairwise(between))
 
 
 def _joins_like(inside: Sequence[Mention], finding: Mention, other: Mention) -> bool:
-    """Whether the words joined are of one kind: "cysts in the liver and spleen", "2 cm, well-defined mass"."""
+    """Whether the joined words are of the same kind: "cysts in the liver and spleen", "2 cm, well-defined mass"."""
     return "size" in (finding.kind, other.kind) or any(m.kind == other.kind for m in inside)
 
 

@@ -84,7 +84,7 @@ def _find_mentions(
 ) -> list[Mention]:
     mentions: list[Mention] = []
     exact, stemmed = lexicon.exact.lengths, lexicon.stemmed.lengths
-    # Only some words begin anything; the rest are passed over at once.
+    # Only some words can begin a mention; the rest are skipped.
     starts = [
         place
         for place, (word, fold) in enumerate(zip(words, folded, strict=True))

@@ -25,7 +25,7 @@ _DOUBTS = tuple(f"doubts_{way}" for way in _WAYS)
 _UNLIKELY = tuple(f"unlikely_{way}" for way in _WAYS)
 _RESOLVES = tuple(f"resolves_{way}" for way in _WAYS)
 _CHANGES = ("stable", "increased", "decreased", "new")
-# Before these, or before a description, "increased" says how much there is and not that it has grown.
+# Before these, or before a description, "increased" describes an amount, not growth.
 _DEGREES = word_set("mild mildly moderate moderately marked markedly severe severely slight slightly minimal diffuse")
 _BARE = (("increased",), ("decreased",))
 _DENIES_NORMAL = ("not", "absent", "loss")
@@ -76,7 +76,7 @@ def _read_clause(clause: Clause, lexicon: Lexicon) -> Iterator[Statement]:
     for finding, (polarity, certainty) in polarities.items():
         if _cues_over(clause, finding, *_UNTOLD) or _is_normal_itself(clause, finding):
             continue
-        # What is there and what is not do not share a side or a site.
+        # Present and absent findings do not share a side or a site.
         walls = [other for other, (its, _) in polarities.items() if its != polarity]
         sides = [] if finding.name in lexicon.unsided else clause.of_kind("side")
         side = nearest(clause, finding, sides, walls=walls)
@@ -131,7 +131,7 @@ def _cues_over(clause: Clause, finding: Mention, *names: str) -> list[Mention]:
 
 
 def _is_place(clause: Clause, cue: Mention, finding: Mention) -> bool:
-    """Whether the finding only says where another is: in "no enhancement within the mass" the mass is there."""
+    """Whether the finding only locates another: in "no enhancement within the mass" the mass is present."""
     first = next((f for f in clause.of_kind("finding") if cue.end <= f.start < finding.start), None)
     if first is None:
         return False
@@ -152,7 +152,7 @@ def _polarity(clause: Clause, finding: Mention) -> tuple[Polarity, Certainty]:
     if unlikely:
         return "absent", "uncertain"
     if denials:
-        # "no findings suggestive of X" denies X outright; "probably no X" does so in doubt.
+        # "no findings suggestive of X" denies X outright; "probably no X" does so with doubt.
         return "absent", "uncertain" if any(doubt.start < denials[0].start for doubt in doubts) else "certain"
     return "present", "uncertain" if doubts else "certain"
 
@@ -165,7 +165,7 @@ def _change(clause: Clause, finding: Mention, lexicon: Lexicon) -> Change | None
 
 
 def _grades(clause: Clause, cue: Mention, finding: Mention, lexicon: Lexicon) -> bool:
-    """Whether a cue of change only says how much: "moderate increased uptake"."""
+    """Whether a cue of change only gives a degree: "moderate increased uptake"."""
     if clause.words[cue.start : cue.end] not in _BARE:
         return False
     if finding.name in lexicon.unsized or clause.words[max(cue.start - 1, 0)] in _DEGREES:
@@ -174,7 +174,7 @@ def _grades(clause: Clause, cue: Mention, finding: Mention, lexicon: Lexicon) ->
 
 
 def _sites(clause: Clause, finding: Mention, walls: Sequence[Mention]) -> list[str | None]:
-    """The site of a finding; a statement of normality speaks of every site of its clause, or of the whole study."""
+    """The site of a finding; a statement of normality applies to every site of its clause, or to the whole study."""
     sites = clause.of_kind("site")
     if finding.kind == "normal" and finding.name == "abnormality":
         is_told = _NOT_IMAGED.isdisjoint(clause.words) and (
@@ -199,7 +199,7 @@ def _calls_normal(clause: Clause, finding: Mention) -> bool:
 
 
 def _is_normal_itself(clause: Clause, finding: Mention) -> bool:
-    """Whether a finding is only what is normal: "normal vascularity", or normal is only what it is beside."""
+    """Whether a finding is only described as normal: "normal vascularity", or normal is only what it is beside."""
     if finding.kind == "normal":
         return clause.words[finding.start] == "normal" and clause.words[max(finding.start - 1, 0)] in _BESIDE
     before = [one for one in clause.of_kind("finding", "normal") if one.end <= finding.start][-1:]
@@ -210,7 +210,7 @@ def _is_normal_itself(clause: Clause, finding: Mention) -> bool:
 
 
 def _is_called_normal(clause: Clause, finding: Mention, site: Mention, walls: Sequence[Mention]) -> bool:
-    """Whether a statement of normality speaks of a site: the nearest ones, or any of a list that leads up to it."""
+    """Whether a statement of normality applies to a site: the nearest ones, or any in a list that leads up to it."""
     if nearest(clause, finding, [site], walls=walls):
         return True
     between = clause.mentions[clause.mentions.index(site) + 1 : clause.mentions.index(finding)]
@@ -229,7 +229,7 @@ def _sizes_by_finding(clause: Clause, lexicon: Lexicon) -> dict[Mention, float |
 
 
 def _merge(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Let a later statement fill in an earlier one of the same finding that it does not differ from."""
+    """Let a later statement complete an earlier one about the same finding if the two do not differ."""
     merged: list[Statement] = []
     for statement in statements:
         for place, earlier in enumerate(merged):

@@ -9,7 +9,7 @@ _ENGLISH = word_set(
     "the of and in with is are was were no not to a an on at for by from this there that as or without left right "
     "within showed shows seen noted which be has have"
 )
-# The commonest words of other languages that are no words of an English report.
+# The commonest words of other languages that do not occur in English reports.
 _FOREIGN = (
     word_set(
         "der die das und mit ist im den dem ein eine einer eines kein keine nicht bei von zur zum auf links rechts "
@@ -26,7 +26,7 @@ _FEWEST_WORDS = 4
 
 
 def is_english(text: str) -> bool:
-    """False where the words are plainly another language's; a text too short to tell counts as English."""
+    """False if the words are clearly of another language; a text too short to tell counts as English."""
     words = [word.lower() for word in _WORD.findall(text)]
     if not words:
         return True

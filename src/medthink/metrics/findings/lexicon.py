@@ -44,7 +44,7 @@ _WORD = re.compile(r"[a-z]+|\d+|[,?]")
 
 
 class Term(msgspec.Struct, frozen=True):
-    """A phrase of the lexicon, by its words as they are looked up."""
+    """A phrase of the lexicon, by its words in the form used for lookup."""
 
     words: tuple[str, ...]
     kind: MentionKind
@@ -52,7 +52,7 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class PhraseTable(msgspec.Struct, frozen=True):
-    """Entries by their words, and by first word how long they can be, longest first."""
+    """Entries by their words, and the possible lengths by first word, longest first."""
 
     entries: dict[tuple[str, ...], Term]
     lengths: dict[str, list[int]]
@@ -116,7 +116,7 @@ def read_lexicon() -> Lexicon:
 def fold_word(word: str) -> str:
     """The form under which a word of a finding or a site is looked up."""
     word = _SINGULARS.get(word, word)
-    # The stemmer would make one word of "pancreatitis" and "pancreatic", "vascular" and "vascularity".
+    # The stemmer would merge "pancreatitis" with "pancreatic", and "vascular" with "vascularity".
     return word if len(word) <= 3 or word.endswith("itis") or word in _KEPT_WHOLE else stem(word)
 
 

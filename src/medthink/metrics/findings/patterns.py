@@ -1,4 +1,4 @@
-"""Findings that no list of phrases can hold: signal by sequence, and names made by a medical ending."""
+"""Findings that cannot be listed as phrases: signal by sequence, and names formed with a medical suffix."""
 
 import re
 from collections.abc import Sequence

@@ -24,7 +24,7 @@ _MISSING = word_set("lack absence loss lacks lacking")
 
 
 def reach(clause: Clause, cue: Mention) -> tuple[int, int]:
-    """The words of the clause that a cue speaks of, by the direction its name ends in."""
+    """The words of the clause that a cue applies to, by the direction its name ends in."""
     if cue.name == "history_next":
         return cue.end, _first_place(clause.words, cue.end, _STORY)
     if cue.name.endswith("_previous") or (not cue.name.endswith("_next") and not _is_before_its_finding(clause, cue)):
@@ -41,7 +41,7 @@ def _is_before_its_finding(clause: Clause, cue: Mention) -> bool:
 
 
 def _describes_what_follows(clause: Clause, cue: Mention) -> bool:
-    """Whether the cue is an adjective of a word we do not know: "a possible process", but not "is possible"."""
+    """Whether the cue is an adjective of an unknown word: "a possible process", but not "is possible"."""
     before = clause.words[cue.start - 1] if cue.start else ""
     after = clause.words[cue.end] if cue.end < len(clause.words) else ","
     return before not in _LINKS and after not in _STOPS

@@ -1,4 +1,4 @@
-"""What a text states of one finding."""
+"""What a text states about one finding."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ Change = Literal["new", "increased", "decreased", "stable", "resolved"]
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One finding, said to be there or not; what the text leaves open is None."""
+    """One finding, stated as present or absent; what the text leaves open is None."""
 
     finding: str
     polarity: Polarity = "present"

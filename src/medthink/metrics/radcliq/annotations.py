@@ -41,7 +41,7 @@ def read_annotation(value: Any, *, file: object = "", field: str = "") -> Annota
         raise DataError(f"not a RadGraph annotation: {error}", file=file, field=field, remedy=remedy) from None
     unknown = [other for entity in raw.values() for _, other in entity.relations if other not in raw]
     if unknown:
-        raise DataError(f"a relation leads to no entity: {unknown[0]}", file=file, field=field)
+        raise DataError(f"a relation points to an unknown entity: {unknown[0]}", file=file, field=field)
     named = {key: (entity.tokens, entity.label) for key, entity in raw.items()}
     relations = {(named[key], named[other], kind) for key, entity in raw.items() for kind, other in entity.relations}
     return Annotation(frozenset(named.values()), frozenset(relations))
@@ -61,5 +61,5 @@ def _f1(reference: frozenset[Any], candidate: frozenset[Any]) -> float:
 def read_annotations(value: Any, *, file: object = "") -> dict[str, Annotation]:
     """The annotations of many texts by their key."""
     if not isinstance(value, Mapping):
-        raise DataError("an object of annotations by key is due", file=file)
+        raise DataError("not an object of annotations by key", file=file)
     return {str(key): read_annotation(entry, file=file, field=str(key)) for key, entry in value.items()}

@@ -1,12 +1,12 @@
-"""Texts in batches of like length, as large as memory allows."""
+"""Texts in batches of similar length, as large as memory allows."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 
 Advance = Callable[[int], None]
-"""Told how many more texts are done."""
+"""Called with the number of further texts done."""
 
-# What one padded token of a base-size encoder takes while it runs: its activations and its share of the attention.
+# Memory for one padded token of a base-size encoder: its activations and its share of the attention.
 _BYTES_A_TOKEN = 128 * 1024
 _SHARE_OF_MEMORY = 0.25
 _FEWEST_TOKENS = 1_024
@@ -24,7 +24,7 @@ def token_budget() -> int:
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Places of the texts, shortest first, in batches that hold at most so many tokens once they are padded."""
+    """Indices of the texts, shortest first, in batches of at most this many tokens after padding."""
     batch: list[int] = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and lengths[place] * (len(batch) + 1) > budget:

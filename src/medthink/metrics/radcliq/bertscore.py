@@ -1,7 +1,7 @@
 """BERTScore F1 as RadCliQ uses it: distilroberta-base, layer 5, no idf, rescaled by the published baseline.
 
-Higher is better; 1 for equal texts, below 0 for texts less alike than random pairs. Own code, since the package
-`bert-score` is silently wrong for RoBERTa under transformers 5 (it loses the space before the first word).
+Higher is better; 1 for equal texts, below 0 for texts less similar than random pairs. Implemented here, because the
+package `bert-score` is silently wrong for RoBERTa under transformers 5 (it loses the space before the first word).
 """
 
 import re
@@ -63,7 +63,7 @@ class BertScore:
     def _vectors(
         self, pairs: Sequence[tuple[str, str]], store: FeatureStore, tell: Callable[[Iterable[str]], None]
     ) -> dict[str, tuple["torch.Tensor", bool]]:
-        """The vectors of every text; those of references that are kept are read, and those that are made are kept."""
+        """The vectors of every text; stored vectors of references are reused, and new ones are stored."""
         references = dict.fromkeys(reference for reference, _ in pairs)
         kept = {text: _unpack(feature) for text, feature in store.read(references).items()}
         tell(kept)
@@ -96,7 +96,7 @@ class BertScore:
         # The prefix space is set when loading: transformers 5 ignores it when encoding.
         tokenizer = AutoTokenizer.from_pretrained(path, add_prefix_space=True, local_files_only=True)
         model = AutoModel.from_pretrained(path, local_files_only=True, use_safetensors=True)
-        # The layers above the one that is read would be computed for nothing.
+        # The layers above the one used would be computed for nothing.
         model.encoder.layer = model.encoder.layer[:LAYER]
         return tokenizer, model.eval()
 
@@ -126,7 +126,7 @@ class BertScore:
 
 
 def _once(advance: Advance) -> Callable[[Iterable[str]], None]:
-    """Tells of each text once, though it may be met again."""
+    """Reports each text once, even if it occurs again."""
     told: set[str] = set()
 
     def tell(texts: Iterable[str]) -> None:

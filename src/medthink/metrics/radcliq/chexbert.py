@@ -58,7 +58,7 @@ class CheXbert:
         return ComponentScores(values, cut)
 
     def _vectors(self, texts: Sequence[str], advance: Advance) -> dict[str, tuple["torch.Tensor", bool]]:
-        """The vector of every text, and whether it was cut; those that are kept are read, the others made and kept."""
+        """The vector of every text, and whether it was truncated; stored vectors are reused, new ones are stored."""
         store = FeatureStore(self._features, self.name, self.fingerprint())
         vectors = {text: _unpack(feature) for text, feature in store.read(texts).items()}
         advance(len(vectors))
@@ -150,7 +150,7 @@ def load_encoder(path: Path) -> Any:
         model.load_state_dict(state, strict=True)
     except (pickle.UnpicklingError, KeyError, TypeError, RuntimeError) as error:
         problem = f"is not a CheXbert checkpoint: {str(error).splitlines()[0]}"
-        raise DataError(problem, file=path, remedy="take chexbert.pth of StanfordAIMI/RRG_scorers") from None
+        raise DataError(problem, file=path, remedy="use chexbert.pth from StanfordAIMI/RRG_scorers") from None
     return model.eval()
 
 

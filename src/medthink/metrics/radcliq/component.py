@@ -1,4 +1,4 @@
-"""The seam every RadCliQ component stands behind."""
+"""The interface of every RadCliQ component."""
 
 from collections.abc import Sequence
 from importlib import metadata, util
@@ -13,7 +13,7 @@ MAX_TOKENS = 512
 
 
 class ComponentScores(msgspec.Struct, frozen=True):
-    """A value a pair, and the pairs of which a text was cut at the model's limit."""
+    """One value per pair, and the pairs with a text truncated at the model's limit."""
 
     values: list[float]
     truncated: list[int]
@@ -32,19 +32,19 @@ class Component(Protocol):
     def score(
         self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
     ) -> ComponentScores:
-        """The value of every pair; texts are not empty, and `advance` is told of each text that is done."""
+        """The value of every pair; texts are not empty, and `advance` is called as texts are done."""
 
     def fingerprint(self) -> dict[str, str]:
         """What the values depend on: weights by digest, packages by version, options."""
 
 
 class Bleu2:
-    """BLEU-2 as a component: needs nothing."""
+    """BLEU-2 as a component; it needs no weights."""
 
     name = "bleu2"
 
     def unavailable(self) -> str | None:
-        """It always can."""
+        """Always available."""
         return None
 
     def score(
@@ -55,7 +55,7 @@ class Bleu2:
         return ComponentScores([bleu2(r, c) for r, c in zip(references, candidates, strict=True)], [])
 
     def fingerprint(self) -> dict[str, str]:
-        """Its definition alone."""
+        """Its definition only."""
         return {"definition": "sentence BLEU-2, smoothing 1"}
 
 

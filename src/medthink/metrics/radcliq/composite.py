@@ -1,9 +1,9 @@
 """The RadCliQ composites, from their published parameters as plain numbers.
 
 Both are linear in four standardised components and LOWER IS BETTER; v0 is about the number of errors a radiologist
-would count. They were fitted on 200 (v0) and 160 (v1) pairs of chest radiograph reports. In v0 a higher BLEU makes
-the score worse; in v1 its weight is nil. Texts alike in everything score -0.242 (v0) and -1.441 (v1); nothing in
-common scores 5.516 and 2.450. Source: rajpurkarlab/CXR-Report-Metric 1.1.0 (MIT).
+would count. They were fitted on 200 (v0) and 160 (v1) pairs of chest radiograph reports. In v0 a higher BLEU makes the
+score worse; in v1 its weight is nil. Identical texts score -0.242 (v0) and -1.441 (v1); texts with nothing in common
+score 5.516 and 2.450. Source: rajpurkarlab/CXR-Report-Metric 1.1.0 (MIT).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What a model made of a text, kept on disk by the text's digest: a reference is encoded once for all runs."""
+"""A model's features of texts, stored on disk by the text's digest: a reference is encoded once for all runs."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -12,9 +12,9 @@ _MOST_BYTES = 4 * 1024**3
 
 
 class FeatureStore:
-    """The features of one component with one set of weights; a folder of None keeps nothing.
+    """The features of one component with one set of weights; without a folder nothing is stored.
 
-    A file that has reached `most_bytes` takes no more.
+    A file that has reached `most_bytes` is not extended.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class FeatureStore:
         self._path = folder and folder / f"{name}-{digest_value(dict(fingerprint))[:16]}.sqlite"
 
     def read(self, texts: Iterable[str]) -> dict[str, bytes]:
-        """The features that are kept of these texts."""
+        """The stored features of these texts."""
         if self._path is None or not self._path.is_file():
             return {}
         by_key = {_key(text): text for text in texts}

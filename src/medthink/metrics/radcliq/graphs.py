@@ -58,7 +58,7 @@ class RadGraph:
         return ComponentScores([radgraph_f1(annotated[ref], annotated[cand]) for ref, cand in pairs], [])
 
     def annotate(self, texts: Sequence[str], advance: Advance = advance_nothing) -> list[Annotation]:
-        """The entities and relations the model finds in each text; those that are kept are read."""
+        """The entities and relations the model finds in each text; stored annotations are reused."""
         store = FeatureStore(self._features, self.name, self.fingerprint())
         raw = {text: parse_json(feature, file="kept annotations") for text, feature in store.read(texts).items()}
         advance(len(raw))
@@ -83,9 +83,10 @@ class RadGraph:
         return [report["sentences"][0] for report in preprocess_reports(list(texts), MODEL)]
 
     def _annotate_batch(self, texts: list[list[str]]) -> list[dict[str, Any]]:
-        """The texts as the sentences of one document: the package takes documents one by one, sentences side by side.
+        """Annotate the texts as sentences of one document.
 
-        Entities and relations never leave their sentence, so each text is read as it would be alone.
+        The package processes documents one by one, but batches their sentences. Entities and relations never cross
+        sentences, so each text is read as it would be alone.
         """
         import torch
         from radgraph.radgraph import AllennlpDataset, PyTorchDataLoader
@@ -121,7 +122,7 @@ class RadGraph:
 
     @cached_property
     def _scratch(self) -> Path:
-        """A folder that goes when this component does."""
+        """A folder that is removed with this component."""
         folder = tempfile.mkdtemp(prefix="medthink-radgraph-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return Path(folder)
@@ -183,19 +184,19 @@ def _encoder_entries(config: dict[str, Any]) -> list[dict[str, Any]]:
         reader = config["dataset_reader"]["token_indexers"]["bert"]
         return [reader, config["model"]["embedder"]["token_embedders"]["bert"]]
     except KeyError as error:
-        raise DataError(f"RadGraph's config.json has no {error}", remedy=f"take {ARCHIVE} anew") from None
+        raise DataError(f"RadGraph's config.json has no {error}", remedy=f"download {ARCHIVE} again") from None
 
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """The package prints, and changes the filters of warnings for everybody: keep both to itself."""
+    """Suppress what the package prints, and undo its changes to the global warning filters."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         yield
 
 
 def _mend_tokenizers() -> None:
-    """Give tokenizers of transformers 5 the two methods that the package calls and that were taken away."""
+    """Give the tokenizers of transformers 5 the two removed methods that the package still calls."""
     from transformers import PreTrainedTokenizerBase
 
     if not hasattr(PreTrainedTokenizerBase, "encode_plus"):

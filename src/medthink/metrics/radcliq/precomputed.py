@@ -31,7 +31,7 @@ def read_components(path: Path) -> dict[str, Components]:
     for number, row in enumerate(rows, start=1):
         key = _field(row, "id", path, number)
         if key in components:
-            raise DataError(f"id {key!r} comes twice", file=path, row=number, field="id")
+            raise DataError(f"id {key!r} occurs twice", file=path, row=number, field="id")
         components[str(key)] = Components(**{name: _number(row, name, path, number) for name in FIELDS})
     return components
 
@@ -39,7 +39,7 @@ def read_components(path: Path) -> dict[str, Components]:
 def _read_json_rows(data: bytes, path: Path) -> Sequence[Mapping[str, Any]]:
     rows = parse_json(data, file=path)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise DataError("a list of objects is due", file=path, remedy='write [{"id": …, "radgraph": …, …}, …]')
+        raise DataError("not a list of objects", file=path, remedy='write [{"id": …, "radgraph": …, …}, …]')
     return rows
 
 
@@ -80,12 +80,12 @@ class AnnotatedRadGraph:
         with open_for_reading(path) as stream:
             value = parse_json(stream.read(), file=path)
         if not isinstance(value, dict) or not {"references", "candidates"} <= value.keys():
-            raise DataError("an object with references and candidates is due", file=path)
+            raise DataError("not an object with references and candidates", file=path)
         self._references = read_annotations(value["references"], file=path)
         self._candidates = read_annotations(value["candidates"], file=path)
 
     def unavailable(self) -> str | None:
-        """Which annotation is missing; None if none is."""
+        """Which annotation is missing, or None."""
         wanted = set(self._ids.values())
         missing = sorted(wanted - (self._references.keys() & self._candidates.keys()))
         return f"no annotation of {missing[0]} in {self._path.name}" if missing else None

@@ -1,8 +1,8 @@
 """RadCliQ of many pairs: a value where all four components are known, and a plain reason where they are not.
 
-Policies, printed with the result: idf off; an empty candidate has all components 0 and is counted; an empty
-reference is left out and counted; texts cut at the models' limit are counted; means are over pairs. The composites
-were fitted on chest radiographs: elsewhere the absolute value is out of domain.
+Policies, printed with the result: idf off; an empty candidate has all components 0 and is counted; an empty reference
+is left out and counted; texts truncated at the models' limit are counted; means are over pairs. The composites were
+fitted on chest radiographs: elsewhere the absolute value is out of domain.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ PairState = Literal["ok", "empty_candidate", "empty_reference"]
 Fingerprint = dict[str, dict[str, str]]
 """By component, what its values depend on: weights by digest, packages by version, options."""
 TellProgress = Callable[[str, int, int], None]
-"""Told a component, how many texts it has to encode, and how many more are done."""
+"""Called with a component, the number of texts it has to encode, and how many more are done."""
 _NOTHING = Components(0.0, 0.0, 0.0, 0.0)
 FIELDS = ("radgraph", "bertscore", "semb", "bleu2")
 POLICY = (
@@ -52,12 +52,12 @@ class RadCliQ(msgspec.Struct, frozen=True):
 
     @property
     def is_computed(self) -> bool:
-        """Whether there is a value at all."""
+        """Whether there is a value."""
         return self.status == "ok"
 
     @property
     def inverse_v1(self) -> float | None:
-        """1 / mean v1, as ReXrank prints it; none at or below its pole."""
+        """1 / mean v1, as ReXrank prints it; None at or below its pole."""
         return 1 / self.v1 if self.v1 is not None and self.v1 > 0 else None
 
 

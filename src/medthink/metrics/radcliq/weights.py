@@ -42,7 +42,7 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 class WeightSource(msgspec.Struct, frozen=True):
-    """The rules by which weights are looked for: one path, a folder laid out as above, the environment, the hub."""
+    """Where to look for weights: one path, a folder laid out as above, the environment, the hub."""
 
     explicit: Path | None = None
     folder: Path | None = None
@@ -128,17 +128,17 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 def extract_archive(archive: Path, folder: Path) -> None:
-    """Unpack an archive of weights; links, devices and names that lead out of the folder are refused."""
+    """Unpack an archive of weights; links, devices and paths outside the folder are refused."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with tarfile.open(archive, "r:gz") as tar:
             tar.extractall(folder, filter="data")
     except (tarfile.TarError, OSError) as error:
-        raise DataError(f"cannot be unpacked: {error}", file=archive, remedy="fetch the archive again") from None
+        raise DataError(f"cannot be unpacked: {error}", file=archive, remedy="download the archive again") from None
 
 
 def find_weights(source: WeightSource | None = None) -> dict[str, str | None]:
-    """Which weights of RadCliQ are on this machine, by what they are for; nothing is fetched."""
+    """Which of RadCliQ's weights are on this machine, by component; nothing is downloaded."""
     source = source or WeightSource()
     looked_for = {
         "BERTScore": source.find_model("distilroberta-base"),

@@ -1,4 +1,4 @@
-"""Adjudication: the items over which two readings differ, shown to a third reader without saying whose is whose."""
+"""Adjudication: items on which two readings differ, shown to a third reader without saying whose is whose."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ ADJUDICATED = "adjudicated"
 
 
 class Dispute(msgspec.Struct, frozen=True, kw_only=True):
-    """Two readings of one text, and the places of the items over which they differ."""
+    """Two readings of one text, and the positions of the items on which they differ."""
 
     first: DoneReading
     second: DoneReading
@@ -38,7 +38,7 @@ class SettledItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_disputes(study: Study, readings: list[DoneReading]) -> list[Dispute]:
-    """The texts that two readers have submitted and differ over."""
+    """The texts that two readers have submitted and differ on."""
     found = []
     for _, first, second in _read_twice(study, readings):
         pairs = zip(_marked(first), _marked(second), strict=True)
@@ -48,12 +48,12 @@ def find_disputes(study: Study, readings: list[DoneReading]) -> list[Dispute]:
 
 
 def open_adjudication(connection: Connection, study: Study, name: str) -> int:
-    """Let a third reader settle what the first two differ over; returns how many cases there are."""
+    """Have a third reader settle what the first two differ on; returns the number of cases."""
     readers = list_readers(connection, study.id)
     if any(one.is_adjudicator for one in readers):
-        raise UsageError("this study has an adjudicator already", remedy="let that reader go on")
+        raise UsageError("this study already has an adjudicator", remedy="that reader can continue")
     if name in {one.name for one in readers}:
-        raise UsageError(f"{name} reads in this study", remedy="choose somebody who has not read these cases")
+        raise UsageError(f"{name} is a reader in this study", remedy="choose someone who has not read these cases")
     disputes = find_disputes(study, read_done(connection, study))
     if not disputes:
         raise UsageError("there is nothing to adjudicate", remedy="wait until two readers have submitted the same case")
@@ -70,7 +70,7 @@ def open_adjudication(connection: Connection, study: Study, name: str) -> int:
 
 
 def read_frozen(connection: Connection, sitting_id: int) -> Frozen:
-    """Both readings of every item of an adjudication, in an order that tells nobody whose they are."""
+    """Both readings of every item of an adjudication, in an order that does not reveal whose they are."""
     table = tables.sittings
     return connection.execute(sa.select(table.c.frozen).where(table.c.id == sitting_id)).scalar() or {}
 
@@ -99,7 +99,7 @@ def settle_study(study: Study, readings: list[DoneReading]) -> list[SettledItem]
 
 
 def write_settled(items: list[SettledItem], path: Path) -> None:
-    """Write both readings and the adjudicator's word side by side, one row an item."""
+    """Write both readings and the adjudicator's decision side by side, one row per item."""
     names = dict.fromkeys(name for one in items for cells in (one.first, one.second) for name in cells)
     columns = ["case", "unit", "text", *(f"{name}_{whose}" for name in names for whose in ("1", "2", ADJUDICATED))]
     rows = [
@@ -113,7 +113,7 @@ def write_settled(items: list[SettledItem], path: Path) -> None:
 
 
 class _MarkedItem(msgspec.Struct, frozen=True):
-    """An item of a text, and what a reader marked of it."""
+    """An item of a text, and a reader's marks on it."""
 
     text: ReadText
     item: ReadItem
@@ -151,7 +151,7 @@ def _marked(reading: DoneReading) -> list[_MarkedItem]:
 
 
 def _make_sitting(study: Study, dispute: Dispute, name: str) -> tuple[Sitting, Frozen, dict[str, Code]]:
-    """The case with the items in dispute alone, both readings of each, and what is behind the items' new codes."""
+    """The case with only the disputed items, both readings of each, and what the items' new codes stand for."""
     codes: dict[str, Code] = {}
     frozen: Frozen = {}
     items: dict[str, list[ReadItem]] = {}
@@ -160,7 +160,7 @@ def _make_sitting(study: Study, dispute: Dispute, name: str) -> tuple[Sitting, F
             continue
         behind = study.key.codes[one.item.code]
         code = "u" + digest_value([ADJUDICATED, study.token, behind.unit])[:12]
-        # The digest of the code decides whose reading comes first: it tells nothing, and stays the same.
+        # The digest of the code decides whose reading comes first: it reveals nothing, and stays the same.
         both = [one.cells, two.cells]
         frozen[code] = both if int(digest_value(code)[:2], 16) % 2 else both[::-1]
         codes[code] = msgspec.structs.replace(behind, reader=name)

@@ -1,8 +1,8 @@
 """Where a reader works: open a case, commit to a diagnosis, save marks, submit.
 
-An acknowledged save is never lost: a mark and its line of history are one transaction. A save names the version it was
-made on; a stale one changes nothing and gets what is there, for the reader to choose. One device at a time holds a
-sitting, for ten minutes after its last sign of life.
+An acknowledged save is never lost: a mark and its line of history are one transaction. A save names the version it is
+based on; a stale one changes nothing and returns the current mark for the reader to choose. One device at a time holds
+a sitting, for ten minutes after its last request.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ from medthink.readers.studies.sittings import ReadItem, Sitting
 
 LEASE_S = 600.0
 CONFIDENCES = (1, 2, 3, 4)
-# What a mark may hold beside the columns of its kind: the images relied on, by number, and whether it is badly cut.
+# What a mark may hold besides the columns of its kind: the images relied on, and whether the item is badly cut.
 EXTRA_CELLS = ("images", "badly_cut", "note")
-# A decisive finding that the list lacks, in the reader's words: an item of its own in every sitting.
+# A decisive finding missing from the list, in the reader's words: a separate item in every sitting.
 ADDED = "added"
 _MOST_CELL = 2_000
 _MOST_SECONDS = 3_600.0
@@ -62,7 +62,7 @@ _ADD_EVENT = sa.insert(tables.mark_events)
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader has marked of one item, by column, as the readers' table has it."""
+    """A reader's marks on one item, by the columns of the readers' table."""
 
     item: str
     version: int
@@ -72,7 +72,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarkChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A change as a page sends it: on which version it was made, and a key by which it is known when sent again."""
+    """A change as a page sends it: the version it is based on, and a key that identifies it if it is sent again."""
 
     item: str
     version: int
@@ -82,13 +82,13 @@ class MarkChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """The change is kept under this version."""
+    """The change was saved as this version."""
 
     version: int
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """The item was marked elsewhere meanwhile; nothing was changed."""
+    """The item was marked elsewhere in the meantime; nothing was changed."""
 
     version: int
     cells: dict[str, str]
@@ -96,7 +96,7 @@ class Stale(msgspec.Struct, frozen=True):
 
 
 class OpenSitting(msgspec.Struct, frozen=True, kw_only=True):
-    """A sitting as it stands; `letter` is that of the benchmark's file. What is read never changes."""
+    """A sitting in its current state; `letter` is the one in the benchmark's file. What is read never changes."""
 
     id: int
     reader_id: int
@@ -117,12 +117,12 @@ class OpenSitting(msgspec.Struct, frozen=True, kw_only=True):
         return self.committed_at is not None
 
     def is_held_by_other(self, device: str) -> bool:
-        """Whether another device of the reader's holds it just now."""
+        """Whether another of the reader's devices holds it now."""
         return self.holder not in (None, device) and (self.held_until or "") > now_utc()
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """An item that is not marked in full, and the columns that are missing."""
+    """An item that is not fully marked, and the missing columns."""
 
     item: str
     columns: tuple[str, ...]
@@ -150,7 +150,7 @@ def list_sittings(connection: Connection, reader_id: int) -> list[OpenSitting]:
 def hold(connection: Connection, found: OpenSitting, device: str) -> OpenSitting:
     """Take or keep the sitting for this device, or raise UsageError while another one holds it.
 
-    A case that the reader has committed to in another sitting is revealed already.
+    A case the reader has already committed to in another sitting is revealed at once.
     """
     locked = _lock(connection, found)
     if locked.is_held_by_other(device):
@@ -168,12 +168,14 @@ def hold(connection: Connection, found: OpenSitting, device: str) -> OpenSitting
 def commit_diagnosis(
     connection: Connection, found: OpenSitting, letter: str, confidence: int, *, seconds: float
 ) -> OpenSitting:
-    """Keep the reader's own diagnosis, by the letter shown, and reveal the case; the first one counts."""
+    """Store the reader's own diagnosis, by the letter shown, and reveal the case; the first one counts."""
     locked = _lock(connection, found)
     if locked.is_revealed:
         return locked
     if letter not in locked.sitting.letters or confidence not in CONFIDENCES:
-        raise UsageError("no diagnosis, or not how sure", remedy="choose one of the options and how sure you are")
+        raise UsageError(
+            "the diagnosis or your confidence is missing", remedy="choose one of the options, and how sure you are"
+        )
     values: dict[str, object] = {
         "letter": locked.sitting.letters[letter],
         "confidence": confidence,
@@ -184,14 +186,14 @@ def commit_diagnosis(
 
 
 def read_marks(connection: Connection, sitting_id: int) -> dict[str, Mark]:
-    """What is marked so far, by item."""
+    """The marks so far, by item."""
     table = tables.marks
     rows = connection.execute(sa.select(table).where(table.c.sitting_id == sitting_id)).mappings()
     return {row["item"]: _read_mark(row) for row in rows}
 
 
 def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, device: str) -> Saved | Stale:
-    """Keep a change, or say what is there where it was made on another version; the same key is the same change."""
+    """Save a change, or return the current mark if it is based on another version; a known key is the same change."""
     return save_locked(connection, _lock(connection, found), change, device)
 
 
@@ -221,7 +223,7 @@ def save_locked(connection: Connection, locked: OpenSitting, change: MarkChange,
 
 
 def find_gaps(found: OpenSitting, marks: Mapping[str, Mark]) -> list[Gap]:
-    """The items that are not marked in full, in the order of reading."""
+    """The items that are not fully marked, in reading order."""
     gaps = []
     for text in found.sitting.revealed.texts:
         for item in text.items:
@@ -232,7 +234,7 @@ def find_gaps(found: OpenSitting, marks: Mapping[str, Mark]) -> list[Gap]:
 
 
 def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> list[Gap]:
-    """Lock the reading; where something is missing, nothing is locked and the gaps are returned."""
+    """Lock the reading; if something is missing, nothing is locked and the gaps are returned."""
     locked = _lock(connection, found)
     if locked.submitted_at is not None:
         return []
@@ -247,14 +249,14 @@ def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> l
 
 
 def reassign(connection: Connection, found: OpenSitting, reader_id: int) -> None:
-    """Give a sitting that was never opened to another reader, as the last of that reader's list."""
+    """Give a sitting that was never opened to another reader, at the end of that reader's list."""
     locked = _lock(connection, found)
     if locked.opened_at is not None:
-        raise UsageError("this case was opened already", remedy="reassign cases that nobody has opened")
+        raise UsageError("this case has already been opened", remedy="reassign cases that nobody has opened")
     table = tables.sittings
     same = sa.select(table.c.id).where(table.c.reader_id == reader_id, table.c.case_id == locked.sitting.case)
     if connection.execute(same).first() is not None:
-        raise UsageError("this reader reads that case already", remedy="choose another reader")
+        raise UsageError("this reader already has that case", remedy="choose another reader")
     last = sa.select(sa.func.max(table.c.place)).where(table.c.reader_id == reader_id)
     place = connection.execute(last).scalar()
     _update(connection, locked, {"reader_id": reader_id, "place": (place or 0) + 1})
@@ -268,11 +270,11 @@ def _refuse_change(locked: OpenSitting, change: MarkChange, device: str) -> None
     if locked.is_held_by_other(device):
         raise UsageError("this case is open on another device", remedy="go on there, or wait")
     if not change.key or len(change.key) > 64 or change.version < 0:
-        raise UsageError("not a change of a mark", remedy="load the page again")
+        raise UsageError("not a change to a mark", remedy="load the page again")
 
 
 def _checked_cells(sitting: Sitting, change: MarkChange) -> dict[str, str]:
-    """The cells that are not empty, or UsageError where a cell is none of the item's or says what none may."""
+    """The non-empty cells, or UsageError if a cell does not belong to the item or has an invalid value."""
     cells = {name: text.strip() for name, text in change.cells.items() if text.strip()}
     found = sitting.revealed.item(change.item)
     if found is None and change.item != ADDED:
@@ -280,7 +282,7 @@ def _checked_cells(sitting: Sitting, change: MarkChange) -> dict[str, str]:
     columns = {"finding"} if found is None else {column.name for column in KINDS[found[0]].columns}
     strange = [name for name in cells if name not in columns and name not in EXTRA_CELLS]
     if strange or any(len(text) > _MOST_CELL for text in cells.values()):
-        raise UsageError(f"{', '.join(strange) or 'a text'} cannot be kept", remedy="load the page again")
+        raise UsageError(f"{', '.join(strange) or 'a text'} cannot be saved", remedy="load the page again")
     if found is not None:
         _refuse_words(found[0], found[1], cells)
     return cells

@@ -1,4 +1,4 @@
-"""Tables that readers filled in away from the room, taken into a study: conflicts are shown, nothing is overwritten."""
+"""Importing tables that readers filled in offline into a study: conflicts are shown, nothing is overwritten."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ OFFLINE = "offline"
 
 
 class TakenIn(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a table: rows kept, rows that say the same as here, and those that were not taken, with why."""
+    """The outcome of an import: rows saved, rows already identical, and rows refused, with the reason."""
 
     kept: int = 0
     same: int = 0
@@ -34,10 +34,10 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def take_table(connection: Connection, study: Study, path: Path) -> TakenIn:
-    """Keep the rows of a readers' table as marks, where nothing is marked yet.
+    """Save the rows of a readers' table as marks, where nothing is marked yet.
 
-    A row belongs to the reader whose list its code is from. A reading that is submitted or was not begun stays as it
-    is: its reader has not committed to a diagnosis.
+    A row belongs to the reader whose list its code is from. A reading that is already submitted, or whose reader has
+    not committed to a diagnosis yet, stays as it is.
     """
     places = _places(connection, study)
     kept = same = 0
@@ -53,7 +53,9 @@ def take_table(connection: Connection, study: Study, path: Path) -> TakenIn:
         if not cells or (before and before.cells == cells):
             same += 1
         elif before:
-            conflicts.append(f"row {row.number}: here {_words(before.cells)}; in the table {_words(cells)}")
+            conflicts.append(
+                f"row {row.number}: already marked as {_words(before.cells)}; the table says {_words(cells)}"
+            )
         else:
             problem = _keep(connection, found, cells)
             kept += not problem
@@ -77,14 +79,14 @@ def _cells(place: _Place, row: TableRow) -> dict[str, str]:
 
 
 def _keep(connection: Connection, place: _Place, cells: dict[str, str]) -> str:
-    """Keep the mark; says why it cannot be kept."""
+    """Save the mark, or return why it cannot be saved."""
     key = digest_value([OFFLINE, place.item.code, cells])
     change = MarkChange(item=place.item.code, version=0, cells=cells, seconds=0.0, key=key)
     try:
         answer = save_mark(connection, place.opened, change, place.opened.holder or OFFLINE)
     except UsageError as error:
         return error.problem
-    return "" if isinstance(answer, Saved) else "it was marked meanwhile"
+    return "" if isinstance(answer, Saved) else "it was marked in the meantime"
 
 
 def _words(cells: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The plan of a study: what is read by whom, the hours that takes, and how precise its numbers will be."""
+"""The plan of a study: who reads what, how many hours it takes, and how precise its results will be."""
 
 import math
 from pathlib import Path
@@ -9,9 +9,9 @@ from medthink.core.errors import UsageError
 from medthink.judge.kinds import KINDS
 from medthink.readers.assigning import ReadingPlan
 
-# Where errors of one case come together: between what was measured for errors (0.3) and for disagreements (0.1).
+# Intraclass correlation of errors within a case: between the values measured for errors (0.3) and disagreements (0.1).
 CLUSTERING = 0.2
-# What a radiologist takes, for planning: to read a case and commit to a diagnosis, and to judge one unit.
+# Planning times for a radiologist: to read a case and commit to a diagnosis, and to judge one unit.
 CASE_MINUTES = 2.5
 UNIT_SECONDS = 25.0
 _Z = 1.959964
@@ -40,13 +40,13 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            raise UsageError("a study needs a name", remedy="give it one")
+            raise UsageError("the study has no name", remedy="give it one")
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown:
             raise UsageError(f"no such kind of judging: {', '.join(unknown)}", remedy=f"known: {', '.join(KINDS)}")
         if bool(self.kinds) != bool(self.runs):
             raise UsageError(
-                "a study judges texts of runs, or asks readers for their diagnosis alone",
+                "a study either judges the texts of runs, or asks readers only for their diagnosis",
                 remedy="choose runs and kinds of judging, or neither",
             )
         self.reading()
@@ -74,10 +74,10 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class StudyForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """What a study will take and give, before it begins.
+    """The expected effort and precision of a study, before it begins.
 
     `rate_half_width` is half the 95 % interval of a rate of 20 % over all units, `kappa_half_width` that of a κ of 0.6
-    between two readers; None where no unit is judged, or none twice. For a human baseline, the rate is the accuracy.
+    between two readers; None if no unit is judged, or none twice. For a human baseline, the rate is the accuracy.
     """
 
     texts: int
@@ -88,7 +88,7 @@ class StudyForecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forecast(plan: StudyPlan, units: list[int], sittings: dict[str, list[int]]) -> StudyForecast:
-    """The forecast for texts of so many units each, and for each reader the units of every sitting."""
+    """The forecast, from the number of units in each text and in every sitting of each reader."""
     hours = {
         reader: sum(CASE_MINUTES / 60 + count * UNIT_SECONDS / 3600 for count in counts)
         for reader, counts in sittings.items()
@@ -120,5 +120,5 @@ def kappa_variance(kappa: float, share: float) -> float:
 
 
 def _half_width(variance: float, units: int, per_case: float) -> float:
-    """Half a 95 % interval over units of which those of one case are alike."""
+    """Half the width of a 95 % interval over units that are correlated within a case."""
     return _Z * math.sqrt(variance / units * (1 + max(0.0, per_case - 1) * CLUSTERING))

@@ -1,4 +1,4 @@
-"""What a study comes to, for its coordinator: progress, agreement, planted checks, drift, and tables to take away."""
+"""A study's results for its coordinator: progress, agreement, planted checks, drift, and tables to download."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ _PARTS_OF_TIME = 3
 
 
 class ReaderProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a reader is; times are those on the page, without pauses."""
+    """A reader's progress; times are active time on the page, without pauses."""
 
     reader: StudyReader
     done: int
@@ -48,7 +48,7 @@ class DriftPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BaselineAccuracy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often readers' own diagnoses are right, each and all together."""
+    """How often readers' own diagnoses are right, for each reader and all together."""
 
     readers: dict[str, Measured]
     together: Measured | None
@@ -117,7 +117,7 @@ def table_rows(readings: Iterable[DoneReading]) -> list[dict[str, Any]]:
 
 
 def import_readings(study: Study, run: Path, readings: Sequence[DoneReading]) -> Import:
-    """The readings of one run, by the very code that reads tables."""
+    """The readings of one run, read by the same code as tables."""
     importer = Importer(cut_units(run), study.key)
     rows = [
         TableRow(number, {name: str(cell) for name, cell in row.items()})
@@ -143,7 +143,7 @@ def measure_study(study: Study, readings: Sequence[DoneReading]) -> dict[str, Ru
 
 
 def measure_baseline(study: Study, readings: Sequence[DoneReading]) -> BaselineAccuracy:
-    """How often the diagnoses that readers committed to are right; a case that is read again counts once."""
+    """How often the diagnoses that readers committed to are right; a case read twice counts once."""
     benchmark = Benchmark.open(Path(study.plan.data))[study.plan.split]
     answers = {case.id: case.reference.answer for case in benchmark}
     rights: dict[str, dict[int, bool]] = {}
@@ -159,7 +159,7 @@ def measure_baseline(study: Study, readings: Sequence[DoneReading]) -> BaselineA
 
 
 def measure_drift(readings: Sequence[DoneReading]) -> list[DriftPart]:
-    """Each reader in thirds of what was read so far, in the order of submission."""
+    """Each reader's results in thirds of the readings so far, in order of submission."""
     by_reader: dict[str, list[DoneReading]] = {}
     for one in readings:
         by_reader.setdefault(one.reader.name, []).append(one)
@@ -219,7 +219,7 @@ def _thirds(readings: Sequence[DoneReading]) -> list[Sequence[DoneReading]]:
 
 
 def _table_cells(cells: Mapping[str, str]) -> dict[str, str]:
-    """A mark's cells as the table has them: what has no column of its own stands in the note."""
+    """A mark's cells as the table has them: what has no column of its own goes into the note."""
     notes = [cells.get("note", "")]
     notes += [f"images: {cells['images']}"] if cells.get("images") else []
     notes += ["badly cut"] if cells.get("badly_cut") else []

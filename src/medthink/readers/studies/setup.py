@@ -23,10 +23,7 @@ Frozen = dict[str, list[dict[str, str]]]
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """A study as the store has it.
-
-    `key` says what is behind the codes and never leaves the server; it is long, and empty unless it was asked for.
-    """
+    """A stored study; `key` says what the codes stand for, never leaves the server, and is empty unless asked for."""
 
     id: int
     token: str
@@ -37,7 +34,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyReader(msgspec.Struct, frozen=True, kw_only=True):
-    """One reader of a study; `name` is the account's, `alias` what a reader is called where names are not shown."""
+    """One reader of a study; `name` is the account's, `alias` the pseudonym used where names are not shown."""
 
     id: int
     study_id: int
@@ -49,7 +46,7 @@ class StudyReader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedStudy(msgspec.Struct, frozen=True, kw_only=True):
-    """A study before it is kept: its sittings, its key, and what it will take."""
+    """A study before it is stored: its sittings, its key, and its forecast."""
 
     plan: StudyPlan
     lists: StudyLists
@@ -108,7 +105,7 @@ def _count_units(lists: StudyLists) -> list[int]:
 
 
 def create_study(connection: Connection, planned: PlannedStudy, *, made_by: str) -> Study:
-    """Keep the study with its readers and their sittings."""
+    """Store the study with its readers and their sittings."""
     token, now = secrets.token_urlsafe(9), now_utc()
     row: dict[str, object] = {
         "token": token,
@@ -180,7 +177,7 @@ def list_studies(connection: Connection) -> list[Study]:
 
 
 def close_study(connection: Connection, study_id: int) -> None:
-    """Let nobody read on; what was read stays."""
+    """Close the study to further reading; what was read stays."""
     connection.execute(sa.update(tables.studies).where(tables.studies.c.id == study_id).values(closed_at=now_utc()))
 
 
@@ -200,7 +197,7 @@ def readings_of(connection: Connection, name: str) -> list[tuple[Study, StudyRea
 
 
 def is_awaited(connection: Connection, name: str, data: Path, case_id: int) -> bool:
-    """Whether this account has still to read the case in a study, so that nothing may tell its answer before."""
+    """Whether this account still has to read the case in a study, so its answer must not be shown to it yet."""
     table = tables.sittings
     own = [
         reader.id
@@ -222,7 +219,7 @@ def find_reader(connection: Connection, study_id: int, name: str) -> StudyReader
 
 
 def note_training(connection: Connection, reader_id: int, answers: dict[str, str], *, is_passed: bool) -> None:
-    """Keep what a reader answered in training, and that the reader has passed."""
+    """Store a reader's training answers, and whether the reader has passed."""
     table = tables.study_readers
     values: dict[str, object] = {"training": answers} | ({"trained_at": now_utc()} if is_passed else {})
     connection.execute(sa.update(table).where(table.c.id == reader_id).values(values))

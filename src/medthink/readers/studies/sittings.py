@@ -18,7 +18,7 @@ _NO_PLACE = -1
 
 
 class ReadItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that takes marks; `start` and `end` are its place in its part, −1 where it is no piece of it."""
+    """One thing that takes marks; `start` and `end` are its span in its part, or −1 if it is not a piece of it."""
 
     code: str
     form: str
@@ -38,7 +38,7 @@ class ReadText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlindHalf(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader sees first: `images` are paths in the order in which texts number them."""
+    """What a reader sees first: `images` are paths in the order the texts number them."""
 
     history: str
     options: dict[str, str]
@@ -65,7 +65,7 @@ class RevealedHalf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sitting(msgspec.Struct, frozen=True, kw_only=True):
-    """One case for one reader; `letters` leads from the letters of its options to those of the benchmark's file."""
+    """One case for one reader; `letters` maps the letters of its options to those in the benchmark's file."""
 
     code: str
     case: int
@@ -81,7 +81,7 @@ class Sitting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyLists(msgspec.Struct, frozen=True, kw_only=True):
-    """Every reader's sittings in the order of reading, and what is behind the codes of their items."""
+    """Every reader's sittings in the order of reading, and what the codes of their items stand for."""
 
     sittings: dict[str, list[Sitting]]
     codes: dict[str, Code]
@@ -119,7 +119,7 @@ def plan_baseline(cases: Sequence[Case], plan: StudyPlan) -> StudyLists:
 
 
 def assign_cases(cases: Sequence[Case], plan: ReadingPlan) -> dict[str, list[Case]]:
-    """Each reader's cases in an order of that reader's own."""
+    """Each reader's cases, in a separate order for each reader."""
 
     def by_chance(case: Case, *parts: object) -> str:
         return digest_value(["case", plan.seed, case.id, *parts])
@@ -210,6 +210,6 @@ def _modalities(case: Case) -> dict[str, str]:
 
 
 def _letters(shown: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """From each letter shown to the file's letter of the same text."""
+    """Map each letter shown to the file's letter of the same option."""
     by_text = {text: letter for letter, text in own.items()}
     return {letter: by_text[text] for letter, text in shown.items()}

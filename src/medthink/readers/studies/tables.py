@@ -1,7 +1,7 @@
 """The tables of the reading room, kept in the store of the board.
 
-Times are UTC texts, which sort as they are. `mark_events` only grows: whatever was saved stays there, also what a later
-save replaced.
+Times are UTC texts, which sort as they are. `mark_events` only grows: everything ever saved stays there, even if a
+later save replaced it.
 """
 
 from sqlalchemy import JSON, Boolean, Column, Float, ForeignKey, Integer, MetaData, String, Table, UniqueConstraint
@@ -28,7 +28,7 @@ studies = Table(
     Column("closed_at", String(20)),
 )
 
-# `name` is that of the account that reads; `alias` is what a reader is called where names are not shown.
+# `name` is that of the account that reads; `alias` is the pseudonym used where names are not shown.
 study_readers = Table(
     "study_readers",
     metadata,

@@ -53,4 +53,4 @@ def test_the_plan_of_the_demo_runs_on_real_cases_and_the_check_passes(tmp_path):
     benchmark = Benchmark.open(tmp_path / "work/benchmark")
     assert not check_benchmark(benchmark, images=True).errors
     assert len(benchmark) >= 25
-    assert "too few to learn from" in built.output and "clean" not in built.output
+    assert "too few to train on" in built.output and "clean" not in built.output

@@ -78,7 +78,7 @@ def test_warnings_alone_are_exit_0(phantom: Path, tmp_path: Path) -> None:
     done = medthink("data", "check", bench)
     assert (done.returncode, done.stderr) == (0, "")
     shown = " ".join(done.stdout.split())
-    assert "(not opened; --images looks inside)" in shown and "0 errors" in shown and "1 warning " in shown
+    assert "(not opened; --images checks their contents)" in shown and "0 errors" in shown and "1 warning " in shown
     assert "reference-empty × 1" in shown and DEFECTS["reference-empty"].remedy in shown
     assert f"test {first['title'].split()[-1]} discussion" in shown
 

@@ -25,19 +25,19 @@ COMMANDS = {
     "completion": Command("medthink.cli.completion", "Print a script that completes commands and flags", _START),
     "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark", _DATA),
     "curate": Command("medthink.cli.curate", "Turn raw teaching cases into a benchmark", _DATA),
-    "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for mere guessing", _DATA),
+    "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for guessing", _DATA),
     "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue", _RUN),
     "sweep": Command("medthink.cli.sweep", "Run models × conditions × tasks as one unit", _RUN),
     "show": Command("medthink.cli.show_cases", "List a run's cases, or show one: prompts, replies, result", _RUN),
     "view": Command("medthink.cli.view", "Show runs and their cases in the browser, live and read-only", _RUN),
     "merge": Command("medthink.cli.merge", "Put the shards of one run together", _RUN),
-    "import": Command("medthink.cli.importing", "Take in what another program made of a run", _RUN),
+    "import": Command("medthink.cli.importing", "Import replies to a run's requests from another program", _RUN),
     "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty", _RESULTS),
     "compare": Command(
         "medthink.cli.compare", "Compare runs on the same cases: differences, wins and losses", _RESULTS
     ),
     "report": Command(
-        "medthink.cli.report", "Write runs as one self-contained page, with figures and tables", _RESULTS
+        "medthink.cli.report", "Write one self-contained page about runs, with figures and tables", _RESULTS
     ),
     "judge": Command("medthink.cli.judge", "Have models judge a run's steps, discussions and findings", _REASONING),
     "agree": Command(
@@ -46,11 +46,11 @@ COMMANDS = {
     "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists", _REASONING),
     "submit": Command("medthink.cli.submit", "Pack, check or score a submission, or write it for the hub", _BOARD),
     "serve": Command("medthink.cli.serve", "Serve a leaderboard, and cases to read blind, in the browser", _BOARD),
-    "accounts": Command("medthink.cli.accounts", "Keep the people of a served board: roles, invitations", _BOARD),
-    "board": Command("medthink.cli.board", "Keep a leaderboard: add, list, withdraw, back up, restore", _BOARD),
+    "accounts": Command("medthink.cli.accounts", "Manage the accounts of a served board: roles, invitations", _BOARD),
+    "board": Command("medthink.cli.board", "Manage a leaderboard: add, list, withdraw, back up, restore", _BOARD),
 }
 
-# The shell's completion script sets it when it asks what may come next.
+# Set by the shell's completion script when it asks for completions.
 COMPLETE_VARIABLE = "_MEDTHINK_COMPLETE"
 _EXAMPLE = "Example: medthink demo"
 
@@ -64,23 +64,23 @@ def main() -> None:
         code = _follow(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output (`| head`) has had enough; that is not an error.
+        # The program reading our output (`| head`) has closed it; that is not an error.
         code = _fall_silent(0)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"medthink: {place}{error.strerror}\n  → check the place written to and its free space\n")
+        sys.stderr.write(f"medthink: {place}{error.strerror}\n  → check the output path and its free space\n")
         code = _fall_silent(2)
     sys.exit(code)
 
 
 def _fall_silent(code: int) -> int:
-    """Write nothing more to an output that takes nothing more."""
+    """Stop writing to a closed output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 
 def _follow(words: list[str]) -> int:
-    """Do what the words say; returns the exit code."""
+    """Carry out the command line; returns the exit code."""
     if COMPLETE_VARIABLE in os.environ:
         from medthink.cli.completion import answer_shell
 
@@ -108,7 +108,7 @@ def overview() -> str:
             "Research and education only.",
             *_listed_commands(),
             "",
-            "`medthink COMMAND -h` tells more; `medthink --version` names the release.",
+            "`medthink COMMAND -h` shows details; `medthink --version` shows the release.",
             "Exit codes: 0 done; 1 the answer is no (errors found, alarm, limit reached);",
             "2 bad usage or input; 3 the network or a provider failed;",
             "4 some cases failed, the others are done; 130 interrupted.",

@@ -15,7 +15,7 @@ from medthink.cli.lazy import LazyGroup
     },
 )
 def accounts() -> None:
-    """Keep the accounts of a served board: the first maintainer, invitations, roles, passwords.
+    """Manage the accounts of a served board: the first maintainer, invitations, roles, passwords.
 
     \b
     Example: medthink accounts add ann --role maintainer

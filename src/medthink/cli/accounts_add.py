@@ -14,7 +14,7 @@ ROLE_NAMES = ("submitter", "reader", "coordinator", "maintainer")
 
 
 def read_password(file: TextIO | None) -> str:
-    """A password from a file's first line, or typed twice and not shown."""
+    """A password from a file's first line, or typed twice without echo."""
     if file is not None:
         return file.readline().rstrip("\r\n")
     typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
@@ -23,9 +23,16 @@ def read_password(file: TextIO | None) -> str:
 
 @click.command()
 @click.argument("name")
-@click.option("--role", "roles", required=True, multiple=True, type=click.Choice(ROLE_NAMES), help="What they may do.")
-@click.option("--team", default="", help="The team that they hand in for.")
-@click.option("--shown-name", default="", help="Their name as others see it.")
+@click.option(
+    "--role",
+    "roles",
+    required=True,
+    multiple=True,
+    type=click.Choice(ROLE_NAMES),
+    help="The person's role; may be repeated.",
+)
+@click.option("--team", default="", help="The team they submit for.")
+@click.option("--shown-name", default="", help="Display name.")
 @click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")
 @store_flag
 def command(

@@ -1,4 +1,4 @@
-"""`medthink accounts change`: other roles, another password, closing."""
+"""`medthink accounts change`: roles, password, closing."""
 
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name")
-@click.option("--role", "roles", multiple=True, type=click.Choice(ROLE_NAMES), help="The roles from now on.")
-@click.option("--password", "asks_password", is_flag=True, help="Give another password; sessions end.")
+@click.option("--role", "roles", multiple=True, type=click.Choice(ROLE_NAMES), help="New roles; may be repeated.")
+@click.option("--password", "asks_password", is_flag=True, help="Set a new password; this ends all sessions.")
 @click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")
 @click.option("--close/--open", "is_closed", default=None, help="Close the account, or open it again.")
 @store_flag
@@ -38,7 +38,7 @@ def command(
 
         account = find_account(opened, name)
         if account is None:
-            raise UsageError(f"no account {name}", remedy="medthink accounts list names them")
+            raise UsageError(f"no account {name}", remedy="medthink accounts list shows them")
         if roles:
             set_roles(opened, account, roles, actor="command line")
         if asks_password or password_file is not None:

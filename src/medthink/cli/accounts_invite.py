@@ -1,4 +1,4 @@
-"""`medthink accounts invite`: a link that makes an account."""
+"""`medthink accounts invite`: a link to create an account."""
 
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,21 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--role", "roles", required=True, multiple=True, type=click.Choice(ROLE_NAMES), help="What they may do.")
-@click.option("--team", default="", help="The team that they join.")
+@click.option(
+    "--role",
+    "roles",
+    required=True,
+    multiple=True,
+    type=click.Choice(ROLE_NAMES),
+    help="The person's role; may be repeated.",
+)
+@click.option("--team", default="", help="The team they join.")
 @click.option("--note", default="", help="Who it is for.")
 @click.option("--days", default=14, show_default=True, type=click.IntRange(1, 365), help="How long it is valid.")
 @click.option("--url", default="http://127.0.0.1:7350", show_default=True, help="The address of the served board.")
 @store_flag
 def command(roles: "tuple[GivenRole, ...]", team: str, note: str, days: int, url: str, store: str) -> None:
-    """Print a link by which one person makes an account; it works once.
+    """Print a link with which one person can create an account; it works once.
 
     \b
     Example: medthink accounts invite --role submitter --team "Tarn University" --url https://board.example.org

@@ -10,7 +10,7 @@ from medthink.cli.stores import open_store, store_flag
 @store_flag
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(store: str, as_json: bool) -> None:
-    """List everybody who has an account, with roles and team.
+    """List all accounts with their roles and teams.
 
     \b
     Example: medthink accounts list --store board.sqlite

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "--key", type=click.Path(path_type=Path), metavar="FILE", help="The key of blinded reading lists (FOLDER-key.json)."
 )
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 @click.option("--slices", is_flag=True, help="Also show agreement within slices.")
 @click.option(
     "--items",
@@ -38,7 +38,7 @@ def agree(
     shows_items: bool,
     as_json: bool,
 ) -> None:
-    """Compare the readers in TABLES and the judges of RUN, each with each.
+    """Compare the readers in TABLES and the judges of RUN with each other.
 
     TABLES are CSV, XLSX or JSONL files that readers filled in; without any, judges are compared with judges. Every row
     that cannot be used is listed, and empty ones are counted. The result is kept in RUN/agreement.json.
@@ -113,7 +113,7 @@ def _show_rates(biases: "tuple[Bias, ...]") -> None:
         rows = [(one.aspect, one.validated, *map(percent, _rates(one))) for one in listed]
         console().print(table(f"Wrong units: {judge} and the readers", columns, rows, right=[1]))
     console().print(
-        "Judge corrected: for its errors where readers know the truth. Readers and judge: prediction-powered (PPI++), "
+        "Judge corrected: for its errors on units that readers also judged. Readers and judge: prediction-powered, "
         "never less certain than readers alone; it holds if the cases read were drawn at random, as `medthink reading` "
         "draws them."
     )
@@ -129,7 +129,7 @@ def _rates(bias: "Bias") -> "list[Measured | None]":
 
 
 def _within(rate: "Measured") -> "Measured":
-    """A rate's interval as far as a rate can be."""
+    """A rate's interval, clipped to the possible range."""
     from msgspec.structs import replace
 
     from medthink.stats.estimate import Estimate
@@ -157,7 +157,7 @@ def _row(pair: "RaterPair", *, with_weights: bool) -> tuple[object, ...]:
 
 
 def _short(measured: "Measured", *, scale: float = 1) -> str:
-    """A value with its interval in as little room as can be."""
+    """A value with its interval, as short as possible."""
     from medthink.stats.estimate import Estimate
 
     if measured.value is None:

@@ -27,7 +27,7 @@ def show_items(
         print_json(to_builtins(found))
         return
     if not found:
-        say("Nothing that can be right or wrong has been labelled by a reader or a judge.")
+        say("No reader or judge has labelled anything that can be right or wrong.")
     for one in found:
         _show(one)
 
@@ -37,12 +37,10 @@ def _show(found: "ReadItems") -> None:
 
     out = console()
     rows = [(one.case, one.items, percent(one.wrong), percent(one.differ)) for one in found.cases[:_SHOWN]]
-    title = f"{found.aspect}: {len(found.cases)} cases, {len(found.raters)} raters; those that divide them most first"
-    out.print(
-        table(title, ("case", "items", "labels that say wrong", "pairs of raters that differ"), rows, right=[0, 1])
-    )
+    title = f"{found.aspect}: {len(found.cases)} cases, {len(found.raters)} raters; the most divisive first"
+    out.print(table(title, ("case", "items", "labelled wrong", "rater pairs that differ"), rows, right=[0, 1]))
     if found.false_share is None:
-        out.print("No reader stands alone against two others or more.")
+        out.print("No reader's label is contradicted by two or more others.")
     else:
         looked = [
             (one.reader, one.case, one.others, as_percent(one.doubt, 0), one.text) for one in found.alone[:_SHOWN]
@@ -52,6 +50,6 @@ def _show(found: "ReadItems") -> None:
         out.print(
             f"{len(found.alone)} labels; expect the reader to be right after all in {as_percent(found.false_share, 0)} "
             "of them if raters err independently, and in 5 to 15 points more where a tenth to a fifth of the items "
-            "mislead everybody. A reading list, not a finding; --json has all."
+            "mislead all raters. A reading list, not a finding; --json has all."
         )
     out.print()

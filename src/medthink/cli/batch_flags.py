@@ -1,4 +1,4 @@
-"""The flags about batches, and what is said about those that are left waiting: for runs and for judging."""
+"""The batch flags of runs and judging, and messages about batches still waiting."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from medthink.runs.jobs import Batch
 
 batch_option: Callable[..., Any] = click.option(
-    "--batch", is_flag=True, help="Ask by the provider's batches: half the price, within a day per step."
+    "--batch", is_flag=True, help="Use the provider's batch API: half the price, up to a day per step."
 )
 no_wait_option: Callable[..., Any] = click.option(
-    "--no-wait", is_flag=True, help="With --batch: leave when all is sent; the same command collects it."
+    "--no-wait", is_flag=True, help="With --batch: exit once everything is sent; the same command collects it."
 )
 
 
 def read_batch(flags: dict[str, Any]) -> dict[str, bool]:
-    """Whether batches are used and waited for, taken out of the flags."""
+    """Whether batches are used and waited for; removes the flags."""
     batch, wait = flags.pop("batch"), not flags.pop("no_wait")
     if not batch and not wait:
-        raise UsageError("--no-wait is about batches", remedy="add --batch, or leave it out")
+        raise UsageError("--no-wait only applies to batches", remedy="add --batch, or leave out --no-wait")
     return {"batch": batch, "wait": wait}
 
 
 def say_jobs(jobs: "Sequence[Batch]", folder: Path) -> None:
-    """Point out that calls wait at the provider, or what is to be typed where a person has to run their files."""
+    """Say that calls are waiting at the provider, or which command runs their files by hand."""
     if not jobs:
         return
     from medthink.models.batches.files import OUTPUT
@@ -39,7 +39,7 @@ def say_jobs(jobs: "Sequence[Batch]", folder: Path) -> None:
     if not by_hand:
         say(f"{calls:,} calls wait in {len(jobs)} batch{plural}; the same command collects them", stderr=True)
         return
-    say(f"{calls:,} calls wait to be run; when they are, the same command goes on:", stderr=True)
+    say(f"{calls:,} calls are waiting to be run; run them like this, then repeat the same command:", stderr=True)
     for job in by_hand:
         place, name = folder / job.mark, job.model.partition("/")[2]
         say(f"  vllm run-batch -i {place}.jsonl -o {place}{OUTPUT} --model {name}", stderr=True)

@@ -19,7 +19,7 @@ from medthink.cli.lazy import LazyGroup
     },
 )
 def board() -> None:
-    """Keep a leaderboard: add runs and submissions, rank, withdraw, back up, restore.
+    """Manage a leaderboard: add runs and submissions, rank, withdraw, back up, restore.
 
     \b
     Example: medthink board add runs/qwen --data bench/ --team "My lab"

@@ -16,9 +16,9 @@ from medthink.cli.stores import open_store, store_flag
 @click.option("--team", required=True, help="Who submits.")
 @click.option("--model", default="", help="The model's name; a run states its own.")
 @click.option("--organisation", default="", help="Who made the model.")
-@click.option("--family", default="", help="The model's family, by which submissions are counted.")
-@click.option("--link", default="", help="Where to read more.")
-@click.option("--allow-download", "allows_download", is_flag=True, help="Let everybody download the predictions.")
+@click.option("--family", default="", help="The model's family, used to count submissions.")
+@click.option("--link", default="", help="A link to more information.")
+@click.option("--allow-download", "allows_download", is_flag=True, help="Make the predictions public.")
 @store_flag
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(source: Path, data: Path, split: str, store: str, as_json: bool, **flags: Any) -> None:
@@ -42,6 +42,6 @@ def command(source: Path, data: Path, split: str, store: str, as_json: bool, **f
             print_json(to_builtins(added))
             return
         say(f"{added.model} by {added.team}: {added.status}, {added.provenance} ({PROVENANCE[added.provenance]}).")
-        say(f"Its token is {added.token}; medthink board withdraw takes it off again.")
+        say(f"Its token is {added.token}; medthink board withdraw removes it again.")
         if added.detail:
             say(f"Note: {added.detail}.")

@@ -13,7 +13,7 @@ from medthink.cli.stores import open_store, store_flag
 @store_flag
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(out: Path, store: str, as_json: bool) -> None:
-    """Write everything the store holds to OUT, as of one moment; others may go on writing.
+    """Write the whole store to OUT as a consistent snapshot, even while others write to it.
 
     \b
     Example: medthink board backup board-2026-11-16.zip

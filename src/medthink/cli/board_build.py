@@ -12,13 +12,13 @@ from medthink.core.errors import UsageError
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path))
 @store_flag
-@click.option("--benchmark", metavar="NAME", help="Which benchmark, where the store has several.")
+@click.option("--benchmark", metavar="NAME", help="Which benchmark, if the store has several.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(out: Path, store: str, benchmark: str | None, as_json: bool) -> None:
     """Write the leaderboard to the folder OUT as static files, ready for any web server.
 
-    The pages are those of medthink serve, readable without script, with JSON and CSV beside them. The same store gives
-    the same bytes; an earlier site in OUT is brought up to date.
+    The pages are those of medthink serve, readable without JavaScript, with JSON and CSV next to them. The same store
+    gives the same bytes; an earlier site in OUT is updated.
 
     \b
     Example: medthink board build site/

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @store_flag
-@click.option("--benchmark", metavar="NAME", help="Which benchmark, where the store has several.")
-@click.option("--as-of", metavar="DATE", help="The board as it stood on that day, such as 2026-01-31.")
+@click.option("--benchmark", metavar="NAME", help="Which benchmark, if the store has several.")
+@click.option("--as-of", metavar="DATE", help="The board as of that day, such as 2026-01-31.")
 @click.option("--published", is_flag=True, help="Also list the 59 totals published with MedThinkVQA, unranked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(store: str, benchmark: str | None, as_of: str | None, published: bool, as_json: bool) -> None:
@@ -45,10 +45,10 @@ def _show(made: "Leaderboard") -> None:
     for row in made.withdrawn:
         say(f"Withdrawn: {row.submission.model} by {row.submission.team} ({row.submission.detail})")
     if any(row.rank != row.worst for row in made.rows):
-        say("No model of a tie group can be told from the first of it; the rank is a range.")
+        say("No model in a tie group is distinguishable from its first; the rank is a range.")
     if made.resolution:
         low, high = (f"{100 * end:.1f}" for end in made.resolution)
-        say(f"Two models must differ by {low} to {high} points to be told apart four times in five.")
+        say(f"Two models must differ by {low} to {high} points to be distinguished with 80 % power.")
 
 
 def _cells(row: "BoardRow") -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _show_published() -> None:
 
 
 def _plain(made: "Leaderboard") -> dict[str, object]:
-    """Without the results case by case, which are long."""
+    """Without the case-by-case results, which are long."""
     from msgspec import to_builtins
 
     from medthink.board.exports import plain_row

@@ -1,4 +1,4 @@
-"""`medthink board rerun`: run a part of a row again, by a bound stated before."""
+"""`medthink board rerun`: re-run part of a row, with a bound stated beforehand."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 @click.argument("run", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
 @click.option("--split", default="test", show_default=True, help="The split it is about.")
-@click.option("--cases", default=60, show_default=True, help="How many cases to draw; 60 or more.")
+@click.option("--cases", default=60, show_default=True, help="How many cases to draw; at least 60.")
 @click.option(
-    "--bound", default=0.15, show_default=True, help="The share of all answers that may differ, stated before the run."
+    "--bound", default=0.15, show_default=True, help="The share of answers that may differ, stated beforehand."
 )
 @store_flag
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     token: str, run: Path | None, data: Path, split: str, cases: int, bound: float, store: str, as_json: bool
 ) -> None:
-    """Draw cases of the submission TOKEN by lot to run again; then compare with RUN, a run of those cases.
+    """Draw random cases of the submission TOKEN to run again; then compare with RUN, a run of those cases.
 
-    Without RUN the sample is drawn, sample and bound are written into the board's history, and the command to run is
-    printed. With RUN the answers are compared. The row becomes "partly re-run" when with confidence no more than the
-    bound of all its answers would differ; otherwise the exit code is 1, and the row says what was found.
+    Without RUN the sample is drawn, sample and bound are recorded in the board's history, and the command to run is
+    printed. With RUN the answers are compared. The row becomes "partly re-run" if, with confidence, no more of its
+    answers than the bound would differ; otherwise the exit code is 1, and the row says what was found.
 
     \b
     Example: medthink board rerun Xy3… --data bench/
@@ -60,7 +60,7 @@ def command(
             say(f"{told[:1].upper()}{told[1:]}.")
             say(f"Right in the submission: {outcome.right}; right when run again: {outcome.right_again}.")
         if not outcome.is_within:
-            raise Declined("the row is not borne out: more answers may differ than the bound allows")
+            raise Declined("the row is not confirmed: more answers may differ than the bound allows")
         if not as_json:
             say("The row is now partly re-run.")
 
@@ -84,6 +84,6 @@ def _show_plan(plan: "RerunPlan", token: str, data: Path, command_line: str) -> 
     say(
         f"{len(plan.cases)} cases drawn (seed {plan.seed}); at most {plan.bound * 100:.3g} % of all answers may differ."
     )
-    say("Both are in the board's history now. Run the cases, with the address of the server where there is one:")
+    say("Both are now recorded in the board's history. Run the cases, adding the server's address if there is one:")
     say(f"\n  {command_line}\n")
     say(f"Then: medthink board rerun {token} again --data {data}")

@@ -1,4 +1,4 @@
-"""`medthink board withdraw`: take a submission off the ranking, leaving a trace."""
+"""`medthink board withdraw`: take a submission off the ranking, leaving its row."""
 
 import click
 

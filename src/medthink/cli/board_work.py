@@ -1,4 +1,4 @@
-"""`medthink board work`: check and score what others hand in."""
+"""`medthink board work`: check and score submissions."""
 
 import os
 import signal
@@ -15,15 +15,15 @@ OVERDUE_EXIT = 75
 
 @click.command()
 @click.option("--data", required=True, type=click.Path(path_type=Path, exists=True), help="The benchmark's files.")
-@click.option("--split", default="test", show_default=True, help="The split that submissions are about.")
-@click.option("--once", is_flag=True, help="Work off what waits, and end.")
-@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input is closed.")
+@click.option("--split", default="test", show_default=True, help="The split the submissions are for.")
+@click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
+@click.option("--with-parent", is_flag=True, hidden=True, help="Exit when standard input is closed.")
 @store_flag
 def command(data: Path, split: str, once: bool, with_parent: bool, store: str) -> None:
     """Check, score and rank the submissions of a served board until interrupted.
 
-    `medthink serve` starts workers by itself; start more of them on any machine that reaches the store. One that is
-    killed loses nothing: another takes up its submission within half a minute.
+    `medthink serve` starts workers by itself; start more on any machine that can reach the store. If one is killed
+    nothing is lost: another takes over its submission within half a minute.
 
     \b
     Example: medthink board work --store postgresql://board@db/board --data bench/
@@ -52,5 +52,5 @@ def command(data: Path, split: str, once: bool, with_parent: bool, store: str) -
 
 
 def _leave() -> None:
-    """End at once, in the middle of a check that hangs."""
+    """Exit at once, even in the middle of a check."""
     os._exit(OVERDUE_EXIT)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SHOWN_CASES = 12
 _FEWEST_VENDORS = 3
-# Of more runs, pairs and slices fill page after page: --json has them all.
+# With more runs, pairs and slices would fill many pages; --json has them all.
 _MOST_BESIDE = 6
 
 
@@ -28,14 +28,17 @@ _MOST_BESIDE = 6
 )
 @click.option("--split", default="test", show_default=True, help="For files of predictions: the split they are about.")
 @click.option(
-    "--items", "shows_items", is_flag=True, help="Show the cases: hard, separating the leaders, suspect keys."
+    "--items",
+    "shows_items",
+    is_flag=True,
+    help="Show cases: the hardest, those that separate the leaders, suspect keys.",
 )
 @click.option("--sequential", is_flag=True, help="Watch runs, finished or not, case by case in a random order.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare(
     runs: tuple[Path, ...], data: Path | None, split: str, shows_items: bool, sequential: bool, as_json: bool
 ) -> None:
-    """Compare RUNS (run folders or submission files) on the same cases, and say which differences are shown.
+    """Compare RUNS (run folders or submission files) on the same cases, and say which differences are significant.
 
     Runs of different benchmarks, cases or kinds are refused, naming what differs.
 
@@ -124,7 +127,7 @@ def _show_items(runs: tuple[Path, ...], data: Path | None, split: str, *, as_jso
 def _show_suspects(view: "ItemView") -> None:
     out = console()
     if view.suspects is None:
-        out.print("No reading list of suspect keys: it takes six models or more.")
+        out.print("No reading list of suspect keys: it needs at least six models.")
         return
     found = view.suspects
     listed = ", ".join(f"{one.case} (key {one.key}, all say {one.voted})" for one in found.listed) or "none"
@@ -132,7 +135,7 @@ def _show_suspects(view: "ItemView") -> None:
         f"{as_percent(share, 0)} if {wrong} of keys are wrong" for wrong, share in found.false_share.items()
     )
     out.print(
-        f"Worth a reader's look, as the best {len(found.voters)} models all name the same other option: {listed}."
+        f"Worth a reader's look, because the best {len(found.voters)} models all name the same other option: {listed}."
     )
     out.print(
         f"Expect false alarms: {shares}, where models are strong; 45 to 72 % where weak models share distractors."
@@ -142,7 +145,7 @@ def _show_suspects(view: "ItemView") -> None:
 
 def _vendor_note(vendors: int | None) -> str:
     if vendors is None:
-        return " Files do not say which vendor their model comes from: three vendors or more are better."
+        return " Files do not say which vendor their model comes from: three or more vendors are better."
     if vendors >= _FEWEST_VENDORS:
         return ""
     return f" The models come from {vendors} vendor{'s' if vendors > 1 else ''}: three or more are better."
@@ -170,11 +173,11 @@ def _show_many(comparison: "Comparison") -> None:
     if len(seen) > 1:
         low, middle, high = quantiles(seen, n=4)
         out.print(
-            f"Among so many runs, a difference of {middle:.1f} points is found with 80 % power in the median pair "
+            f"Among this many runs, a difference of {middle:.1f} points is found with 80 % power in the median pair "
             f"(quartiles {low:.1f} to {high:.1f})."
         )
     else:
-        out.print("These cases are too few to show any difference between runs that agree as much as these.")
+        out.print("There are too few cases to show any difference between runs that agree this closely.")
     out.print()
 
 
@@ -200,7 +203,7 @@ def _show_pair(pair: "PairOfRuns", p_floor: float) -> None:
     elif pair.slices:
         widest = max(_half_width(one.difference) for one in pair.slices)
         out.print(
-            f"  no slice of {len(pair.slices)} is shown to differ (intervals reach up to ±{widest * 100:.0f} points)"
+            f"  none of {len(pair.slices)} slices is shown to differ (intervals up to ±{widest * 100:.0f} points)"
         )
     else:
         out.print("  no slice has enough cases to be compared")

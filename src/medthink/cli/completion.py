@@ -1,4 +1,4 @@
-"""`medthink completion`: a script for the shell, and the answers that the script asks for."""
+"""`medthink completion`: a script for the shell, and the completions it asks for."""
 
 import os
 
@@ -19,7 +19,7 @@ class _Root(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        """The command, imported now."""
+        """The command, imported on demand."""
         if name not in COMMANDS:
             return None
         command = load_command(name)
@@ -32,7 +32,7 @@ class _Root(click.Group):
 def completion(shell: str) -> None:
     """Print a script that makes SHELL complete commands, flags and file names.
 
-    Put it where the shell looks; for zsh that is a folder of $fpath, under the name _medthink.
+    Put it where the shell looks for completions; for zsh that is a folder of $fpath, under the name _medthink.
 
     \b
     Example: medthink completion fish > ~/.config/fish/completions/medthink.fish
@@ -42,7 +42,7 @@ def completion(shell: str) -> None:
 
 
 def answer_shell() -> int:
-    """Say what may come next, in the form that the script of the shell asks for by its variable."""
+    """Print completions in the form the shell's script asks for through its variable."""
     shell, _, task = os.environ[COMPLETE_VARIABLE].partition("_")
     if shell not in _SHELLS or task != "complete":
         return 1

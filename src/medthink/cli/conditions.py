@@ -20,7 +20,7 @@ def condition_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_condition(task: str, flags: dict[str, Any]) -> Condition:
-    """The condition that the flags given make of the task's own."""
+    """The task's default condition, changed by the flags given."""
     given = {field: flags[field.parameter] for field in FIELDS if flags[field.parameter] is not None}
     values = {field.name: _value(field, value) for field, value in given.items()}
     return replace(default_condition(task), **values)

@@ -1,4 +1,4 @@
-"""Processes that work for a server: started, started again when they end, and ended with it."""
+"""Worker processes of a server: started, restarted when they end, and stopped with it."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _LOOK_S = 0.5
-# One that ends again and again is started no more often than this.
+# A worker that keeps ending is not restarted more often than this.
 _PAUSE_S = 3.0
 _PATIENCE_S = 5.0
 
@@ -38,7 +38,7 @@ class Crew:
 
     def _keep(self, words: Sequence[str]) -> None:
         while not self._stop.is_set():
-            # The pipe is never written to: it closes when this process ends, even by `kill -9`, and they follow.
+            # The pipe is never written to: it closes when this process ends, even by `kill -9`, and they end too.
             child = subprocess.Popen(words, stdin=subprocess.PIPE, pass_fds=self._inherited, start_new_session=True)
             while child.poll() is None and not self._stop.wait(_LOOK_S):
                 pass
@@ -59,7 +59,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
 
 
 def follow_parent() -> None:
-    """Have this process end when the one that started it has ended, however it did."""
+    """End this process when its parent has ended, for whatever reason."""
 
     def follow() -> None:
         sys.stdin.buffer.read()

@@ -22,7 +22,7 @@ class _StageGroup(LazyGroup):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command, made or imported now."""
+        """The command, made or imported on demand."""
         if name in STAGES:
             from medthink.cli.curate_stage import stage_command
 

@@ -16,7 +16,7 @@ def command(plan: Path, as_json: bool) -> None:
     """Build a benchmark from raw cases, as PLAN.toml says.
 
     Each table of the plan runs the stage of its name. Run the same command again to continue: finished stages and
-    answered calls are kept, calls that failed are made again, and the rulings in WORK/review.csv are obeyed.
+    answered calls are kept, calls that failed are made again, and the rulings in WORK/review.csv are applied.
 
     \b
     Example: medthink curate build plan.toml
@@ -30,7 +30,10 @@ def command(plan: Path, as_json: bool) -> None:
         with shown_stages() as watch:
             end = build(read, watch)
     except KeyboardInterrupt:
-        say(f"Stopped. {read.work} keeps every finished stage and call; the same command goes on.", stderr=True)
+        say(
+            f"Stopped. {read.work} keeps every finished stage and call; run the same command again to continue.",
+            stderr=True,
+        )
         raise
     if as_json:
         told = {"stages": to_builtins(end.stages), "waiting": end.waiting, "errors": to_builtins(end.errors)}
@@ -43,5 +46,6 @@ def command(plan: Path, as_json: bool) -> None:
         raise end.stopped_by
     if end.unfinished:
         raise PartlyFailed(
-            f"{end.unfinished:,} cases are undecided because calls failed", remedy="the same command makes them again"
+            f"{end.unfinished:,} cases are undecided because calls failed",
+            remedy="run the same command again to repeat them",
         )

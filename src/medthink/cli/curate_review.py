@@ -14,13 +14,14 @@ from medthink.core.errors import UsageError
 @click.option(
     "--sample", type=click.IntRange(0), default=20, show_default=True, help="Decisions of each stage to check."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Which decisions are drawn.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed that selects the decisions.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(work: Path, sample: int, seed: int, as_json: bool) -> None:
-    """Write the review sheet of a work folder, and say what the filled-in checks tell.
+    """Write the review sheet of a work folder, and report the results of completed checks.
 
     WORK/review.csv lists every undecided case (fill in `ruling`: in or out, and `value` where one is proposed) and a
-    sample of the automatic decisions (fill in `is_right`: yes or no). What is filled in stays; the next build obeys it.
+    sample of the automatic decisions (fill in `is_right`: yes or no). Completed cells stay; the next build applies
+    them.
 
     \b
     Example: medthink curate review work/ --sample 50
@@ -33,7 +34,7 @@ def command(work: Path, sample: int, seed: int, as_json: bool) -> None:
     folder = WorkFolder(work)
     summaries = folder.read_summaries()
     if not summaries:
-        raise UsageError(f"{work}: nothing was built here", remedy="medthink curate build PLAN.toml comes first")
+        raise UsageError(f"{work} holds no build", remedy="run medthink curate build PLAN.toml first")
     rulings = Rulings.read(folder.review)
     logs = {name: read_decisions(folder.decision_file(name)) for name, one in summaries.items() if one.counts.seen}
     waiting = write_review(folder.review, logs, sample=sample, seed=seed, rulings=rulings)

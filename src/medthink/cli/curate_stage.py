@@ -22,7 +22,7 @@ def stage_command(name: str) -> click.Command:
     )
     common: list[click.Parameter] = [
         click.Option(["--work"], required=True, metavar="WORK", type=click.Path(path_type=Path), help=_WORK),
-        click.Option(["--seed"], type=int, default=0, show_default=True, help="What is left to chance."),
+        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed for everything random."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
     ]
 
@@ -68,7 +68,7 @@ def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json:
     if summary.counts.unfinished:
         raise PartlyFailed(
             f"{summary.counts.unfinished:,} cases are undecided because calls failed",
-            remedy="the same command makes them again",
+            remedy="run the same command again to repeat them",
         )
 
 

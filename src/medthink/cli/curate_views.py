@@ -1,4 +1,4 @@
-"""How `medthink curate` shows what became of the cases."""
+"""How `medthink curate` shows what happened to the cases."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -50,7 +50,7 @@ def show_stages(stages: Sequence[StageSummary]) -> None:
 
 
 def show_errors(errors: Sequence[StageErrors]) -> None:
-    """What people's checks say of the automatic decisions."""
+    """The results of people's checks of automatic decisions."""
     for one in errors:
         say(
             f"{one.stage}: {one.wrong} of {one.checked} checked decisions were wrong;"

@@ -17,7 +17,7 @@ _SHOWN_PER_CODE = 5
 
 @click.command("check")
 @click.argument("path", type=click.Path())
-@click.option("--images", is_flag=True, help="Look inside the image files too, on all cores.")
+@click.option("--images", is_flag=True, help="Also check the image files' contents, on all cores.")
 @on_option("Look inside the image files")
 @click.option("--json", "as_json", is_flag=True, help="Print every problem as JSON.")
 def command(path: str, images: bool, on: str | None, as_json: bool) -> None:
@@ -52,7 +52,7 @@ def _as_json(report: CheckReport) -> dict[str, object]:
 
 def _print_report(report: CheckReport) -> None:
     console = show.console()
-    looked = "looked at" if report.pixels_checked else "not opened; --images looks inside"
+    looked = "looked at" if report.pixels_checked else "not opened; --images checks their contents"
     console.print(Text(f"{report.cases:,} cases, {report.images:,} images ({looked})"))
     for name, problems in (("error", report.errors), ("warning", report.warnings)):
         console.print(Text(f"\n{len(problems):,} {name}{'' if len(problems) == 1 else 's'}", style="bold"))

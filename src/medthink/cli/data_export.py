@@ -19,7 +19,9 @@ _NAMED = 5
 @click.command(cls=SectionedCommand, sections={"--format": "As a benchmark", "--for": "For another tool", "-h": "Help"})
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="The whole benchmark in this form.")
+@click.option(
+    "--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Write the whole benchmark in this format."
+)
 @click.option("--embed-images", is_flag=True, help="Put the images into the parquet files.")
 @click.option(
     "--for",
@@ -32,7 +34,7 @@ _NAMED = 5
     type=click.Choice(get_args(TrainingTask)),
     default="answer",
     show_default=True,
-    help="What a model is trained to reply to.",
+    help="The task of the training examples.",
 )
 @click.option(
     "--trainer",
@@ -45,7 +47,7 @@ _NAMED = 5
     "--against",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Another benchmark that must stay unseen in training; may be repeated.",
+    help="Another benchmark that must not be trained on; may be repeated.",
 )
 def command(
     source: Path,
@@ -55,10 +57,10 @@ def command(
     target: str | None,
     **options: Any,
 ) -> None:
-    """Write the benchmark (or run) IN as OUT: in another form and without loss, or for another tool.
+    """Write the benchmark (or run) IN as OUT: in another format without loss, or for another tool.
 
     Training examples come from the train split only; cases that nearly repeat a case of another split are refused.
-    Exit code 0: all written, 1: written, but images are missing or lead out of the benchmark, 2: nothing written.
+    Exit code 0: all written, 1: written, but images are missing or lie outside the benchmark, 2: nothing written.
 
     \b
     Example: medthink data export bench/ bench-parquet/ --format parquet --embed-images
@@ -66,17 +68,17 @@ def command(
     Example: medthink data export runs/qwen requests.jsonl --for vllm-batch
     """
     if (format_ is None) == (target is None):
-        raise UsageError("say what to write, in one way", remedy="give either --format or --for")
+        raise UsageError("either --format or --for is needed, not both", remedy="choose one of them")
     if embed_images and format_ != "parquet":
         raise UsageError("only parquet can embed images", remedy="add --format parquet")
     chosen = TargetOptions(**options)
     if format_ is not None:
         if chosen != TargetOptions():
-            raise UsageError("training flags go with --for", remedy="add --for sft or --for rl, or leave them out")
+            raise UsageError("training flags need --for", remedy="add --for sft or --for rl, or leave them out")
         _export_whole(source, out, format_, embed_images)
         return
     assert target is not None
-    with show.staged_progress("Looking at") as progress:
+    with show.staged_progress("Reading") as progress:
         if TARGETS[target].is_of_run:
             written = write_run_target(target, source, out, chosen, progress)
         else:
@@ -106,5 +108,5 @@ def _incomplete(done: Exported, source: Path) -> Declined:
     named = [f"  {path}: {problem}" for path, problem in list(done.absent.items())[:_NAMED]]
     more = [f"  and {count - _NAMED:,} more"] if count > _NAMED else []
     head = f"images of {source} that could not be copied: {count:,}"
-    remedy = "the rest is written; medthink data check names every such image"
+    remedy = "the rest is written; medthink data check lists every such image"
     return Declined("\n".join([head, *map(show.plain, named), *more]), remedy=remedy)

@@ -17,7 +17,7 @@ from medthink.cases.pull import LICENCE, REPOSITORY, REVISION, find_snapshot, pu
 def command(out: Path, revision: str) -> None:
     """Fetch MedThinkVQA from the Hugging Face hub into the folder OUT, and check it.
 
-    A download that was cut goes on where it stopped when the same command is run again.
+    An interrupted download continues where it stopped when the same command is run again.
 
     Example: medthink data pull medthinkvqa/
     """
@@ -29,10 +29,10 @@ def command(out: Path, revision: str) -> None:
     benchmark = Benchmark.open(out)
     click.echo(f"commit {snapshot.commit}, {len(benchmark):,} cases → {out}")
     click.echo(f"read from {benchmark.sources}")
-    # The release has known defects, so that finding them is not a failure of the pull.
+    # The release has known defects, so finding them is not a failure of the download.
     report = check_benchmark(benchmark, images=False)
     found = f"checked: {len(report.errors):,} errors, {len(report.warnings):,} warnings"
-    click.echo(f"{found}; medthink data check {out} tells which")
+    click.echo(f"{found}; medthink data check {out} lists them")
 
 
 def _download_bar() -> Progress:

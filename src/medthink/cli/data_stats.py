@@ -90,14 +90,14 @@ _SUMMARY: tuple[tuple[str, Callable[[SplitStatistics], str]], ...] = (
     ("Cases", lambda s: f"{s.cases:,}"),
     ("Images", lambda s: f"{s.images:,}"),
     ("Images per case, mean", lambda s: f"{s.images_per_case_mean:.2f}"),
-    ("Images per case, most", lambda s: f"{max(s.images_per_case)}"),
+    ("Images per case, maximum", lambda s: f"{max(s.images_per_case)}"),
     ("Modalities per case, mean", lambda s: f"{s.modalities_per_case_mean:.2f}"),
     ("Level-1 modalities", lambda s: f"{len(s.modality_images.keys() - {''})}"),
     ("Level-2 modalities", lambda s: f"{s.sub_modalities}"),
     ("ICD-10 chapters", lambda s: f"{len(s.icd_chapters.keys() - {UNKNOWN_CHAPTER})}"),
     ("Longitudinal cases", lambda s: _percent(s.longitudinal_cases, s.cases)),
     ("Right option is the longest", lambda s: _percent(s.correct_longest, s.cases)),
-    ("… and no other is as long", lambda s: _percent(s.correct_longest_alone, s.cases)),
+    ("… and is the only longest", lambda s: _percent(s.correct_longest_alone, s.cases)),
 )
 
 _Shares = list[tuple[str, list[int]]]

@@ -11,12 +11,12 @@ from medthink.core.errors import UsageError
 @click.command("synth")
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--cases", type=click.IntRange(min=2), default=60, show_default=True, help="How many cases to make.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another benchmark.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("--shortcut", is_flag=True, help="Plant an option-length leak and a history leak.")
 @click.option("--defects", is_flag=True, help="Plant one of every defect that `medthink data check` finds.")
 @click.option("--raw", is_flag=True, help="Make raw cases with planted faults instead, and a plan for curate.")
 def command(out: Path, cases: int, seed: int, shortcut: bool, defects: bool, raw: bool) -> None:
-    """Make a benchmark of drawn phantoms that only several images together can solve.
+    """Make a benchmark of drawn phantoms that can only be solved from several images together.
 
     \b
     Example: medthink data synth bench/ --cases 60 --seed 1
@@ -24,7 +24,7 @@ def command(out: Path, cases: int, seed: int, shortcut: bool, defects: bool, raw
     """
     if raw:
         if shortcut or defects:
-            raise UsageError("--raw plants faults of its own", remedy="leave out --shortcut and --defects")
+            raise UsageError("--raw already plants its own faults", remedy="leave out --shortcut and --defects")
         _make_raw(out, cases, seed)
         return
     from medthink.phantoms.writer import write_benchmark

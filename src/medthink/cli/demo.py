@@ -1,4 +1,4 @@
-"""`medthink demo`: the whole job on phantom data, by the very commands a person would type."""
+"""`medthink demo`: the whole job on phantom data, with the same commands a person would type."""
 
 import io
 import re
@@ -15,7 +15,7 @@ _BASELINES = ("random", "longest", "guesser")
 
 
 class _Step(NamedTuple):
-    """One command, what it does in a few words, and which of its lines matter (a pattern; none: all are left out)."""
+    """One command, what it does in a few words, and which output lines to show (a pattern; None hides all)."""
 
     words: list[str]
     does: str
@@ -23,22 +23,24 @@ class _Step(NamedTuple):
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path), default="demo", show_default=True, help="Where to put it all.")
-@click.option("-v", "--verbose", is_flag=True, help="Show everything that every command prints.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default="demo", show_default=True, help="The folder to write to."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show the full output of every command.")
 def demo(out: Path, verbose: bool) -> None:
     """Make a phantom benchmark, check it, run embedded baselines over it, score, probe and judge them, write a report.
 
-    Needs no key and no network. Run it again and it continues where it was; nothing is done twice.
+    Needs no key and no network. Run it again to continue where it stopped; nothing is done twice.
 
     Example: medthink demo --out demo
     """
     for step in _steps(out):
-        # The benchmark may be there from an earlier time, and so may the plan of the sweep.
+        # The benchmark and the sweep's plan may exist from an earlier run.
         if step.words[0] == "sweep":
             _write_plan(Path(step.words[1]))
         code = _take_aloud(step) if verbose else _take(step)
         if code:
-            # Its message stands above, and its code says what kind of end it was.
+            # Its message is printed above, and its code says how it ended.
             raise click.exceptions.Exit(code)
     click.echo(f"Open {out / 'report.html'} in a browser: every score, figure and wrong answer of these runs.")
 
@@ -53,7 +55,7 @@ def _take_aloud(step: _Step) -> int:
 
 
 def _take(step: _Step) -> int:
-    """Run the command and show only what matters of what it prints; all of it where it failed."""
+    """Run the command and show only the relevant output, or all of it if the command failed."""
     from medthink.cli.door import enter
 
     click.echo(f"{step.does} …")
@@ -87,7 +89,7 @@ def _steps(out: Path) -> list[_Step]:
         _Step(["compare", shares[-1], shares[0]], "Comparing all images with none"),
         _Step(
             ["probe", bench, shares[-1], shares[0]],
-            "Asking whether it is diagnosis or guessing",
+            "Testing whether it is diagnosis or guessing",
             r"^Diagnostic gain|^\(",
         ),
         _Step(["judge", shares[-1], *rules, "--what", "steps,omissions,findings"], "Judging the steps"),
@@ -104,7 +106,7 @@ def _steps(out: Path) -> list[_Step]:
 
 
 def _write_plan(file: Path) -> None:
-    """The sweep of the demo: three baselines that look at no image, and one on growing shares of the images."""
+    """The sweep of the demo: three baselines without images, and one on increasing shares of the images."""
     from medthink.core.files import write_atomic
 
     runs = [{"name": name, "model": f"baseline/{name}"} for name in _BASELINES]

@@ -1,4 +1,4 @@
-"""The study of `medthink serve --demo`: a double reading half done by readers who lean on the reference."""
+"""The study of `medthink serve --demo`: a half-finished double reading by simulated readers."""
 
 from pathlib import Path
 from random import Random
@@ -20,12 +20,12 @@ COORDINATOR = "cora"
 READERS = ("anna", "ben")
 _NAME = "Demo: double reading"
 _TEXTS = 8
-# How often a demo reader sees a unit as the embedded judge does; the rest is drawn.
+# How often a demo reader agrees with the embedded judge; otherwise the label is random.
 _AGREES = 0.8
 
 
 def fill_study(store: BoardStore, bench: Path, run: Path) -> dict[str, str]:
-    """Make the study if it is not there, half read; returns the secret of a new personal link for everybody in it."""
+    """Make the half-read study if it does not exist; returns the secret of a personal link for each person in it."""
     with store.read() as connection:
         is_there = any(study.plan.name == _NAME for study in setup.list_studies(connection))
     if not is_there:
@@ -46,7 +46,7 @@ def fill_study(store: BoardStore, bench: Path, run: Path) -> dict[str, str]:
 
 
 def _link(store: BoardStore, name: str, role: GivenRole) -> str:
-    """A personal link for somebody of the demo, who is added if not there yet."""
+    """A personal link for a person of the demo, who is added if missing."""
     new = NewAccount(name=name, shown_name=name.capitalize(), roles=(role,))
     account = find_account(store, name) or add_account(store, new, actor="demo")
     return renew_link(store, account, actor="demo")

@@ -1,4 +1,4 @@
-"""The submissions of `medthink serve --demo`: one team's files in every state, and the people who look after them."""
+"""The submissions of `medthink serve --demo`: one team's files in every state, and the people who manage them."""
 
 import json
 import tempfile
@@ -26,7 +26,7 @@ _Rows = list[dict[str, Any]]
 
 
 def fill_submissions(store: BoardStore, bench: Path, runs: Path) -> dict[str, str]:
-    """Hand the team's files in if they are not there; returns the secret of a new personal link for everybody."""
+    """Submit the team's files if they are missing; returns the secret of a new personal link for each person."""
     accounts = {
         name: find_account(store, name) or add_account(store, new, actor="demo") for name, new in _PEOPLE.items()
     }
@@ -37,7 +37,7 @@ def fill_submissions(store: BoardStore, bench: Path, runs: Path) -> dict[str, st
 
 
 class _Team:
-    """Hands in what embedded baselines answered, and brings each file to another state."""
+    """Submits the answers of embedded baselines, and brings each file to a different state."""
 
     def __init__(self, store: BoardStore, held: HeldBenchmark, runs: Path) -> None:
         self._store = store
@@ -54,7 +54,7 @@ class _Team:
         publish(self._store, public, actor="sam")
         annotate(self._store, public, actor="mara", words="A baseline: it guesses.")
         self._score("random", _break_lines)
-        self._score("retrieval", _leave_some_out, family="Retrieval", notes="Answers nothing where it is unsure.")
+        self._score("retrieval", _leave_some_out, family="Retrieval", notes="Gives no answer when it is unsure.")
         self._fail("longest", _only_letters)
         # This one waits for the worker of the served demo.
         self._receive("retrieval", _without_traces)
@@ -106,7 +106,7 @@ def _leave_some_out(rows: _Rows) -> None:
 
 
 def _break_lines(rows: _Rows) -> None:
-    """Mistakes that people make: a sixth letter, a case twice, one of another benchmark, one left out."""
+    """Typical mistakes: a sixth letter, a repeated case, one from another benchmark, one left out."""
     _without_traces(rows)
     rows[2]["prediction"] = "F"
     rows[4] = dict(rows[3])

@@ -1,4 +1,4 @@
-"""`medthink doctor`: what this installation has and what it lacks."""
+"""`medthink doctor`: what is installed and what is missing."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ from medthink import __version__
 from medthink.cli.dotenv import KEYS
 from medthink.cli.show import console, print_json, table
 
-# Extras that serve the tests of this package, and nobody who uses it.
+# Extras for the tests of this package, of no use to its users.
 _FOR_TESTS = ("dev", "realserver")
 _REQUIREMENT = re.compile(r"""([\w.-]+)[^;]*(?:;.*\bextra == ['"]([\w-]+)['"])?""")
 GIB = 1024**3
@@ -22,9 +22,9 @@ GIB = 1024**3
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
-    """Say what is installed, which extras, keys and weights are there, and how much disk is free.
+    """Show what is installed, which extras, keys and weights are available, and how much disk space is free.
 
-    The values of keys are never read out, only whether they are set.
+    The values of keys are never shown, only whether they are set.
 
     Example: medthink doctor --json
     """
@@ -41,7 +41,7 @@ def doctor(as_json: bool) -> None:
 
 
 def examine() -> dict[str, object]:
-    """Everything the doctor knows, as plain data."""
+    """Everything `doctor` reports, as plain data."""
     from medthink.cases.images import decoder_versions
     from medthink.metrics.radcliq.weights import find_weights
 
@@ -69,7 +69,7 @@ def _sections(found: dict[str, object]) -> list[tuple[str, tuple[str, ...], list
         ("Image decoders", ("decoder", "version"), [(name, str(v)) for name, v in rows("decoders").items()]),
         (
             "Extras",
-            ("extra", "state", "how to add it"),
+            ("extra", "state", "how to install it"),
             [
                 (name, "installed" if there else "–", "" if there else f"pip install 'medthink[{name}]'")
                 for name, there in rows("extras").items()
@@ -90,7 +90,7 @@ def extras() -> dict[str, list[str]]:
 
 
 def _required() -> dict[str, list[str]]:
-    """The names of the required packages by extra; those of the default install stand under ""."""
+    """The names of the required packages by extra; those of the default install are under ""."""
     found: dict[str, list[str]] = {"": []}
     for line in requires("medthink") or ():
         if match := _REQUIREMENT.match(line):

@@ -16,19 +16,19 @@ HELP_FLAGS = ("-h", "--help")
 
 
 def load_command(name: str) -> click.Command:
-    """The top-level command of this name: in its module under the same name, or as `command` where Python has it."""
+    """The top-level command of this name, from its module; called `command` if Python reserves the name."""
     module = import_module(COMMANDS[name].module)
     command: click.Command = getattr(module, "command" if keyword.iskeyword(name) else name)
     return command
 
 
 def enter(words: list[str]) -> int:
-    """Run the command that the words name; every way out gives one clear message and a documented code."""
+    """Run the named command; every exit has one clear message and a documented code."""
     name, *rest = words
     if name not in COMMANDS:
         remedy = suggest(name, COMMANDS, "medthink --help lists the commands")
         return _complain(f"no such command: {name}\n  → {remedy}", 2)
-    # The matrices here are small: several threads wait for each other longer than one takes.
+    # The matrices here are small: one thread is faster than several waiting for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = load_command(name)
     try:
@@ -44,9 +44,9 @@ def enter(words: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", 130)
     except SystemExit:
-        # So click and rich leave, with 1, when nobody reads the output any more.
+        # click and rich exit this way, with 1, when the output is closed.
         raise BrokenPipeError from None
-    # click hands back what a command leaves with; a command that just ends leaves with 0.
+    # click returns the command's exit code; a command that simply ends returns 0.
     return code if isinstance(code, int) else 0
 
 

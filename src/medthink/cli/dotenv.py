@@ -1,7 +1,7 @@
-"""Keys from a file `.env` in the current folder, for those who do not keep them in their shell.
+"""API keys from a file `.env` in the current folder, for those who do not set them in their shell.
 
-Only the variables that hold keys are taken, and never in place of one that is set: a `.env` that came with somebody
-else's files can neither send keys to another server nor change anything else.
+Only key variables are read, and a variable already set is never replaced: a `.env` that came with someone else's files
+can neither send keys to another server nor change anything else.
 """
 
 import os
@@ -17,8 +17,8 @@ KEYS = {
     "ANTHROPIC_API_KEY": "anthropic/…",
     "GEMINI_API_KEY": "google/…",
     "GOOGLE_API_KEY": "google/…",
-    "MEDTHINK_SERVER_KEY": "server/…, where the server wants one",
-    "HF_TOKEN": "medthink data pull, where the hub wants one",
+    "MEDTHINK_SERVER_KEY": "server/…, if the server requires one",
+    "HF_TOKEN": "medthink data pull, if the hub requires one",
 }
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 _QUOTED = re.compile(r"(['\"])(.*)\1(?:\s+#.*)?")
@@ -31,14 +31,14 @@ def load_keys(file: Path = FILE) -> None:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot be read: {error}", file=file, remedy="mend or remove it") from None
+        raise DataError(f"cannot be read: {error}", file=file, remedy="correct or remove it") from None
     for name, value in read_assignments(text).items():
         if name in KEYS and value and not os.environ.get(name):
             os.environ[name] = value
 
 
 def read_assignments(text: str) -> dict[str, str]:
-    """The `NAME=value` lines; quotes around a value and comments are left out, and nothing is expanded."""
+    """The `NAME=value` lines; quotes and comments are removed, and nothing is expanded."""
     found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
     return {match[1]: _unquote(match[2].strip()) for match in found if match is not None}
 

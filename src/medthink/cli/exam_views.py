@@ -1,4 +1,4 @@
-"""What `medthink judge exam` shows of a judge."""
+"""What `medthink judge exam` shows about a judge."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _APART = " (apart)"
 
 
 def show_result(result: ExamResult) -> None:
-    """Print what a judge found and accepted, what sways it, and whether it is below the floor."""
+    """Print what a judge found and accepted, its biases, and whether it is below the floor."""
     out = console()
     label = Seat(judge=result.judge, setting=result.setting, prompt="").label()
     for what, marks in result.kinds.items():
@@ -39,10 +39,13 @@ def _rows(marks: KindMarks) -> Iterator[tuple[str, str, str]]:
     for name, one in marks.found.items():
         apart = "" if is_counted(name) else _APART
         yield f"finds {name}{apart}", percent(one), f"{one.n:,}"
-    yield "finds errors, all that count", percent(marks.sensitivity), f"{marks.sensitivity.n:,}"
+    yield "finds errors, all counted edits", percent(marks.sensitivity), f"{marks.sensitivity.n:,}"
     for name, one in marks.accepted.items():
         yield f"accepts {name}", percent(one), f"{one.n:,}"
-    for name, one in (("same again", marks.same_again), ("same in reverse order", marks.same_reversed)):
+    for name, one in (
+        ("same label when asked again", marks.same_again),
+        ("same label in reverse order", marks.same_reversed),
+    ):
         if one.value is not None:
             yield name, percent(one), f"{one.n:,}"
     if marks.kappa_again.value is not None:
@@ -52,7 +55,7 @@ def _rows(marks: KindMarks) -> Iterator[tuple[str, str, str]]:
 def _pair_rows(marks: PairMarks) -> Iterator[tuple[str, str]]:
     yield "pairs judged in both orders", f"{marks.pairs:,}"
     yield "same preference with the order swapped", percent(marks.same_swapped)
-    yield "first place preferred (50 % is fair)", percent(marks.first)
+    yield "first position preferred (50 % is fair)", percent(marks.first)
     yield "longer text preferred (50 % is fair)", percent(marks.longer)
     yield "own wording preferred (50 % is fair)", percent(marks.own)
     if marks.own_by_others.value is not None:

@@ -1,4 +1,4 @@
-"""`medthink import`: what another program made, taken in as a run."""
+"""`medthink import`: replies from another program, imported into a run."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from medthink.cli.show import say
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), metavar="RUN", required=True, help="The run's folder.")
 def command(file: Path, out: Path) -> None:
-    """Take in what another program made of a run: the output of vllm run-batch.
+    """Import replies to a run's requests: the output of vllm run-batch.
 
     \b
     Example: medthink import output.jsonl --out runs/qwen
@@ -19,5 +19,5 @@ def command(file: Path, out: Path) -> None:
     from medthink.runs.manual import take_in_output
 
     taken = take_in_output(out, file)
-    left = f", {taken.waiting:,} wait still" if taken.waiting else ""
-    say(f"{taken.answered:,} requests answered{left}; to go on: medthink run {out / 'plan.toml'}")
+    left = f", {taken.waiting:,} still waiting" if taken.waiting else ""
+    say(f"{taken.answered:,} requests answered{left}; to continue: medthink run {out / 'plan.toml'}")

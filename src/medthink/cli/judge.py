@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command(cls=ParentCommand, modules={"exam": "medthink.cli.judge_exam"})
 @click.argument("run", type=click.Path(path_type=Path))
 @judges_flag
-@click.option("--what", metavar="LIST", help="Kinds of judging, with commas; by default what the task gives.")
+@click.option("--what", metavar="LIST", help="Kinds of judging, separated by commas; default: those of the task.")
 @click.option(
     "--against",
     multiple=True,
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 )
 @sight_flags
 @click.option(
-    "--repeat", "repeats", type=click.IntRange(1), default=1, show_default=True, help="Ask every judge so many times."
+    "--repeat",
+    "repeats",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many times to ask every judge.",
 )
 @click.option(
     "--splitter",
@@ -39,14 +44,14 @@ if TYPE_CHECKING:
     "--retry-unjudged", is_flag=True, help="Ask again for what is unjudged, such as replies in the wrong form."
 )
 @click.option("--allow-self", is_flag=True, help="Let a model judge itself.")
-@click.option("--data", "benchmark", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
+@click.option("--data", "benchmark", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 @asking_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def judge(as_json: bool, **flags: Any) -> None:
     """Judge the steps, discussions or findings of RUN.
 
-    Run the same command again to continue: what was judged is never asked again. Judges of earlier sessions stay.
-    baseline/rules is embedded: a smoke test, whose verdicts rank no run.
+    Run the same command again to continue: nothing is judged twice. Judges of earlier sessions stay.
+    baseline/rules is embedded: a smoke test, whose verdicts never rank a run.
 
     \b
     Example: medthink judge runs/retrieval --judge baseline/rules
@@ -71,19 +76,19 @@ def judge(as_json: bool, **flags: Any) -> None:
     if session.stopped_by is not None:
         raise session.stopped_by
     own = [one for one in session.judgements if one.judge in order.judges and one.setting == order.setting]
-    # Of what is absent, or of too many units, nobody was asked.
+    # Absent texts and texts with too many units were never sent to a judge.
     asked = [one for one in own if one.state != "absent" and one.why != "too_many"]
     if asked and all(one.why in ("failed", "unsplit") for one in asked):
         raise OutsideError(f"no judge answered: {asked[0].detail}", remedy="fix that, then run the same command again")
     if asked and all(one.state == "unjudged" for one in asked):
         raise Declined(
-            f"no reply of the judge could be used: {asked[0].detail}",
-            remedy="take another judge, or try again with --retry-unjudged",
+            f"none of the judge's replies could be used: {asked[0].detail}",
+            remedy="choose another judge, or try again with --retry-unjudged",
         )
     if failed := [one for one in asked if one.why in ("failed", "unsplit")]:
         raise PartlyFailed(
             f"{len(failed)} of {len(asked)} judgements failed, such as case {failed[0].case}: {failed[0].detail}",
-            remedy="mend that, then run the same command again: it asks only for what is missing",
+            remedy="fix that, then run the same command again: it asks only for what is missing",
         )
 
 
@@ -101,7 +106,7 @@ def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> Non
         print_json(scores.plain() | {"run": str(path), "calls_made_now": session.calls_made})
     else:
         show_scores(scores, judged)
-        say(f"{session.calls_made} calls made now; judgements: {path / 'judgements.jsonl'}")
+        say(f"{session.calls_made} calls made in this session; judgements: {path / 'judgements.jsonl'}")
     show_outdated(judged)
     doubts = session.image_doubts
     if doubts.doubtful:

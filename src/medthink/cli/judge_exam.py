@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("sources", nargs=-1, type=click.Path(path_type=Path), metavar="[DATA|RUN]...")
 @judges_flag
 @click.option(
-    "--what", metavar="LIST", help="Kinds to be examined in, with commas; by default steps, omissions, preference."
+    "--what", metavar="LIST", help="Kinds to examine, separated by commas; default: steps, omissions, preference."
 )
 @click.option(
     "--out",
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Sheets for each kind of edit, as far as the texts allow; 40 in a new exam.",
 )
-@click.option("--seed", type=int, help="Another seed, another choice of sentences; 0 in a new exam.")
+@click.option("--seed", type=int, help="Seed that selects the sentences; 0 in a new exam.")
 @click.option("--split", default="test", show_default=True, help="The split whose expert texts are used.")
 @sight_flags
 @asking_flags
@@ -47,10 +47,10 @@ def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -
     The sentences are those of DATA, a benchmark, or of the benchmark of a RUN: some made false by one edit each (side,
     negation, size, unit, position, signal, direction, level, modality, option named, invented or deleted finding), some
     reworded, some untouched. Shown are the errors found and the true sentences accepted, with intervals, and whether
-    order, length or a judge's own wording sways it. The result is kept in FOLDER/results.json and, for every RUN named,
-    beside its judgements: reports then show it with each judged number.
+    the judge is biased by order, length or its own wording. The result is kept in FOLDER/results.json and, for every
+    RUN named, beside its judgements: reports then show it with each judged number.
 
-    Run the same command again to continue; an exam that is in FOLDER already needs no DATA. A judge below the floor
+    Run the same command again to continue; an exam already in FOLDER needs no DATA. A judge below the floor
     (docs/judging.md) ends with code 1.
 
     \b
@@ -107,7 +107,9 @@ def _refuse_others(runs: "Sequence[Run]", order: "ExamOrder") -> None:
     for run in runs:
         manifest, _, _ = open_exam(order.out, order.benchmark, split=order.split, plan=order.plan)
         if run.manifest.text_fingerprint != manifest.fingerprint:
-            raise UsageError(f"{run.path} is of another benchmark than the exam", remedy="name another --out for it")
+            raise UsageError(
+                f"{run.path} and the exam are from different benchmarks", remedy="name another --out for it"
+            )
 
 
 def _show(session: "ExamSession", out: Path, *, as_json: bool) -> None:
@@ -121,7 +123,7 @@ def _show(session: "ExamSession", out: Path, *, as_json: bool) -> None:
         return
     for one in session.results:
         show_result(one)
-    say(f"{session.calls_made} calls made now; exam: {out}")
+    say(f"{session.calls_made} calls made in this session; exam: {out}")
 
 
 def _end(session: "ExamSession") -> None:
@@ -130,16 +132,16 @@ def _end(session: "ExamSession") -> None:
         raise session.stopped_by
     if session.failed and not any(marks.judged for one in session.results for marks in one.kinds.values()):
         raise OutsideError(
-            f"no judge answered: {session.failed[0].detail}", remedy="mend that, then run the same command again"
+            f"no judge answered: {session.failed[0].detail}", remedy="fix that, then run the same command again"
         )
     if session.failed:
         raise PartlyFailed(
             f"{len(session.failed)} sheets failed, such as case {session.failed[0].case}: {session.failed[0].detail}",
-            remedy="mend that, then run the same command again: it asks only for what is missing",
+            remedy="fix that, then run the same command again: it asks only for what is missing",
         )
     below = [one.judge for one in session.results if one.shortfalls and not one.is_smoke_test]
     if below:
         raise Declined(
             f"below the floor: {', '.join(below)}",
-            remedy="its numbers are marked; take another judge, or mend its setting",
+            remedy="its numbers are marked; choose another judge, or change its settings",
         )

@@ -1,4 +1,4 @@
-"""The flags by which judges are asked, and how they are read: for judging and for the exam."""
+"""The flags that say how judges are asked, for judging and for the exam."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,17 +29,17 @@ _SIGHT = (
     click.option(
         "--show",
         metavar="LIST",
-        help="What it sees, with commas: history, options, captions, findings, discussion, diagnosis; by default all.",
+        help="What it sees, of: history, options, captions, findings, discussion, diagnosis; default: all.",
     ),
 )
 _ASKING = (
-    click.option("--effort", type=click.Choice(get_args(Effort)), help="How hard the judge thinks."),
+    click.option("--effort", type=click.Choice(get_args(Effort)), help="Reasoning effort of the judge."),
     click.option("--temperature", type=Real(0), metavar="T", help="Sampling temperature."),
-    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="The most tokens a reply may have."),
+    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum tokens per reply."),
     click.option("--no-schema", is_flag=True, help="Ask for JSON in words only, for servers without it."),
-    click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Where the judge's server is."),
-    click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Calls in flight."),
-    click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds for one reply."),
+    click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Address of the judge's server."),
+    click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Concurrent calls."),
+    click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds to wait for one reply."),
     click.option(
         "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
         help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
@@ -47,9 +47,9 @@ _ASKING = (
     batch_option,
     no_wait_option,
     click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first."),
-    click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before judging costs more."),
-    click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before judging makes more calls."),
-    click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of one's own (TOML)."),
+    click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before judging costs more than this."),
+    click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls."),
+    click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML)."),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What `medthink judge` shows: what the judgements add up to."""
+"""What `medthink judge` shows: the scores of the judgements."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from medthink.scoring.scores import number, percent
 
 
 def show_scores(scores: JudgedScores, run: JudgedRun) -> None:
-    """Print the tables of every seat, kind by kind, with what is known of the judge."""
+    """Print the tables of every seat, kind by kind, with what is known about the judge."""
     agreements = read_agreement(run.path)
     is_outdated = agreements is not None and agreements.is_outdated(run.judgements)
     exams = read_results(run.path / EXAMS_FILE)
@@ -23,11 +23,11 @@ def show_scores(scores: JudgedScores, run: JudgedRun) -> None:
         for seat in seats:
             _show_seat(what, seat)
     for what, share in scores.disagreement.items():
-        console().print(f"Pairs of judges that differ over a unit of {what}: {percent(share)}")
+        console().print(f"Pairs of judges that differ on a unit of {what}: {percent(share)}")
 
 
 def show_outdated(run: JudgedRun) -> None:
-    """Point out an agreement that was measured on other judgements than the run has now."""
+    """Warn if the agreement was measured on earlier judgements than the run's current ones."""
     agreement = read_agreement(run.path)
     if agreement is not None and agreement.is_outdated(run.judgements):
         say("agreement.json was made from earlier judgements: run medthink agree again", stderr=True)

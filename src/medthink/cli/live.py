@@ -1,4 +1,4 @@
-"""How far a run is, while it works: a small block in a terminal, a line every half minute elsewhere."""
+"""A run's progress while it works: a small block in a terminal, a line every half minute elsewhere."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ _MINUTE, _HOUR = 60, 3600
 class LiveProgress:
     """Follows one session on standard error; enter it as a context.
 
-    `read` gives the counts to show, where they are not those of the session that is followed.
+    `read` returns the counts to show, if they are not those of the session followed.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class LiveProgress:
         self._counts = counts
 
     def enter(self, phase: Phase, detail: str) -> None:
-        """Say at once that the run waits, where the block does not say so by itself."""
+        """Say at once that the run is waiting, if the block does not show it."""
         if phase == "waiting" and not self._screen.is_terminal:
             self._say(f"waiting: {detail}")
 
     def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
-        """Nothing: the counts say it."""
+        """Nothing to do: the counts show it."""
 
     def _print_lines(self) -> None:
         while not self._over.wait(self._line_every_s):
@@ -104,7 +104,7 @@ def describe_phase(counts: LiveCounts) -> str:
 
 
 def describe(counts: LiveCounts) -> list[tuple[str, str]]:
-    """The counts in words, by what they are about."""
+    """The counts in words, by topic."""
     states = describe_states(counts.states)
     return [
         (counts.unit, f"{counts.predicted:,} of {counts.predictions:,} done: {states}"),
@@ -119,12 +119,12 @@ def describe_states(states: Mapping[str, int]) -> str:
 
 
 def describe_cost(counts: LiveCounts) -> str:
-    """The money so far; "at least" where replies that never came may have been billed."""
+    """The cost so far; "at least" if replies that never arrived may have been billed."""
     return "cost unknown" if counts.cost_usd is None else as_usd(counts.cost_usd, is_least=counts.is_least_cost)
 
 
 def describe_time(seconds: float) -> str:
-    """A time to wait in words, no finer than anybody needs."""
+    """A waiting time in words, no more precise than needed."""
     if seconds < 2 * _MINUTE:
         return f"{max(1, round(seconds))} s"
     if seconds < 2 * _HOUR:

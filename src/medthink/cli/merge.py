@@ -1,4 +1,4 @@
-"""`medthink merge`: shards of one run made whole."""
+"""`medthink merge`: combine the shards of one run."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from medthink.cli.show import print_json
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def merge(out: Path, shards: tuple[Path, ...], as_json: bool) -> None:
-    """Put SHARDS, made by `medthink run --shard i/n`, together as the run OUT.
+    """Combine SHARDS, made by `medthink run --shard i/n`, into the run OUT.
 
-    They must be shards of one run, disjoint, complete and finished; else nothing is written.
+    They must be shards of one run, disjoint, complete and finished; otherwise nothing is written.
 
     Example: medthink merge runs/whole runs/part1 runs/part2
     """

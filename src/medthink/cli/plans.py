@@ -1,7 +1,7 @@
 """A command as a file: the flags of `medthink run` as the fields of a TOML file, and the other way round.
 
-A field is a flag without its dashes (`image_share`, or `image-share`); `data` is the argument. Paths are taken from
-the file's own folder. Unknown fields and wrong values are errors that name the file and the field.
+A field is a flag without its dashes (`image_share`, or `image-share`); `data` is the argument. Paths are relative to
+the file's folder. Unknown fields and wrong values are errors that name the file and the field.
 """
 
 import json
@@ -21,7 +21,7 @@ Fields = dict[str, Any]
 
 
 def take_plan(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    """A callback for DATA: where it names a plan, the plan's fields become the defaults of the flags."""
+    """A callback for DATA: if it names a plan, the plan's fields become the defaults of the flags."""
     if value is None or value.suffix != ".toml":
         return value
     known = flags_of(ctx.command)
@@ -34,14 +34,14 @@ def take_plan(ctx: click.Context, param: click.Parameter, value: Path | None) ->
 
 
 def flags_of(command: click.Command) -> dict[str, click.Parameter]:
-    """The flags that a plan may give, by the name of their field."""
+    """The flags a plan may set, by field name."""
     options = (param for param in command.params if isinstance(param, click.Option))
     named = {option.opts[-1].lstrip("-").replace("-", "_"): option for option in options}
     return {name: option for name, option in named.items() if name not in _NOT_PLANNED}
 
 
 def check_fields(fields: Fields, known: dict[str, click.Parameter], file: Path, ctx: click.Context) -> Fields:
-    """The fields as the flags take them, or DataError naming the one that none takes."""
+    """The fields as flag values, or DataError naming the one that is invalid."""
     return {name: _check(name, value, known, file, ctx) for name, value in fields.items()}
 
 
@@ -94,5 +94,5 @@ def _write_value(value: Any) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_write_value, value))}]"
-    # TOML's strings are JSON's, but for DEL.
+    # TOML strings are JSON strings, except for DEL.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--split", default="test", show_default=True, help="Which split is audited.")
+@click.option("--split", default="test", show_default=True, help="The split to audit.")
 @click.option(
-    "--contamination", is_flag=True, help="Ask instead whether the models of RUNS have seen the cases; needs no DATA."
+    "--contamination", is_flag=True, help="Test instead whether the models of RUNS have seen the cases; needs no DATA."
 )
 @click.option(
     "--control",
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="A recall run on cases, or of a model, where nothing can be remembered; may be given again.",
+    help="A recall run on cases, or of a model, where nothing can be remembered; may be repeated.",
 )
 @click.option(
     "--released",
@@ -52,11 +52,10 @@ def probe(
     released: "datetime | None",
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for what they add to guessing.
+    """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for what they add over guessing.
 
     No model is asked: guessers are trained on the train split (or cross-validated) in seconds. Runs of one model under
-    other conditions (no images, swapped images, rotated options) are set against each other. Exit code 1 when an alarm
-    is raised.
+    different conditions (no images, swapped images, rotated options) are compared. Exit code 1 when an alarm is raised.
 
     \b
     Example: medthink probe bench/
@@ -90,7 +89,7 @@ def probe(
 
 
 def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
-    """The runs' scores; a guesser has nothing to say of another split's cases, so runs on one are refused."""
+    """The runs' scores; guessers only cover the audited split, so runs on another are refused."""
     from medthink.scoring.material import load_all
     from medthink.scoring.score import kept_scores
 
@@ -98,11 +97,11 @@ def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
     for one in scored:
         if one.origin.split != split:
             raise UsageError(
-                f"{one.origin.name} is about the {one.origin.split} split, the audit about {split}",
+                f"{one.origin.name} is on the {one.origin.split} split, the audit on {split}",
                 remedy=f"audit it with --split {one.origin.split}",
             )
         if one.answers is None:
-            say(f"{one.origin.name}: no letters were asked for, so there is nothing to audit", stderr=True)
+            say(f"{one.origin.name}: it was not asked for letters, so there is nothing to audit", stderr=True)
     return scored
 
 
@@ -147,12 +146,12 @@ def _show_probe(found: "Probe") -> None:
 
 
 def _could_be_seen(found: "Probe") -> str:
-    """Every "no" says what could have been seen."""
+    """Every "no alarm" says what could have been detected."""
     if found.detectable is None:
-        return f"{found.n_cases} cases are too few to show it of any guesser."
+        return f"{found.n_cases} cases are too few to show it for any guesser."
     return (
         f"With {found.n_cases} cases, a guesser that is right {as_percent(found.detectable, 0)} of the time or more "
-        "would be seen with 80 % power; a weaker shortcut may be there."
+        "would be detected with 80 % power; a weaker shortcut may exist."
     )
 
 
@@ -167,7 +166,7 @@ def _show_audit(audit: "Audit") -> None:
     out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
     out.print(
         f"Diagnostic gain (over guessing without images): {points(audit.diagnostic_gain)}, over the strongest rival "
-        f"({audit.strongest_rival}); {percent(audit.normalised_gain)} of what that rival leaves to gain."
+        f"({audit.strongest_rival}); {percent(audit.normalised_gain)} of what that rival left to gain."
     )
     if caution := gain_caution(audit):
         out.print(f"Caution: {caution}.")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from medthink.validity.contamination import Contamination, MemoryTrace
 
 _MEANINGS = {
-    "letters": "wrong options that were put back under their published letters",
+    "letters": "wrong options put back under their published letters",
     "hidden option": "a hidden wrong option named word for word, the others in published order (by chance: in another)",
     "case number": "the case's number named",
     "answers": "answers right in the published order (by chance: in another, weighted to the same right letters)",
@@ -27,7 +27,7 @@ _MEANINGS = {
 def show_contamination(
     paths: Sequence[Path], controls: Sequence[Path], *, released: "date | None", as_json: bool
 ) -> None:
-    """Probe the runs and print what was found; exit code 1 when an alarm is raised by a run that is no control."""
+    """Probe the runs and print what was found; exit code 1 if a run that is not a control raises an alarm."""
     from medthink.scoring.material import load_run
     from medthink.scoring.score import kept_scores
     from medthink.validity.contamination import probe_contamination
@@ -50,7 +50,7 @@ def show_contamination(
 def _show(found: "Contamination") -> None:
     out = console()
     mark = " (control)" if found.is_control else ""
-    title = f"{found.model} on {found.n_cases} cases: what only memory can tell{mark}"
+    title = f"{found.model} on {found.n_cases} cases: what only memory can explain{mark}"
     columns = ("", "n", "found", "by chance", "p (Holm)", "verdict")
     out.print(table(title, columns, [_row(trace) for trace in found.traces], right=[1, 2, 3]))
     for trace in found.traces:
@@ -69,7 +69,7 @@ def _row(trace: "MemoryTrace") -> tuple[object, ...]:
         return (trace.kind, "", "", "", "", "not tested")
     test = trace.test
     verdict = "alarm" if trace.is_alarm else "clear"
-    # Shuffles cannot give less, and Holm may take it four times.
+    # Shuffles cannot give less, and Holm's correction may multiply it by four.
     p_value = as_p_value(trace.p_holm, 4 * LEAST_P if trace.kind == "case number" else 0.0)
     return (trace.kind, test.n, as_percent(test.found), as_percent(test.expected), p_value, verdict)
 
@@ -89,7 +89,7 @@ def _explain(found: "Contamination") -> None:
     ]
     out.print()
     title = "For information (skill explains some of it): hidden wrong options named word for word"
-    out.print(table(title, ("run", "", "named", "here more than there"), rows))
+    out.print(table(title, ("run", "", "named", "difference"), rows))
     for gap in found.dates:
         out.print(
             f"{short_names([gap.run])[gap.run]}: right {percent(gap.before)} before {gap.released}, "
@@ -99,17 +99,17 @@ def _explain(found: "Contamination") -> None:
 
 
 def _statement(found: "Contamination") -> str:
-    """The verdict with its error rate; every "no" says what could have been seen."""
+    """The verdict with its error rate; every "no alarm" says what could have been detected."""
     alarms = ", ".join(trace.kind for trace in found.alarms)
     if alarms and found.is_control:
         return (
-            f"ALARM IN A CONTROL: {alarms}. Nothing can be remembered here, so these cases were not put in order, or "
-            "numbered, by lot: take no alarm of this test for memory."
+            f"ALARM IN A CONTROL: {alarms}. Nothing can be remembered here, so the order or numbering of "
+            "these cases is not random: do not take an alarm of this test as memory."
         )
     if alarms:
         return (
             f"ALARM: {found.model} remembers what cannot be worked out ({alarms}): it has seen these cases, or a text "
-            "made from them. Of models that have not, at most 1 % raise this alarm."
+            "made from them. At most 1 % of models that have not raise this alarm."
         )
     seen = [
         f"{trace.kind} {as_percent(trace.test.detectable)}"
@@ -117,8 +117,8 @@ def _statement(found: "Contamination") -> str:
         if trace.test is not None and trace.test.detectable is not None
     ]
     could = (
-        f"With 80 % power, memory of this share of the cases would be seen: {', '.join(seen)}."
+        f"With 80 % power, memory of this share of the cases would be detected: {', '.join(seen)}."
         if seen
-        else ("These cases are too few to see any memory.")
+        else ("There are too few cases to detect any memory.")
     )
-    return f"No alarm: no memory of the published cases is shown. {could} Less may be there."
+    return f"No alarm: no memory of the published cases was detected. {could} Weaker memory may exist."

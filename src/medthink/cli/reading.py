@@ -20,7 +20,7 @@ from medthink.cli.show import say
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--readers", required=True, metavar="NAME,NAME…", help="Who reads: a list for each.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where the lists go.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write to.")
 @click.option(
     "--per-sheet", type=click.IntRange(1), default=2, show_default=True, help="How many readers read each sheet."
 )
@@ -38,9 +38,9 @@ from medthink.cli.show import say
     type=Real(0, 1),
     default=0.05,
     show_default=True,
-    help="Share of sheets with a known truth.",
+    help="Share of planted sheets with a known truth.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, another draw and order.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
     "--format",
     "form",
@@ -49,12 +49,12 @@ from medthink.cli.show import say
     show_default=True,
     help="What to write.",
 )
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it has moved.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Path | None, **flags: Any) -> None:
-    """Make blinded reading lists of what was judged in RUNS.
+    """Make blinded reading lists from the judged texts of RUNS.
 
     Each reader gets a list to fill in, a table of the cases and their images, all under codes, and how-to-read.txt.
-    Who is behind a code is in FOLDER-key.json, beside the folder: keep that from the readers. RUNS must have been
+    FOLDER-key.json, next to the folder, says what each code stands for: keep it from the readers. RUNS must have been
     judged before: that cuts their texts into units.
 
     \b
@@ -75,4 +75,4 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     planted = sum(code.planted is not None for code in key.codes.values())
     again = sum(code.is_again for code in key.codes.values())
     say(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
-    say(f"{key_path(out)} says who is behind the codes: keep it from the readers")
+    say(f"{key_path(out)} says what the codes stand for: keep it from the readers")

@@ -18,7 +18,7 @@ from medthink.cli.unused_rows import show_unused
     "-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A .csv, .xlsx or .jsonl file."
 )
 def command(run: Path, tables: tuple[Path, ...], key: Path | None, out: Path) -> None:
-    """Write what readers said of the steps of RUN in the published form.
+    """Write the readers' labels of the steps of RUN in the published form.
 
     One row for each reader and case, with `stepN`, `human_factualN`, `human_criticalN` and `human_error_typesN`. It is
     coarser than the lists: unverifiable becomes an empty cell, decisive and contributory become critical. Every row of
@@ -35,14 +35,14 @@ def command(run: Path, tables: tuple[Path, ...], key: Path | None, out: Path) ->
     from medthink.readers.tables import write_table
 
     if out.exists():
-        raise UsageError(f"{out} is there already", remedy="name another file with --out")
+        raise UsageError(f"{out} already exists", remedy="name another file with --out")
     units = cut_units(run)
     imported = import_tables(tables, units, read_key(key) if key else None)
     table = publish_readings(imported.readings, units)
     if not table.rows:
-        raise UsageError("no step is filled in in the tables: there is nothing to write", remedy="fill in some rows")
+        raise UsageError("no step is labelled in the tables: there is nothing to write", remedy="fill in some rows")
     show_unused(imported.problems)
     write_table(out, table.columns, table.rows)
     say(f"{out}: {len(table.rows)} rows")
     if table.left_out:
-        say(f"{table.left_out} readings are not of steps: the published form has no column for them", stderr=True)
+        say(f"{table.left_out} readings do not concern steps: the published form has no column for them", stderr=True)

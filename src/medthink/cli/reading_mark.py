@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def command(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
     """Mark training lists, and write each reader's feedback.
 
-    Beside every list NAME.csv a file NAME-feedback.csv says of each sentence what was expected and why. A reader passes
-    with four of five right; what was left open is not right. If somebody did not pass, the command ends with code 1.
+    Next to every list NAME.csv, a file NAME-feedback.csv says for each sentence what was expected and why. A reader
+    passes with four out of five right; unanswered counts as wrong. If anyone did not pass, the exit code is 1.
 
     \b
     Example: medthink reading mark training/anna.xlsx training/ben.xlsx --key training-key.json
@@ -44,7 +44,7 @@ def command(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
     failed = [one.reader for one in marked if not one.result.is_passed]
     if failed:
         raise Declined(
-            f"not passed: {', '.join(failed)}", remedy="talk the feedback over, then train with another --seed"
+            f"not passed: {', '.join(failed)}", remedy="discuss the feedback, then train with another --seed"
         )
 
 
@@ -54,5 +54,5 @@ def _show(marked: "MarkedReader") -> None:
     say(f"{marked.reader}: {result.right} of {len(result.feedback)} right, {result.needed} needed: {word}")
     for one in result.feedback:
         if not one.is_right:
-            say(f"  “{marked.texts.get(one.code, '')}” is {one.expected}; said: {one.said or 'nothing'}")
+            say(f"  “{marked.texts.get(one.code, '')}” is {one.expected}; answered: {one.said or 'nothing'}")
             say(f"    {one.why}")

@@ -1,4 +1,4 @@
-"""`medthink reading training`: lists on which readers learn the rubric before they read."""
+"""`medthink reading training`: lists with which readers learn the rubric before a study."""
 
 from pathlib import Path
 
@@ -10,20 +10,20 @@ from medthink.cli.show import say
 @click.command(name="training")
 @click.argument("source", type=click.Path(path_type=Path), metavar="DATA|RUN|EXAM")
 @click.option("--readers", required=True, metavar="NAME,NAME…", help="Who is trained: a list for each.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="Where the lists go.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write to.")
 @click.option("--items", type=click.IntRange(2), default=10, show_default=True, metavar="N", help="Sentences to judge.")
-@click.option("--split", help="The split whose cases are used; train where there is one.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other sentences.")
+@click.option("--split", help="The split whose cases are used; default: train, if there is one.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
     "--format", "form", type=click.Choice(["csv", "xlsx", "jsonl"]), default="csv", show_default=True,
     help="What to write.",
 )  # fmt: skip
 def command(source: Path, readers: str, out: Path, items: int, split: str | None, seed: int, form: str) -> None:
-    """Make training lists whose truth is known.
+    """Make training lists with known answers.
 
     The sentences are those of the judges' exam: an expert's own, half of them made false by one edit each, half
     reworded or untouched. Readers fill in `factual`; `medthink reading mark` then tells them what was right and why.
-    The truth is in FOLDER-key.json, beside the folder: keep it from the readers until then.
+    The answers are in FOLDER-key.json, next to the folder: keep it from the readers until then.
 
     \b
     Example: medthink reading training bench/ --readers anna,ben --out training/ --format xlsx
@@ -38,4 +38,4 @@ def command(source: Path, readers: str, out: Path, items: int, split: str | None
     training = draw_training(sheets, items=items, seed=seed)
     write_training(out, training, cases, readers=plan.readers, seed=seed, form=form)
     say(f"{out}: {len(training.items)} sentences for each of {len(plan.readers)} readers")
-    say(f"{key_path(out)} holds the truth: keep it from the readers until they are marked")
+    say(f"{key_path(out)} holds the answers: keep it from the readers until their lists are marked")

@@ -13,13 +13,13 @@ from medthink.cli.show import say
     "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The page to write: .html."
 )
 @click.option(
-    "--data", type=click.Path(path_type=Path), help="The benchmark: of submission files, or where it has moved."
+    "--data", type=click.Path(path_type=Path), help="The benchmark: for submission files, or if it has moved."
 )
 @click.option(
     "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
 )
 @click.option("--probe", "trains", is_flag=True, help="Also train guessers and compare the runs with them.")
-@click.option("--interactive", is_flag=True, help="Add a small script that sorts and filters tables.")
+@click.option("--interactive", is_flag=True, help="Add JavaScript that sorts and filters tables.")
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in Markdown.")
 @click.option("--latex", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in LaTeX (booktabs).")
@@ -36,8 +36,8 @@ def report(
 ) -> None:
     """Write one self-contained page about RUNs (runs or submission files): summary, figures, cases, how it was made.
 
-    The page opens from disk and loads nothing from elsewhere; it holds no script unless --interactive is given. Runs
-    on other cases or with expert cues are shown in groups of their own.
+    The page opens from disk and loads nothing from elsewhere; it contains no JavaScript unless --interactive is given.
+    Runs on other cases or with expert cues are shown in separate groups.
 
     \b
     Example: medthink report runs/* -o report.html --figure overview.pdf

@@ -1,4 +1,4 @@
-"""`medthink run`: a model and a task under a condition, over a benchmark's cases, every call kept on disk."""
+"""`medthink run`: a model and a task under a condition over a benchmark's cases, with every call stored on disk."""
 
 import gc
 from pathlib import Path
@@ -35,7 +35,7 @@ _GARBAGE_THRESHOLD = 20_000
         "--split": "Which cases",
         "--image-share": "Condition (what the model is shown, and how it is asked)",
         "--base-url": "Server, limits and money",
-        "--dry-run": "Look, and send nothing",
+        "--dry-run": "Inspect without sending anything",
         "--json": "Output",
     },
 )
@@ -52,7 +52,9 @@ _GARBAGE_THRESHOLD = 20_000
     "--task", type=click.Choice(task_names()), default="answer", show_default=True,
     help="The answer alone; twi (think with images): findings, summary, differential; or a teaching discussion.",
 )  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder: created, or continued.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder; an existing run is continued."
+)
 @click.option("--split", default="test", show_default=True, help="Which split of DATA.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
 @click.option("--cases", metavar="ID,ID…", help="Only these cases.")
@@ -73,10 +75,10 @@ _GARBAGE_THRESHOLD = 20_000
     metavar="N",
     default=16,
     show_default=True,
-    help="Most calls in flight at once.",
+    help="Maximum concurrent calls.",
 )
-@click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests a minute.")
-@click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens a minute.")
+@click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests per minute.")
+@click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens per minute.")
 @click.option(
     "--timeout", type=Real(1), metavar="S", default=600.0, show_default=True, help="Seconds to wait for one reply."
 )
@@ -87,31 +89,33 @@ _GARBAGE_THRESHOLD = 20_000
 @batch_option
 @no_wait_option
 @click.option(
-    "--cancel-batches", is_flag=True, help="End the batches of earlier sessions first, keeping what they answered."
+    "--cancel-batches",
+    is_flag=True,
+    help="First cancel the batches of earlier sessions, keeping what they have answered.",
 )
-@click.option("--rehash", is_flag=True, help="Hash all images anew, those too whose files look unchanged since.")
+@click.option("--rehash", is_flag=True, help="Hash all images again, even if their files look unchanged.")
 @click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
-@click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more.")
-@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before the run makes more calls.")
+@click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more than this.")
+@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls.")
 @click.option(
     "--until-known", metavar="POINTS|RUN",
-    help="Stop when the accuracy is known to ±POINTS, or when it is known whether RUN is better or worse.",
+    help="Stop when the accuracy is known to within ±POINTS, or when it is known whether RUN is better or worse.",
 )  # fmt: skip
 @click.option(
     "--claim", type=click.Choice(["these", "such"]), default="these", show_default=True,
-    help="With --until-known: about these cases, or about the population they are from.",
+    help="With --until-known: a claim about these cases, or about the population they come from.",
 )  # fmt: skip
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML).")
 @click.option("--dry-run", is_flag=True, help="Count what is left to do: calls, tokens, images, cost; send nothing.")
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
-@click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Show how far a run is, and exit.")
+@click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Show a run's progress, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
     """Run a model over the cases of DATA, keeping every call on disk.
 
-    Run the same command again to continue after an interruption: what was answered is never asked again. A run may be
-    written as a file whose fields are the flags; flags on the command line override it. Every run keeps its own, as
-    plan.toml.
+    Run the same command again to continue after an interruption: nothing that was answered is asked again. A run can
+    also be described in a TOML file whose fields are the flags; flags on the command line override it. Every run stores
+    its own as plan.toml.
 
     \b
     Example: medthink run bench/ --model baseline/retrieval --task twi --out runs/retrieval
@@ -142,7 +146,7 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
 
 
 def _question_model(spec: "RunSpec") -> None:
-    """Ask whether another model is meant where a provider's is not listed and one with nearly its name is."""
+    """Suggest a similar name if a provider's model is not in the price list."""
     from medthink.models.prices import load_prices
 
     prices = load_prices(spec.prices)
@@ -157,7 +161,7 @@ def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | N
     from medthink.runs.session import carry_out
     from medthink.runs.spools import FOLDER
 
-    # What is imported stays until the end; looking through it for garbage again and again took a tenth of the time.
+    # Imported modules live until the end; collecting garbage among them took a tenth of the time.
     gc.freeze()
     gc.set_threshold(_GARBAGE_THRESHOLD)
     say(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
@@ -177,15 +181,17 @@ def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | N
 
 
 def _refuse_failures(made: "Progress | None") -> None:
-    """Leave with 3 when every case failed, and with 4 when some did."""
+    """Exit with 3 if every case failed, and with 4 if some did."""
     failed = made.states.get("failed", 0) if made is not None else 0
     if not made or not failed:
         return
     if set(made.states) == {"failed"}:
-        raise OutsideError("no case was answered", remedy="see why above or in its predictions, then run it again")
+        raise OutsideError(
+            "no case was answered", remedy="see the reasons above or in predictions.jsonl, then run it again"
+        )
     raise PartlyFailed(
         f"{failed:,} of {made.cases:,} predictions failed",
-        remedy="medthink show RUN --failed says why; the same command tries them again",
+        remedy="medthink show RUN --failed says why; the same command retries them",
     )
 
 
@@ -201,7 +207,7 @@ def _show_session(session: "Session", rule: "StopWhenKnown | None", *, as_json: 
         print_json(to_builtins(manifest) | made | known)
         return
     show_progress(session.run.path, manifest)
-    say(f"{session.calls_made:,} calls made now; predictions: {session.run.path / 'predictions.jsonl'}")
+    say(f"{session.calls_made:,} calls made; predictions: {session.run.path / 'predictions.jsonl'}")
     if rule is not None:
         show_known([_known(session, rule)])
 
@@ -216,7 +222,7 @@ def _known(session: "Session", rule: "StopWhenKnown") -> "KnownStatement":
 
 
 def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "RunSpec":
-    """The run that the flags order; takes what it uses out of them."""
+    """The run that the flags describe; removes what it uses from them."""
     from medthink.runs.selection import Selection, parse_shard
     from medthink.runs.spec import RunSpec
 
@@ -253,7 +259,7 @@ def _read_case_ids(text: str | None) -> tuple[int, ...] | None:
 
 
 def read_transport(flags: dict[str, Any]) -> "Transport":
-    """How the flags say that calls are made; takes what it uses out of them."""
+    """The transport that the flags describe; removes what it uses from them."""
     from medthink.models.limits import Pace
     from medthink.models.retries import Backoff
     from medthink.models.transport import Transport

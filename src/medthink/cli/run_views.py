@@ -1,4 +1,4 @@
-"""What `medthink run` shows: progress while it works, how far a run is, an estimate, the prompts."""
+"""What `medthink run` shows: progress while it works, its status, an estimate, the prompts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def show_status(run: Path, *, as_json: bool) -> None:
-    """Say how far a run is, even while another process works on it."""
+    """Show a run's progress, even while another process works on it."""
     manifest = read_manifest(run)
     counts = read_status(run)
     if counts.is_running and not as_json:
@@ -50,7 +50,7 @@ def show_status(run: Path, *, as_json: bool) -> None:
 
 
 def _count_predictions(manifest: Manifest) -> int:
-    """How many predictions a run will have whose first session was killed."""
+    """How many predictions a run whose first session was killed will have."""
     return count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
 
 
@@ -61,14 +61,14 @@ def show_progress(run: Path, manifest: Manifest) -> None:
 
 
 def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> None:
-    """What the run would take, or what is left of it."""
+    """What the run, or the rest of it, would take."""
     made = estimate(spec, transport=transport)
     if as_json:
         print_json(to_builtins(made))
         return
     left = " left" if made.done else ""
     rows = [
-        *([("done already", _done(made.done))] if made.done else ()),
+        *([("already done", _done(made.done))] if made.done else ()),
         (f"cases{left}", f"{made.cases:,}"),
         (f"calls{left}", f"{made.calls:,}"),
         ("images to send", f"{made.images:,}"),
@@ -98,7 +98,7 @@ def show_prompts(spec: RunSpec) -> None:
 
 
 def _common_content(prompt: Prompt, request: Request) -> str:
-    """A request's content without its one image and sample number, so that like requests can be grouped."""
+    """A request's content without its one image and sample number, so that similar requests can be grouped."""
     content = request.content()
     parts = [part[:1] if part[0] == "image" else part for part in content["parts"]]
     shared = {"sample": 0, "parts": parts} if len(request.images) == 1 else {"sample": 0}
@@ -106,7 +106,7 @@ def _common_content(prompt: Prompt, request: Request) -> str:
 
 
 def _show_requests(kind: str, requests: list[Request]) -> None:
-    """Requests that have all but an image in common, as one, with each of their images in its place."""
+    """Requests that differ only in one image, shown as one with each of their images."""
     request = requests[0]
     images = {image.digest: image for one in requests for image in one.images} if len(request.images) == 1 else {}
     samples = len({one.sample for one in requests})
@@ -169,12 +169,12 @@ def _say_cost(progress: Progress) -> str:
 
 
 def _say_state(progress: Progress) -> str:
-    again = {"complete": "", "unfinished": ": run the same command to go on"}
-    return progress.word + again.get(progress.word, ": the same command tries what failed again")
+    again = {"complete": "", "unfinished": ": run the same command to continue"}
+    return progress.word + again.get(progress.word, ": the same command retries what failed")
 
 
 def _done(progress: Progress) -> str:
-    """What is not asked again; a case that failed is."""
+    """What will not be asked again; a failed case will."""
     states = {state: count for state, count in progress.states.items() if state != "failed"}
     cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
     made = f"{sum(states.values()):,} of {progress.cases:,} predictions: {describe_states(states)}"
@@ -205,4 +205,4 @@ def _failures(run: Path) -> list[tuple[str, str]]:
     records = Records.open(run)
     rows = [("failed calls", f"{count:,} × {kind}: {detail}") for kind, detail, count in records.failures()]
     records.close()
-    return rows and [*rows, ("", "the same command tries them again")]
+    return rows and [*rows, ("", "the same command retries them")]

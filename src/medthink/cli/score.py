@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved since.")
-@click.option("--split", default="test", show_default=True, help="For a file of predictions: the split it is about.")
+@click.option("--split", default="test", show_default=True, help="For a file of predictions: its split.")
 @click.option("--slices", is_flag=True, help="Show accuracy by slice.")
 @click.option("--radcliq", is_flag=True, help="Also compute RadCliQ; needs the extra radcliq.")
 @click.option("--weights", type=click.Path(path_type=Path), metavar="DIR", help="RadCliQ: the folder of weights.")
 @click.option("--download", is_flag=True, help="RadCliQ: download missing weights.")
 @click.option(
-    "--components", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: its components, computed elsewhere."
+    "--components", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: components computed elsewhere."
 )
 @click.option(
     "--annotations",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="RadCliQ: annotations of RadGraph, made elsewhere.",
+    help="RadCliQ: RadGraph annotations made elsewhere.",
 )
 @on_option("RadCliQ: compute it")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool, **radcliq: Any) -> None:
     """Score RUNS (folders of `medthink run`, or .jsonl files in the submission format) against the references.
 
-    Nothing is asked of any model, and the same run gives the same bytes. A run's scores are kept in its scores.json.
+    No model is called, and the same run gives the same bytes. A run's scores are stored in its scores.json.
 
     \b
     Example: medthink score runs/retrieval --slices
@@ -67,7 +67,7 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
 
 
 def show_scores(scored: "list[Scores]", benchmarks: Sequence[Path], *, slices: bool) -> None:
-    """Print the tables of one or several scored runs, each beside the strongest rival on its benchmark."""
+    """Print the tables of one or several scored runs, each next to the strongest rival on its benchmark."""
     out = console()
     beside, cautions = _rivals(scored, benchmarks)
     names = short_names([one.origin.name for one in scored])
@@ -116,7 +116,7 @@ def _benchmark_of(run: Path) -> Path:
 
 
 def _rivals(scored: "list[Scores]", benchmarks: Sequence[Path]) -> "tuple[dict[str, Beside], list[str]]":
-    """Each lettered run's strongest rival and its gain, by name, and what the gains do not say."""
+    """Each lettered run's strongest rival and its gain, by name, and what the gains do not show."""
     from medthink.cases.benchmark import Benchmark
     from medthink.scoring.scores import percent, points
     from medthink.scoring.tables import Beside
@@ -148,7 +148,7 @@ def _show_headlines(scored: "list[Scores]", beside: "dict[str, Beside]") -> None
 
 
 def _show_steps(scored: "list[Scores]") -> None:
-    """Every metric of one run; of several, those that tables show, side by side."""
+    """Every metric of one run; for several runs, the table metrics side by side."""
     from medthink.scoring.tables import step_grid, steps_grid
 
     if len(scored) > 1 and steps_grid(scored).rows:

@@ -7,7 +7,7 @@ import click
 
 
 class SectionedCommand(click.Command):
-    """Its help begins a section, by the title given, at each of the flags named; the others follow in their order."""
+    """A command whose help starts a titled section at each of the flags named."""
 
     def __init__(self, *args: Any, sections: dict[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

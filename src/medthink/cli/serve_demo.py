@@ -14,7 +14,7 @@ _BASELINES = {"random": "answer", "longest": "answer", "retrieval": "twi"}
 
 
 def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
-    """The store and the benchmark of the demo, made in a folder if they are not there; needs no key and no network."""
+    """The store and the benchmark of the demo, made in a folder if missing; needs no key and no network."""
     bench, store = folder / "phantoms", folder / "board.sqlite"
     if not bench.exists():
         _take("Drawing phantoms", ["data", "synth", str(bench), "--cases", str(cases)])
@@ -28,7 +28,7 @@ def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
     read = folder / "runs" / "retrieval"
     if not (read / "units.jsonl").exists():
         kinds = ["--what", "steps,omissions", "--splitter", "sentences"]
-        _take("Cutting texts for readers", ["judge", str(read), "--judge", "baseline/rules", *kinds])
+        _take("Cutting texts into units for readers", ["judge", str(read), "--judge", "baseline/rules", *kinds])
     return store, bench
 
 

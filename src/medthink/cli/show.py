@@ -14,26 +14,26 @@ from rich.text import Text
 
 from medthink.core.jsonio import encode_json
 
-# Everything below space but tab and newline, DEL, the C1 controls, and what turns the direction of writing.
+# Control characters except tab and newline, DEL, the C1 controls, and those that change the writing direction.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _GAP = 2
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Standard output (or error), as wide as the terminal; what is in brackets or between colons stays as it is."""
+    """Standard output (or error), as wide as the terminal; brackets and colons are printed as they are."""
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False, stderr=stderr)
 
 
 def say(line: str, *, stderr: bool = False) -> None:
-    """One line, left whole however narrow the terminal is: a path in it can be copied."""
+    """One line, never wrapped, so that a path in it can be copied."""
     console(stderr=stderr).print(Text(plain(line)), soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()) -> Table:
     """A plain table; columns whose index is in `right` are aligned right.
 
-    No word or number is broken to fit the terminal: where the columns are too many, each row stands upright.
+    No word or number is broken to fit the terminal: if there are too many columns, each row is printed vertically.
     """
     cells = [[plain(str(cell)) for cell in row] for row in rows]
     widths = _fit([columns, *cells], console().width)
@@ -42,7 +42,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
         return table(title, ("", ""), upright)
     numeric = set(right)
     if widths and len(columns) - 1 not in numeric:
-        # The title is folded to the table's width: a short last column makes room for it.
+        # The title is wrapped to the table's width: a short last column is widened for it.
         lacking = min(cell_len(plain(title)), console().width) - sum(widths) - _GAP * (len(widths) - 1)
         widths[-1] += max(0, lacking)
     made = Table(
@@ -67,7 +67,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
 
 
 def _fit(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """The widths at which every word is whole and all columns fit, or None; short columns are filled first."""
+    """Widths at which no word is broken and all columns fit, or None; short columns come first."""
     columns = list(zip(*rows, strict=True))
     widths = [max((cell_len(word) for text in column for word in text.split()), default=1) for column in columns]
     wanted = [max(cell_len(line) for text in column for line in (text or " ").splitlines()) for column in columns]
@@ -89,12 +89,12 @@ def _stand_up(columns: Sequence[str], row: Sequence[str]) -> Iterable[tuple[str,
 
 
 def plain(text: str) -> str:
-    """The text without the control characters by which data could take over a terminal."""
+    """The text without control characters, with which data could manipulate a terminal."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def progress() -> Progress:
-    """A progress bar on standard error, so that output can be piped; none where nobody watches."""
+    """A progress bar on standard error, so that output can be piped; none if it is not a terminal."""
     watched = console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
@@ -109,7 +109,7 @@ def progress() -> Progress:
 
 @contextmanager
 def staged_progress(verb: str) -> Iterator[Callable[[str, int], None]]:
-    """Progress over several kinds of things; what it gives is called for each, with their name and number in all."""
+    """Progress over several kinds of things; it yields a function to call with each name and total."""
     with progress() as bar:
         tasks: dict[str, TaskID] = {}
 

@@ -1,4 +1,4 @@
-"""`medthink show`: the cases of a run, and of one case every prompt, reply and result."""
+"""`medthink show`: the cases of a run, or every prompt, reply and result of one case."""
 
 import sys
 from pathlib import Path
@@ -31,7 +31,7 @@ def show(
 ) -> None:
     """List the cases of RUN, or show one CASE: every prompt as sent, every reply as received, and the result.
 
-    The run may still be at work.
+    The run may still be in progress.
 
     \b
     Example: medthink show runs/qwen --wrong
@@ -109,7 +109,7 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
     console().print(table(title, columns, lines, right=(0, len(columns) - 3, len(columns) - 2)))
     say(f"{len(rows)} listed; medthink show {trace.path} CASE shows one in full.")
     if trace.doubt:
-        say(f"Right or wrong is not known: {trace.doubt}")
+        say(f"Right or wrong is unknown: {trace.doubt}")
 
 
 def _plain(rows: "list[CaseRow]") -> object:
@@ -136,7 +136,7 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
         _rule(f"result{f', sample {prediction.sample}' if len(case.rows) > 1 else ''}")
         click.echo(plain(describe_result(prediction)))
     if trace.doubt:
-        say(f"\nRight or wrong is not known: {trace.doubt}")
+        say(f"\nRight or wrong is unknown: {trace.doubt}")
 
 
 def _draw_images(trace: "Trace", case_id: int) -> None:

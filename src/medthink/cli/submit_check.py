@@ -1,4 +1,4 @@
-"""`medthink submit check`: every problem of a submission at once, by the code that the server runs."""
+"""`medthink submit check`: all problems of a submission at once, found by the same code as on the server."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _MOST_SHOWN = 100
 @click.option("--split", default="test", show_default=True, help="The split it is about.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: Path, data: Path, split: str, as_json: bool) -> None:
-    """Check FILE against the benchmark: every problem by line and field. Exit 1 when there is one.
+    """Check FILE against the benchmark: every problem by line and field. Exit code 1 if there is one.
 
     Answer keys in FILE are never read.
 

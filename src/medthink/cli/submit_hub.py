@@ -10,7 +10,7 @@ from medthink.cli.show import print_json, say
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The YAML to write.")
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the run found it.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 @click.option("--dataset", default=None, metavar="ID", help="The benchmark's name on the hub.")
 @click.option("--revision", metavar="HASH", help="Its revision on the hub.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

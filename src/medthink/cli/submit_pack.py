@@ -10,12 +10,12 @@ from medthink.cli.show import print_json, say
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The file to write.")
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, where it is not where the run found it.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
     """Write RUN as a submission with the traces that let a maintainer check it.
 
-    The file holds letters, rationales, steps and every reply; nothing of the reference, and no path or address.
+    The file holds letters, rationales, steps and every reply; nothing from the reference, and no paths or addresses.
 
     \b
     Example: medthink submit pack runs/qwen -o qwen.jsonl

@@ -1,4 +1,4 @@
-"""`medthink submit score`: what the leaderboard would say of a submission."""
+"""`medthink submit score`: the score the leaderboard would give a submission."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from medthink.core.errors import Declined
 @click.option("--split", default="test", show_default=True, help="The split it is about.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: Path, data: Path, split: str, as_json: bool) -> None:
-    """Check and score FILE as the leaderboard would. Exit 1 when it has a problem.
+    """Check and score FILE as the leaderboard would. Exit code 1 if it has a problem.
 
     \b
     Example: medthink submit score qwen.jsonl --data bench/

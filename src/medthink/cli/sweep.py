@@ -20,10 +20,10 @@ _FIGURE = "overview.svg"
 
 @click.command()
 @click.argument("plan", metavar="PLAN.toml", required=False, type=click.Path(path_type=Path))
-@click.option("--max-usd", type=float, metavar="USD", help="Stop before all runs together cost more.")
-@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop before they make more calls.")
+@click.option("--max-usd", type=float, metavar="USD", help="Stop before all runs together cost more than this.")
+@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls in total.")
 @click.option("--dry-run", is_flag=True, help="Count what is left to do in every run; send nothing.")
-@click.option("--status", type=click.Path(path_type=Path), metavar="SWEEP", help="Show how far a sweep is, and exit.")
+@click.option("--status", type=click.Path(path_type=Path), metavar="SWEEP", help="Show a sweep's progress, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sweep(
     plan: Path | None,
@@ -36,8 +36,8 @@ def sweep(
     """Run models × conditions × tasks over one benchmark, as PLAN.toml says.
 
     The fields are the flags of `medthink run`; a list means one run for each value. Every model of a block [[models]]
-    meets every condition of a block [[conditions]]; [[runs]] adds single runs. What two runs would ask alike is asked
-    and paid for once. Run the same command again to continue.
+    is run under every condition of a block [[conditions]]; [[runs]] adds single runs. Identical calls of several runs
+    are made and paid for once. Run the same command again to continue.
 
     \b
     Example: medthink sweep shares.toml --dry-run
@@ -85,7 +85,7 @@ def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
 
 
 def _refuse_failures(session: "SweepSession") -> None:
-    """Leave with 3 when no case of some run was answered, and with 4 when predictions failed here and there."""
+    """Exit with 3 if no case of some run was answered, and with 4 if some predictions failed."""
     ended = ((one.name, one.session.run.manifest.progress) for one in session.runs if one.session is not None)
     made = {name: progress for name, progress in ended if progress is not None}
     if silent := [name for name, progress in made.items() if set(progress.states) == {"failed"}]:
@@ -95,7 +95,7 @@ def _refuse_failures(session: "SweepSession") -> None:
     if failed:
         raise PartlyFailed(
             f"{failed:,} of {sum(progress.cases for progress in made.values()):,} predictions failed",
-            remedy="medthink show RUN --failed says why; the same command tries them again",
+            remedy="medthink show RUN --failed says why; the same command retries them",
         )
 
 
@@ -110,7 +110,7 @@ def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
     manifest = session.manifest
     shared = f"{_count_shared(spec):,} more shared"
     paid = as_usd(manifest.paid_usd, is_least=manifest.is_least_paid)
-    say(f"{manifest.calls_made:,} calls made in all sessions, {shared}; paid: {paid}")
+    say(f"{manifest.calls_made:,} calls made in all sessions, {shared}; cost: {paid}")
     for one in session.runs:
         for warning in one.session.warnings if one.session is not None else ():
             say(f"Caution: {one.name}: {warning}", stderr=True)
@@ -195,11 +195,11 @@ def _show_estimates(spec: "SweepSpec", *, as_json: bool) -> None:
     rows.append(("all", *_counted(list(made.values())), as_usd(total)))
     columns = ("run", "calls left", "images", "input tokens", "output tokens", "cost")
     console().print(table(f"{spec.out}: estimated", columns, rows, right=range(1, 6)))
-    say("What several runs ask alike is counted once, in the first of them. Hidden reasoning is not included.")
+    say("Identical calls of several runs are counted once, in the first of them. Hidden reasoning is not included.")
 
 
 def _counted(made: "list[Rehearsal]") -> tuple[str, str, str, str]:
-    """Calls, images and tokens of these rehearsals together."""
+    """Total calls, images and tokens of these rehearsals."""
     calls, images = sum(one.calls for one in made), sum(one.images for one in made)
     tokens = sum(one.input_tokens for one in made), sum(one.output_tokens for one in made)
     return f"{calls:,}", f"{images:,}", f"{tokens[0]:,}", f"{tokens[1]:,}"

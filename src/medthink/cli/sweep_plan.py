@@ -1,4 +1,4 @@
-"""A sweep as a file: models × conditions × tasks in the flags of `medthink run`, and every list one run for each value.
+"""A sweep as a file: models × conditions × tasks as flags of `medthink run`; a list means one run for each value.
 
     data = "bench"
     out = "sweeps/shares"
@@ -16,8 +16,8 @@
     image_share = ["0%", "50%", "100%"]
     effort = ["low", "high"]
 
-Every model meets every condition. `[[runs]]` adds single runs, and a flag at the top holds for all. A run is named
-after what its blocks say, or by their field `name`.
+Every model is run under every condition. `[[runs]]` adds single runs, and a flag at the top applies to all. A run is
+named after the values in its blocks, or by their field `name`.
 """
 
 import re
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from medthink.runs.sweep import SweepSpec, SweptRun
 
 _BLOCKS = ("models", "conditions", "runs")
-# What the sweep as a whole is told; no run of it is told so.
+# Flags of the sweep as a whole, not of its runs.
 _OF_THE_SWEEP = ("data", "out", "max_usd", "max_calls")
 # Lists that belong to one run.
 _LISTS = ("base_url", "cases")
@@ -70,7 +70,7 @@ def read_sweep_plan(file: Path) -> "SweepSpec":
 
 
 def _read_blocks(value: Any, name: str, file: Path) -> list[Fields]:
-    """The blocks of a kind, each list in them spread out; a name alone stands for a block with that model."""
+    """The blocks of a kind, with each list expanded; a bare name is a block with that model."""
     blocks = [
         {"model": one} if isinstance(one, str) else one for one in (value if isinstance(value, list) else [value])
     ]
@@ -104,7 +104,7 @@ def _name_runs(planned: Iterator[Fields], file: Path) -> Iterator[tuple[str, Fie
         rest = dict(fields)
         name = _slug(str(rest.pop("name"))) if "name" in rest else _name(rest)
         if name in seen:
-            raise DataError(f"two runs are named {name}", file=file, remedy='tell them apart with name = "…"')
+            raise DataError(f"two runs are named {name}", file=file, remedy='distinguish them with name = "…"')
         seen.add(name)
         yield name, rest
     if not seen:
@@ -112,7 +112,7 @@ def _name_runs(planned: Iterator[Fields], file: Path) -> Iterator[tuple[str, Fie
 
 
 def _name(fields: Fields) -> str:
-    """After the model, and whatever else the blocks say but where the server is."""
+    """Named after the model and the other values of the blocks, except server addresses."""
     said = {key: value for key, value in fields.items() if key not in ("model", "task", *_LISTS)}
     words = [fields.get("model", ""), fields.get("task", ""), *(f"{key}-{value}" for key, value in said.items())]
     return "_".join(_slug(str(word)) for word in words if word)

@@ -1,4 +1,4 @@
-"""Small pictures in the terminal, for those that can draw them: kitty, iTerm2 and sixel."""
+"""Small pictures in terminals that can draw them: kitty, iTerm2 and sixel."""
 
 import io
 import os
@@ -17,7 +17,7 @@ _CHUNK = 4096
 
 
 def find_protocol(env: Mapping[str, str] = os.environ) -> Protocol | None:
-    """The way of drawing that the terminal knows by what it says of itself; None where there is none."""
+    """The drawing protocol of the terminal, by its environment; None if it has none."""
     term, program = env.get("TERM", ""), env.get("TERM_PROGRAM", "")
     if "KITTY_WINDOW_ID" in env or "kitty" in term or program == "ghostty":
         return "kitty"
@@ -47,7 +47,7 @@ def _iterm(picture: Pictures.Image) -> str:
 
 
 def _sixel(picture: Pictures.Image) -> str:
-    """Six rows of pixels at a time: for each grey that occurs in them, one character a column."""
+    """Six rows of pixels at a time: for each grey level in them, one character per column."""
     width, height = picture.size
     pixels = picture.point([value * _GREYS // 256 for value in range(256)]).tobytes()
     levels = "".join(f"#{grey};2;{share};{share};{share}" for grey in range(_GREYS) for share in [_percent(grey)])

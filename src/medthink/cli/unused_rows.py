@@ -12,7 +12,7 @@ _ROWS_NAMED = 5
 
 
 def show_unused(problems: "Iterable[UnusedRow]") -> None:
-    """List every row with its reason; rows that are not filled in are counted for each list."""
+    """List every row with its reason; empty rows are counted for each list."""
     # Lists of several runs hold rows of the others too; these are counted, not listed.
     told = [problem for problem in problems if problem.kind != "other_run"]
     unlabelled: dict[str, list[int]] = {}
@@ -21,11 +21,11 @@ def show_unused(problems: "Iterable[UnusedRow]") -> None:
             unlabelled.setdefault(problem.file, []).append(problem.row)
         else:
             say(str(problem), stderr=True)
-    # Most of a list may be unfilled still; a line for each row would bury what is wrong with the others.
+    # Most of a list may still be empty; a line for each row would bury real problems.
     for file, rows in unlabelled.items():
-        named = [*map(str, dict.fromkeys(rows))]  # a row may stand for several units
+        named = [*map(str, dict.fromkeys(rows))]  # a row may cover several units
         first = ", ".join(named[:_ROWS_NAMED])
         more = ", …" if len(named) > _ROWS_NAMED else ""
-        say(f"{file}: unlabelled: nothing is said of {len(rows)} units, in row {first}{more}", stderr=True)
+        say(f"{file}: unlabelled: {len(rows)} units are empty, in row {first}{more}", stderr=True)
     if told:
         say(f"{len(told)} rows or cells were not used, for the reasons above.", stderr=True)

@@ -9,16 +9,14 @@ from medthink.cli.show import say
 
 @click.command()
 @click.argument("places", nargs=-1, metavar="[RUN or FOLDER]…", type=click.Path(path_type=Path))
-@click.option(
-    "--data", type=click.Path(path_type=Path), help="Where the benchmark is, when it is no longer where it was."
-)
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to open.  [default: the first free from 7350]")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
 def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open: bool) -> None:
     """Show runs and their cases in the browser, while they run and afterwards.
 
-    Every RUN, and every run below a FOLDER (without any: below this folder). Nothing is written to a run and nothing
-    leaves this machine: the pages are answered on the loopback address alone.
+    Shows every RUN, and every run below a FOLDER (default: the current folder). Nothing is written to a run and nothing
+    leaves this machine: the pages are served on the loopback address only.
 
     \b
     Example: medthink view runs/
@@ -34,7 +32,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open:
 
     missing = [place for place in places if not place.is_dir()]
     if missing:
-        raise UsageError(f"{missing[0]} is no folder", remedy="give a run's folder, or a folder with runs in it")
+        raise UsageError(f"{missing[0]} is not a folder", remedy="give a run's folder, or a folder with runs in it")
     viewer = Viewer(places or (Path(),), data)
     found = len(viewer.shelf.runs())
     if not found and not viewer.shelf.broken():

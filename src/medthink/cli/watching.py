@@ -1,4 +1,4 @@
-"""What `run --until-known` and `compare --sequential` show: which claim is meant, what is known, what it saved."""
+"""What `run --until-known` and `compare --sequential` show: the claim, what is known, and what was saved."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _CLAIMS = {
     "these": "these {n} cases: what the finished run would show",
-    "such": "such cases: the population that these were drawn from",
+    "such": "such cases: the population these were drawn from",
 }
 
 
 def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown":
-    """The stopping rule for a goal: a half-width in points, or a finished run or file to be compared with."""
+    """The stopping rule for a goal: a half-width in points, or a finished run or file to compare with."""
     from medthink.cases.benchmark import Benchmark
     from medthink.runs.selection import select_cases
     from medthink.scoring.material import load_all, refuse_partial
@@ -27,7 +27,7 @@ def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown
     from medthink.workflow.tasks import has_letters
 
     if not has_letters(spec.task, spec.condition):
-        raise UsageError("without letters there is nothing to be known", remedy="leave out --until-known")
+        raise UsageError("this task gives no letters, so there is nothing to watch", remedy="leave out --until-known")
     benchmark = Benchmark.open(spec.benchmark)
     cases = {case.id: case for case in select_cases(benchmark, spec.selection)}
     fingerprint = benchmark[spec.selection.split].text_fingerprint()
@@ -63,12 +63,14 @@ def show_known(statements: "list[KnownStatement]") -> None:
         )
         for one in statements
     ]
-    columns = ("what", "claim", "cases", "95 % at every look", "known", "after", "cases saved")
+    columns = ("what", "claim", "cases", "95 % interval, valid at every look", "known", "after", "cases saved")
     out = console()
     out.print(table("Watched in a random order", columns, [_minus(row) for row in rows]))
     for claim in dict.fromkeys(one.claim for one in statements):
         out.print(f"{claim}: {_CLAIMS[claim].format(n=statements[0].n_cases)}.")
-    out.print("These intervals hold however often one looks; Wilson's and McNemar's do not once a run is stopped.")
+    out.print(
+        "These intervals stay valid however often one looks; Wilson's and McNemar's do not once a run is stopped early."
+    )
 
 
 def _saved(one: "KnownStatement") -> str:

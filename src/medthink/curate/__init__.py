@@ -1,4 +1,4 @@
-"""From raw teaching cases to a fair benchmark: one module a stage, one decision a case, and why.
+"""From raw teaching cases to a fair benchmark: one module per stage, one explained decision per case.
 
 **A stage** is a class in `stages/NAME.py` that the module also names `STAGE`, and one line in `registry.STAGES`; the
 order there is the order of a build. Everything else walks over the registry: `medthink curate NAME`, the tables of a
@@ -18,14 +18,14 @@ plan, the decision log, the counts, the review sheet, the funnel and the data ca
                 reply = await ask(prompt, TimelineForm, draft.id)          # Unanswered: leave it; the case is undecided
             return keep(draft.with_reference(is_longitudinal=True, …), reason="two-events", evidence=quotes)
 
-    STAGE = TimelineStage
+STAGE = TimelineStage
 
 - Settings are flags and fields of a plan alike; their help is the `Meta` description. Paths go through `context.path`.
-- `decide` ends in `keep`, `drop` or `leave_open`. What changed is found by comparing; the stage does not list it. A
-  case left open leaves the flow until the call is made again or a person rules on it (`agree` takes their value).
-- Where a decision needs all cases (how frequent a word is), `survey` looks at them once, keeping little of each.
-- A stage without its model says in `not_covered` what it did not look for. It never says "clean".
-- The words of a prompt are in `prompts/NAME.md`; data goes behind a fence; the reply's form is a `ReplyForm`.
+- `decide` ends in `keep`, `drop` or `leave_open`. What changed is found by comparing; the stage does not list it.
+  A case left open leaves the build until the call is made again or a person rules on it (`agree` takes their value).
+- Where a decision needs all cases (how frequent a word is), `survey` goes through them once, keeping little of each.
+- A stage without its model lists in `not_covered` what it did not look for. It never says "clean".
+- The text of a prompt is in `prompts/NAME.md`; data is fenced; the reply's form is a `ReplyForm`.
 - `version` rises when the stage would decide differently; `inputs` names other files the outcome depends on.
 - What a later stage needs is left with `draft.with_mark(name, …)`.
 

@@ -1,7 +1,8 @@
-"""Which item of a list is the right diagnosis: equal by letters, by spelling or but for brackets; else a proposal.
+"""Which item of a list is the right diagnosis: an equal name, spelling or brackets aside; else a proposal.
 
-Words in common, one name inside another and close spellings are no proof: "monostotic" and "polyostotic", "type I" and
-"type II", "Hodgkin" and "non-Hodgkin" are close in letters and far apart. They are proposed to a person or a model.
+Shared words, one name inside another and similar spellings are not proof: "monostotic" and "polyostotic", "type I" and
+"type II", "Hodgkin" and "non-Hodgkin" are close in spelling and far apart in meaning. They are proposed to a person or
+a model.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ _CLOSE = 88
 
 
 class GoldMatch(NamedTuple):
-    """An item of the list, how it was matched, and whether that is proof."""
+    """An item of the list, how it was matched, and whether that is conclusive."""
 
     item: str
     by: str
@@ -56,6 +57,6 @@ def _propose(gold: str, items: Sequence[str]) -> GoldMatch | None:
 
 
 def is_parent(name: str, gold: str) -> bool:
-    """Whether the name says the same as the right diagnosis and less: every patient with the one has the other."""
+    """Whether the name is a broader term for the right diagnosis: every patient with the diagnosis has it too."""
     own, right = plain_words(name), plain_words(gold)
     return len(own) < len(right) and set(own) < set(right) and own[-1:] == right[-1:]

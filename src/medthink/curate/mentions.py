@@ -1,7 +1,7 @@
-"""Where a text mentions a diagnosis: by its name, another name, its words, its capitals, or a misspelling.
+"""Where a text mentions a diagnosis: by its name, another name, its words, its acronym, or a misspelling.
 
-Strong rules decide alone; suspect rules only nominate. Every finding is a place in the text. What another option of the
-case explains better is no mention: a distractor named in the history says nothing of the right diagnosis.
+Strong rules decide alone; suspect rules only nominate. Every finding is a place in the text. A passage that another
+option explains better is not a mention: a distractor named in the history says nothing about the right diagnosis.
 """
 
 import re
@@ -54,7 +54,7 @@ _SENTENCE_END = re.compile(r"[.!?;]\s|\n")
 
 
 class TextMention(NamedTuple):
-    """A place of the text that mentions the diagnosis: which rule found it, and of which class it is."""
+    """A passage that mentions the diagnosis: which rule found it, and its class."""
 
     start: int
     end: int
@@ -68,7 +68,7 @@ class TextMention(NamedTuple):
 
 
 class SpelledText:
-    """A text with its folded words, each with its place, and the same without gaps."""
+    """A text's folded words with their positions, and the same joined without gaps."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -86,7 +86,7 @@ class SpelledText:
             self._ends[at] = number
 
     def find(self, key: str) -> Iterator[tuple[int, int]]:
-        """The words that spell the key, from the first to behind the last, however they are cut and hyphenated."""
+        """The words that spell the key (start, end), however they are split and hyphenated."""
         at = self.joined.find(key) if key else -1
         while at >= 0:
             first, last = self._starts.get(at), self._ends.get(at + len(key))
@@ -99,7 +99,7 @@ class SpelledText:
         return self.places[first][0], self.places[behind - 1][1]
 
     def sentences(self) -> Iterator[tuple[int, int]]:
-        """The words of each sentence, from the first to behind the last."""
+        """The words of each sentence (start, end)."""
         first = 0
         for number in range(len(self.words)):
             gap_end = self.places[number + 1][0] if number + 1 < len(self.words) else len(self.text)
@@ -109,7 +109,7 @@ class SpelledText:
 
 
 class SoughtName(NamedTuple):
-    """A diagnosis to look for: its names by rule, its capitals, its words, and what would explain a find better."""
+    """A diagnosis to look for: its names by rule, its acronyms, its words, and what would explain a match better."""
 
     names: tuple[tuple[str, str], ...]
     capitals: frozenset[str]
@@ -119,7 +119,7 @@ class SoughtName(NamedTuple):
 
     @classmethod
     def of(cls, gold: str, *, aliases: Iterable[str] = (), others: Sequence[str] = ()) -> "SoughtName":
-        """Everything that rules derive from the name, but for what another option has, too."""
+        """Everything the rules derive from the name, except what another option shares."""
         keys = tuple(
             dict.fromkeys(key for other in others for key in (name_key(other), name_key(head_of(other))) if key)
         )
@@ -150,7 +150,7 @@ class SoughtName(NamedTuple):
 
 
 def strong_mentions(text: SpelledText, target: SoughtName) -> list[TextMention]:
-    """Every place that a strong rule finds, the surest rule for each place."""
+    """Every passage found by a strong rule, with the most reliable rule for each."""
     explained = [text.span(*words) for key in target.others for words in text.find(key)]
     found: dict[tuple[int, int], TextMention] = {}
     for rule, first, behind in _finds(text, target):
@@ -164,7 +164,7 @@ def strong_mentions(text: SpelledText, target: SoughtName) -> list[TextMention]:
 
 
 def _finds(text: SpelledText, target: SoughtName) -> Iterator[tuple[str, int, int]]:
-    """What each strong rule finds, the surest rules first."""
+    """What each strong rule finds, the most reliable rules first."""
     for key, rule in target.names:
         yield from ((rule, *words) for words in text.find(key))
     for number, word in enumerate(text.raw):
@@ -189,7 +189,7 @@ def _core_in_sentence(text: SpelledText, core: tuple[str, ...]) -> Iterator[tupl
 
 
 def _misspelt(text: SpelledText, target: SoughtName) -> Iterator[tuple[int, int]]:
-    """Words that spell a name but for a letter or two, and no other option better."""
+    """Words that spell a name except for a letter or two, and match no other option better."""
     for key, rule in target.names:
         if rule not in ("name", "alias", "head", "qualifier dropped") or len(key) < _SHORTEST_FUZZY:
             continue
@@ -200,7 +200,7 @@ def _misspelt(text: SpelledText, target: SoughtName) -> Iterator[tuple[int, int]
 
 
 def _windows(text: SpelledText, length: int) -> Iterator[tuple[int, int, str]]:
-    """Words one after the other that together are about so many letters long."""
+    """Consecutive words with about this many letters in total."""
     slack = max(1, length // 8)
     for first in range(len(text.words)):
         joined = ""
@@ -223,26 +223,26 @@ def _class_of(text: str, start: int, end: int, plain: MentionClass) -> MentionCl
 
 
 class WordFrequency:
-    """In how many texts each word stands."""
+    """In how many texts each word occurs."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._texts = 0
 
     def add(self, text: SpelledText) -> None:
-        """Take in one text."""
+        """Count one text."""
         self._texts += 1
         for word in set(text.words):
             if len(word) >= _RARE_LETTERS:
                 self._counts[word] = self._counts.get(word, 0) + 1
 
     def is_rare(self, word: str) -> bool:
-        """Whether so few texts have the word that it tells something."""
+        """Whether few enough texts contain the word for it to be informative."""
         return self._counts.get(word, 0) <= max(1, _RARE_SHARE * self._texts)
 
 
 def suspect_mentions(text: SpelledText, target: SoughtName, frequency: WordFrequency) -> list[TextMention]:
-    """Rare words that the diagnosis has too, or that begin as one of its words does in another language."""
+    """Rare words that also occur in the diagnosis, or start like one of its words in another language."""
     prefixes = {cognate(word)[:_PREFIX] for word in target.telling if len(cognate(word)) >= _PREFIX}
     found = []
     for number, word in enumerate(text.words):
@@ -270,7 +270,7 @@ _DOUBLE = re.compile(r"(.)\1")
 
 @lru_cache(maxsize=1 << 16)
 def cognate(word: str) -> str:
-    """A word as its relatives in German, French and Spanish are spelt, too."""
+    """A word reduced to the spelling it shares with German, French and Spanish."""
     for old, new in _COGNATES:
         word = word.replace(old, new)
     return _DOUBLE.sub(r"\1", word)

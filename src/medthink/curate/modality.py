@@ -1,4 +1,4 @@
-"""The modality of an image from its caption: what it names, else words that only one modality is described with.
+"""The modality of an image from its caption: the modality it names, else words used for only one modality.
 
 The words are in `data/modalities.toml`.
 """
@@ -14,7 +14,7 @@ import msgspec
 from medthink.cases.case import MODALITIES
 
 _TABLE = Path(__file__).parent / "data" / "modalities.toml"
-# How the released data's level-2 names call a parent: Other_Xray.
+# How level-2 names in the released data spell their parent: Other_Xray.
 _SHORT = dict(
     zip(
         MODALITIES,
@@ -22,7 +22,7 @@ _SHORT = dict(
         strict=True,
     )
 )
-# Pictures that are mentioned and not shown: "as seen on CT", "compared with the radiograph", "before MRI".
+# Images that are mentioned but not shown: "as seen on CT", "compared with the radiograph", "before MRI".
 _ELSEWHERE = re.compile(
     r"\b(?:as (?:seen|shown|noted|described) (?:on|in|at)|compar(?:ed|ison) (?:to|with)|correlat\w+ (?:to|with)"
     r"|prior to|before|unlike|than (?:on|in)|not (?:seen|visible|shown) (?:on|in|at)|previous"
@@ -57,7 +57,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NamedModality(NamedTuple):
-    """A modality that a caption gives: the words that do, whether it is named, and what else is named."""
+    """A modality given by a caption: the words that give it, whether it is named outright, and what else is named."""
 
     modality: str
     start: int
@@ -67,7 +67,7 @@ class NamedModality(NamedTuple):
 
 
 def modality_of(caption: str) -> NamedModality | None:
-    """The modality of a caption; of several that are named the first wins, and None where nothing tells."""
+    """The modality of a caption; the first of several named ones wins; None if there is no clue."""
     named = sorted(_find_named(caption), key=lambda one: (one.start, -one.end))
     shown = [one for one in named if not _ELSEWHERE.search(caption[: one.start])] or named
     if not shown:
@@ -80,7 +80,7 @@ def modality_of(caption: str) -> NamedModality | None:
 
 
 def sub_modality_of(modality: str, caption: str) -> str:
-    """A proposal for the level-2 name: one that was met in released data, else `Other_` and the parent."""
+    """A proposal for the level-2 name: one known from released data, else `Other_` and the parent."""
     for finer in _table().finer:
         if finer.modality == modality and re.search(finer.pattern, caption, re.IGNORECASE):
             return finer.name

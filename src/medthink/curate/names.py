@@ -1,6 +1,6 @@
 """Names of diagnoses: their words in one spelling, their parts, and the other forms that rules can derive.
 
-A key tells names apart as a radiologist would: digits, Roman numerals, sides and prefixes such as non- stay; case,
+A key distinguishes names as a radiologist would: digits, Roman numerals, sides and prefixes such as non- stay; case,
 accents, British or American spelling, possessives, hyphens and plurals do not count.
 """
 
@@ -20,7 +20,7 @@ _CLAUSE = re.compile(
     r"presenting (?:as|with)|in (?:an?|the (?:setting|context)|patients?|diffuse|association)|involving|during|as)\b.*",
     re.I,
 )
-# What says how much, when or which, and leaves the diagnosis the same.
+# Words for degree, time or variant that leave the diagnosis the same.
 QUALIFIERS = frozenset(
     (
         "acute", "subacute", "chronic", "recurrent", "bilateral", "unilateral", "left", "right", "left-sided",
@@ -32,7 +32,7 @@ QUALIFIERS = frozenset(
         "previous",
     )
 )  # fmt: skip
-# Words that name a kind of thing and not which: found alone they give nothing away.
+# Generic words: on their own they reveal nothing.
 GENERIC = frozenset(
     (
         "abnormality", "abscess", "adenoma", "anomaly", "aneurysm", "arthritis", "atresia", "bone", "breast",
@@ -45,7 +45,7 @@ GENERIC = frozenset(
         "brain", "spleen", "sign",
     )
 )  # fmt: skip
-# Places of the body: a history names them whatever the diagnosis is.
+# Body parts: a history names them whatever the diagnosis is.
 ANATOMY = frozenset(
     (
         "abdominal", "accessory", "adrenal", "aortic", "appendix", "arterial", "artery", "biliary", "bladder",
@@ -64,7 +64,7 @@ _STOPS = frozenset(
     ("of", "the", "and", "a", "an", "in", "with", "to", "from", "by", "for", "on", "or", "at", "de", "du")
 )
 _TAILS = frozenset(("disease", "syndrome", "lesion", "disorder", "type", "tumor", "injury"))
-# Letters that stand for an examination, a value or a structure: none of them is a diagnosis.
+# Abbreviations of examinations, values or structures: none of them is a diagnosis.
 _NOT_ACRONYMS = frozenset(
     (
         "ACA", "ADC", "AFP", "AIDS", "ALT", "AST", "BMI", "BUN", "CBC", "CEA", "CNS", "CRP", "CSF", "CTA", "CTV",
@@ -75,7 +75,7 @@ _NOT_ACRONYMS = frozenset(
     )
 )  # fmt: skip
 _ROMAN = frozenset(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"))
-# First parts of compound words, which acronyms often take a letter for.
+# First parts of compound words, which often contribute a letter to acronyms.
 _FORMS = tuple(
     sorted(
         (
@@ -105,7 +105,7 @@ def _singular(word: str) -> str:
         return word
     for ending, instead in (("omata", "oma"), ("ses", "sis"), ("ies", "y"), ("xes", "x"), ("ches", "ch"), ("s", "")):
         if word.endswith(ending):
-            # "abscesses" is no "-sis", "viruses" neither; "stenosis", "callus" and "abscess" are singular already.
+            # "abscesses" and "viruses" do not end in "-sis"; "stenosis", "callus" and "abscess" are already singular.
             if ending == "ses" and word.endswith(("sses", "uses")):
                 return word[:-2]
             return word if ending == "s" and word.endswith(("ss", "us", "is")) else word[: -len(ending)] + instead
@@ -119,12 +119,12 @@ def words_of(name: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def name_key(name: str) -> str:
-    """What two spellings of one name have in common, and two names do not."""
+    """A key that all spellings of one name share, and different names do not."""
     return "".join(words_of(name))
 
 
 def without_brackets(name: str) -> str:
-    """The name without what stands in brackets, or the name itself where nothing else would be left."""
+    """The name without its brackets, or the name itself if nothing would be left."""
     before = ""
     rest = name
     while rest != before:
@@ -134,19 +134,19 @@ def without_brackets(name: str) -> str:
 
 
 def bracketed(name: str) -> list[str]:
-    """What stands in brackets."""
+    """The contents of its brackets."""
     return [part.strip() for part in _BRACKET.findall(name) if part.strip()]
 
 
 def head_of(name: str) -> str:
-    """The name without brackets and without the clause that tells more: causes, company, circumstances."""
+    """The name without brackets and without a qualifying clause: cause, association, circumstances."""
     plain = without_brackets(name)
     head = _CLAUSE.sub("", plain).strip(" ,;")
     return head if words_of(head) else plain
 
 
 def short_form(name: str) -> str:
-    """The head, where it is not left generic; always letters that stand in the name."""
+    """The head, unless it would be generic; always part of the name itself."""
     head = head_of(name)
     return head if is_telling(head) and head in name else name
 
@@ -159,12 +159,12 @@ def is_telling(name: str) -> bool:
 
 
 def plain_words(name: str) -> list[str]:
-    """The words of the head in their order, without stop words."""
+    """The words of the head in order, without stop words."""
     return [word for word in words_of(head_of(name)) if word not in _STOPS]
 
 
 def core_words(name: str) -> list[str]:
-    """The words of the head that matter, in their order: no stop words, no qualifiers."""
+    """The significant words of the head in order: no stop words, no qualifiers."""
     words = plain_words(name)
     core = [word for word in words if word not in QUALIFIERS]
     return core or words
@@ -210,7 +210,7 @@ def _sides(name: str) -> Iterator[str]:
 
 
 def acronyms_of(name: str) -> set[str]:
-    """Capitals that may stand for a name: those it gives, and those its words make."""
+    """Acronyms of a name: those it states, and those its words form."""
     given = {part for part in bracketed(name) for part in part.split() if _is_capitals(part) and len(part) >= 3}
     made = {letters for one in (head_of(name), *_turned(head_of(name))) for letters in _made(one)}
     found = {one.upper() for one in given | made} - _NOT_ACRONYMS
@@ -255,7 +255,7 @@ _PLAIN_START = frozenset(("primary", "secondary", "brown", "giant", "cell", "ner
 
 
 def eponyms_of(name: str) -> list[str]:
-    """The persons in a name, as "Erdheim–Chester" in "Erdheim–Chester disease"; ordinary first words are none."""
+    """The eponyms in a name, such as "Erdheim–Chester" in "Erdheim–Chester disease"."""
     found = []
     for match in _EPONYM.finditer(name):
         person = re.sub(r"['’]s$", "", match[1])
@@ -267,7 +267,7 @@ def eponyms_of(name: str) -> list[str]:
 
 
 def _looks_like_a_person(word: str) -> bool:
-    """A single capitalised word at the start of a name may be any adjective: endings tell."""
+    """A single capitalised word at the start may be an adjective: its ending decides."""
     folded = fold_word(word)
     is_adjective = folded.endswith(
         ("ic", "al", "ar", "ous", "ary", "ive", "oid", "ing", "ed", "ory", "ent", "ant", "ful")

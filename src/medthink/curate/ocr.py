@@ -1,7 +1,7 @@
 """Text burned into images, read by rapidocr (extra `[ocr]`): the whole picture, and its borders enlarged.
 
-Letters of ten pixels are too small for the reader: strips at the top and at the bottom, where names and diagnoses
-stand, are read once more at three times their size.
+Letters of ten pixels are too small for the engine: strips at the top and bottom, where names and diagnoses usually are,
+are read again at three times their size.
 """
 
 import logging
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
 _STRIP, _ENLARGED = 0.2, 3
-# The longest side of the whole picture as it is read, and of a strip: all of them take seconds otherwise.
+# The longest side at which a whole picture, and a strip, is read: otherwise each takes seconds.
 _WHOLE_SIDE, _STRIP_SIDE = 960, 1600
 _CLOSE, _SHORTEST = 88, 6
 
 
 class BurnedInReader:
-    """Reads what is written in pictures; the model is loaded at the first of them."""
+    """Reads text in pictures; the model is loaded for the first one."""
 
     @cached_property
     def _engine(self) -> Any:
@@ -34,12 +34,12 @@ class BurnedInReader:
         except ImportError:
             raise UsageError("reading text in images needs rapidocr", remedy='pip install "medthink[ocr]"') from None
         logging.getLogger("RapidOCR").setLevel(logging.ERROR)
-        # By itself the engine enlarges a strip until its short side has 736 pixels, which takes ten times as long.
+        # By default the engine enlarges a strip until its short side has 736 pixels, which takes ten times as long.
         limits = {"Det.limit_type": "max", "Det.limit_side_len": _STRIP_SIDE}
         return RapidOCR(params={"Global.log_level": "error"} | limits)
 
     def read(self, data: bytes, *, name: str) -> list[str]:
-        """The pieces of text in a picture, none twice."""
+        """The distinct pieces of text in a picture."""
         picture = flatten(decode(data, name=name)).convert("RGB")
         found = [text for view in _views(picture) for text in self._read_view(view)]
         return list(dict.fromkeys(found))
@@ -52,7 +52,7 @@ class BurnedInReader:
 
 
 def _views(picture: "PillowImage") -> Iterator["PillowImage"]:
-    """The picture, small ones enlarged, and the strips of one that is too large for that."""
+    """The picture, enlarged if small, and the strips of one that is too large for that."""
     yield _scaled(picture, _WHOLE_SIDE)
     height = int(picture.height * _STRIP)
     if max(picture.size) * _ENLARGED <= _WHOLE_SIDE * 1.5 or height == 0:
@@ -67,7 +67,7 @@ def _scaled(picture: "PillowImage", longest: int) -> "PillowImage":
 
 
 def is_written(name: str, texts: list[str]) -> bool:
-    """Whether one of the pieces holds the name, spaces and a wrong letter aside."""
+    """Whether one of the pieces contains the name, ignoring spaces and one wrong letter."""
     key = name_key(name)
     return len(key) >= _SHORTEST and any(
         len(read) >= len(key) * 0.9 and fuzz.partial_ratio(key, read) >= _CLOSE for read in map(name_key, texts)

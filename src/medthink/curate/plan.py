@@ -2,8 +2,8 @@
 
 ```toml
 work = "work"              # where everything is written, from the plan's folder
-seed = 7                   # what is left to chance: distractors, letters, split, review sample
-review_sample = 20         # automatic decisions of each stage to put on the review sheet
+seed = 7                   # for everything random: distractors, letters, split, review sample
+review_sample = 20         # automatic decisions of each stage to list on the review sheet
 
 [ingest]
 source = "cases.csv"
@@ -67,12 +67,12 @@ def _refuse_strange(name: str, value: Any, path: Path) -> None:
     kind = _GENERAL[name]
     if type(value) is not kind:
         due = "a text" if kind is str else "a whole number"
-        raise DataError(f"{due} is due, found {value!r}", file=path, field=name, remedy="correct the plan")
+        raise DataError(f"expected {due}, found {value!r}", file=path, field=name, remedy="correct the plan")
 
 
 def _settings(name: str, fields: Any, path: Path) -> StageSettings:
     if not isinstance(fields, dict):
-        raise DataError("a table is due", file=path, field=name, remedy=f"write [{name}]")
+        raise DataError("not a table", file=path, field=name, remedy=f"write [{name}]")
     try:
         return read_settings(name, fields)
     except UsageError as error:

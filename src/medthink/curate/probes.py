@@ -28,13 +28,13 @@ CONDITIONS: dict[ProbeView, Condition] = {
     "options": Condition(show_history=False, image_share=0.0),
     "question": Condition(image_share=0.0),
     "image": Condition(show_history=False),
-    # Any share above 0 shows one image at least.
+    # Any share above 0 shows at least one image.
     "one-image": Condition(show_history=False, image_share=0.001, image_choice="spread"),
 }
 
 
 class ProbeOutcome(msgspec.Struct, frozen=True):
-    """What one probe says of the cases: those it solved, and why it has no answer for others.
+    """The outcome of one probe: the cases it solved, and why it has no answer for others.
 
     `not_run` says why the probe could not be tried at all.
     """
@@ -57,9 +57,9 @@ class ProbeEndpoint(NamedTuple):
 def run_model_probe(
     model: str, view: ProbeView, cases: Path, keys: dict[int, str], *, out: Path, endpoint: ProbeEndpoint
 ) -> tuple[ProbeOutcome, MedThinkError | None]:
-    """A model's run over the cases as a view shows them, joined by case number, and what stopped it, if anything.
+    """Run a model over the cases in one view; returns its answers by case number, and what stopped it, if anything.
 
-    The run is kept under the digest of the cases; what runs over earlier states of them asked is not asked again.
+    The run is stored under the digest of the cases; calls of runs over earlier states are not repeated.
     """
     from medthink.models.limits import Pace
     from medthink.models.transport import Transport
@@ -94,11 +94,11 @@ def run_model_probe(
 def run_guesser_probe(
     view: GuesserView, read: Callable[[], Iterable[Case]], *, repeats: int, sure: float, seed: int
 ) -> ProbeOutcome:
-    """A guesser trained on the other cases: solved is what it names with this certainty, on average over repeats."""
+    """A guesser trained on the other cases: solved cases are named with this certainty, averaged over repeats."""
     cases = list(read())
     name = f"guesser on {view}"
     if len(cases) < FEWEST_FOR_GUESSERS:
-        return ProbeOutcome(name, not_run=f"{len(cases)} cases are too few to learn from")
+        return ProbeOutcome(name, not_run=f"{len(cases)} cases are too few to train on")
     right: dict[int, float] = dict.fromkeys((case.id for case in cases), 0.0)
     letters = {case.id: case.reference.answer for case in cases}
     try:
@@ -111,7 +111,7 @@ def run_guesser_probe(
 
 
 def judge_case(case: int, probes: Sequence[ProbeOutcome], needed: int) -> Literal["solved", "unsolved", "unknown"]:
-    """Whether so many probes solved the case; unknown where those without an answer could make the difference."""
+    """Whether enough probes solved the case; unknown if those without an answer could make the difference."""
     solved = sum(case in probe.solved for probe in probes)
     unknown = sum(case in probe.unknown for probe in probes)
     if solved >= needed:

@@ -1,6 +1,6 @@
-"""A discussion without the sentences that name diagnoses which are no options: whole sentences go, the others stay.
+"""Pruning a discussion: whole sentences that name diagnoses which are no longer options are removed.
 
-What stays is not touched: every sentence kept stands in the result letter by letter and in its order.
+The rest is untouched: every sentence kept is in the result verbatim and in order.
 """
 
 import re
@@ -13,21 +13,21 @@ from medthink.curate.mentions import SoughtName, SpelledText, strong_mentions
 from medthink.curate.names import core_words, head_of, name_key, short_form
 from medthink.workflow.sentences import Span, split_sentences
 
-# A line of which nothing is left but the mark of a list, a heading's signs or a colon.
+# A line with nothing left but a list marker, heading marks or a colon.
 _MARKER = re.compile(r"(?:\(?\d{1,2}[.)]|[-*•·–—])\s+")
 _MARKER_AT_END = re.compile(rf"(?:^|\s){_MARKER.pattern}$")
 _BARE_LINE = re.compile(r"[\s#>*_•·–—-]*(?:\(?\d{1,2}[.)])?[\s*_:]*")
 
 
 class DroppedNames(NamedTuple):
-    """The diagnoses of the source's list that are no options, and those too close to an option to look for."""
+    """Diagnoses of the source's list that are not options, and those too close to an option to search for."""
 
     sought: tuple[str, ...]
     unsearchable: tuple[str, ...]
 
 
 class NumberedSentence(NamedTuple):
-    """A sentence of a discussion: what it names of the dropped diagnoses and of the options."""
+    """A sentence of a discussion, and which dropped diagnoses and options it names."""
 
     span: Span
     text: str
@@ -36,7 +36,7 @@ class NumberedSentence(NamedTuple):
 
 
 def dropped_names(listed: Sequence[str], options: Sequence[str]) -> DroppedNames:
-    """Which names of a list are no longer options; one that says less than an option cannot be told from it."""
+    """Which names of a list are no longer options; a broader term than an option cannot be distinguished from it."""
     forms = {name_key(form) for option in options for form in (option, head_of(option), short_form(option))}
     gone = [
         name for name in listed if not {name_key(name), name_key(head_of(name)), name_key(short_form(name))} & forms
@@ -76,7 +76,7 @@ def _mentions(
     options: Sequence[str],
     aliases: Mapping[str, Sequence[str]],
 ) -> Iterator[tuple[str, int]]:
-    """Every name with the sentence that it stands in."""
+    """Every name with the sentence it occurs in."""
     spelled = SpelledText(text)
     for name in (*dropped, *options):
         others = [other for other in (*dropped, *options) if other != name]
@@ -88,7 +88,7 @@ def _mentions(
 
 
 def without_sentences(text: str, spans: Sequence[Span], removed: Collection[int]) -> str:
-    """The text without these sentences, without lines of which nothing is left, and without headings of nothing."""
+    """The text without these sentences, without empty lines they leave, and without headings of nothing."""
     if not removed:
         return text
     lines: list[str | None] = []
@@ -108,14 +108,14 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _cut(line: str, places: list[tuple[int, int]]) -> str:
-    """The line without these places; the gap after each goes with it, and with the last one the gap before."""
+    """The line without these spans; the gap after each goes too, and for the last one the gap before."""
     for start, end in sorted(places, reverse=True):
         before, after = line[:start], line[end:]
         if not after.strip():
             line = _MARKER_AT_END.sub("", before).rstrip() + after
         else:
             after = after.lstrip(" \t")
-            # The next point of a list has a mark of its own.
+            # The next point of a list has its own marker.
             line = (_MARKER_AT_END.sub(" ", before) if _MARKER.match(after) else before) + after
     return line
 
@@ -130,6 +130,6 @@ def _heads_nothing(lines: Sequence[str | None], at: int) -> bool:
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line announces what is under it: it ends in a colon, or is a few words that are no sentence."""
+    """Whether a line is a heading: it ends in a colon, or is a few words that are not a sentence."""
     bare = line.strip().strip("#*_ ")
     return bool(bare) and (bare.endswith(":") or (len(bare.split()) <= 5 and not bare.endswith((".", "!", "?"))))

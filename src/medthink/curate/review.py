@@ -1,8 +1,8 @@
 """The review sheet: every undecided case, and a seeded sample of what was decided automatically, for a person.
 
-The sheet is filled in where it lies: `ruling` (in or out) and, where the stage proposes a value, `value` for undecided
-cases; `is_right` (yes or no) for sampled ones. The next build reads it, obeys the rulings, and keeps every row that
-somebody has filled in. A ruling holds for the case as it was then: if the case has changed since, it is asked again.
+The sheet is filled in in place: `ruling` (in or out) and, where the stage proposes a value, `value` for undecided
+cases; `is_right` (yes or no) for sampled ones. The next build reads it, applies the rulings, and keeps every completed
+row. A ruling applies to the case as it was then: if the case has changed since, it is asked again.
 """
 
 import csv
@@ -34,7 +34,7 @@ _LONGEST = 400
 
 
 class PersonsRuling(NamedTuple):
-    """What a person said of an undecided case."""
+    """A person's ruling on an undecided case."""
 
     verdict: Literal["in", "out"]
     value: str
@@ -42,7 +42,7 @@ class PersonsRuling(NamedTuple):
 
 
 class StageErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """How many automatic decisions of a stage were checked by a person, how many were wrong, and the error's bound."""
+    """How many automatic decisions of a stage people checked, how many were wrong, and the bound on the error rate."""
 
     stage: str
     checked: int
@@ -58,11 +58,11 @@ class Rulings:
 
     @classmethod
     def read(cls, path: Path) -> "Rulings":
-        """The sheet at this path, or none."""
+        """The sheet at this path, or an empty one."""
         return cls(_read_sheet(path)) if path.exists() else cls()
 
     def find(self, stage: str, case: int, seen: str) -> PersonsRuling | None:
-        """The ruling on this very state of a case."""
+        """The ruling on exactly this state of a case."""
         row = self._rows.get((stage, str(case), seen))
         if row is None or not row["ruling"]:
             return None
@@ -75,11 +75,11 @@ class Rulings:
         )
 
     def filled(self) -> dict[tuple[str, str, str], dict[str, str]]:
-        """The rows that somebody has filled in."""
+        """The completed rows."""
         return {key: row for key, row in self._rows.items() if any(row[name] for name in _FILLED)}
 
     def errors(self) -> list[StageErrors]:
-        """What the checks say of each stage: an exact 95 % bound on its rate of wrong decisions."""
+        """The result of the checks of each stage, with an exact 95 % bound on its error rate."""
         checked = [row for row in self._rows.values() if row["is_right"]]
         found = []
         for stage in dict.fromkeys(row["stage"] for row in checked):
@@ -91,7 +91,7 @@ class Rulings:
 
 
 class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of a sheet: what is asked about a case, on which grounds, and what a person has said."""
+    """One row of a sheet: the question about a case, the grounds, and a person's answer."""
 
     stage: str
     case: str
@@ -111,12 +111,12 @@ class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether a ruling is asked for; else whether the automatic decision is right."""
+        """Whether a ruling is needed; otherwise the question is whether the automatic decision is right."""
         return self.asked == _UNDECIDED
 
     @property
     def is_answered(self) -> bool:
-        """Whether somebody has said what was asked."""
+        """Whether it has been answered."""
         return bool(self.ruling if self.is_undecided else self.is_right)
 
 
@@ -126,9 +126,9 @@ def read_rows(path: Path) -> list[ReviewRow]:
 
 
 def answer_row(path: Path, key: tuple[str, str, str], answer: dict[str, str]) -> bool:
-    """Fill in one row (stage, case, what the stage saw) of a sheet; False where there is no such row any more.
+    """Fill in one row (stage, case, what the stage saw) of a sheet; False if the row no longer exists.
 
-    The work folder is held meanwhile: people at several desks, and a build, lose nothing to each other.
+    The work folder is locked meanwhile, so several people and a build cannot overwrite each other.
     """
     strange = set(answer) - set(_FILLED)
     if strange:
@@ -144,7 +144,7 @@ def answer_row(path: Path, key: tuple[str, str, str], answer: dict[str, str]) ->
 
 
 def write_review(path: Path, logs: dict[str, Iterator[Decision]], *, sample: int, seed: int, rulings: Rulings) -> int:
-    """Write the sheet, what is filled in kept; returns how many cases wait for a ruling."""
+    """Write the sheet, keeping what is filled in; returns how many cases wait for a ruling."""
     filled = rulings.filled()
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for decisions in logs.values():
@@ -164,7 +164,7 @@ def _rows_of_stage(decisions: Iterator[Decision], sample: int, seed: int) -> Ite
             yield _row(decision, _UNDECIDED)
         elif decision.by != "person":
             lot = seed_from("review", seed, decision.stage, decision.case)
-            # The lowest lots: the same cases are drawn however many others there are.
+            # The lowest digests: the same cases are drawn however many others there are.
             heapq.heappush(lots, (-lot, decision.case, decision))
             if len(lots) > sample:
                 heapq.heappop(lots)
@@ -217,5 +217,7 @@ def _read_sheet(path: Path) -> Iterator[dict[str, str]]:
             plain[name] = plain[name].lower()
             if plain[name] not in ("", *words):
                 remedy = suggest(plain[name], words, f"write {' or '.join(words)}")
-                raise DataError(f"{plain[name]!r} is no answer", file=path, row=number, field=name, remedy=remedy)
+                raise DataError(
+                    f"{plain[name]!r} is not a valid answer", file=path, row=number, field=name, remedy=remedy
+                )
         yield plain

@@ -5,13 +5,13 @@ import re
 _CITATION = re.compile(r"\s*\[\d+(?:\s*[,–-]\s*\d+)*\]")
 _MARKER = re.compile(r"^\s*(?:[-*•·–—]+|\(?\d{1,2}[.):]|[a-zA-Z][.)])\s+")
 _LAST = re.compile(r"^(?:and|or)\s+", re.I)
-# What goes on with the item before it: a fragment in lower case, or the number of a type, grade or stage.
+# Fragments that continue the previous item: lower-case text, or the number of a type, grade or stage.
 _GOES_ON = re.compile(r"[a-zß-ÿ]|(?i:type|grade|stage|group|WHO)\b")
 _PROTECTED = "\0"
 
 
 def split_differential(stated: str | tuple[str, ...], gold: str) -> list[str]:
-    """The names of the list in their order, none twice."""
+    """The distinct names of the list, in order."""
     if not isinstance(stated, str):
         return _tidy(list(stated))
     protected = _protect(stated, gold)
@@ -20,7 +20,7 @@ def split_differential(stated: str | tuple[str, ...], gold: str) -> list[str]:
 
 
 def _protect(stated: str, gold: str) -> str:
-    """The list with a mark in the place of the right name, which may hold commas of its own."""
+    """The list with a placeholder for the right name, which may contain commas."""
     start = stated.find(gold) if gold else -1
     while start >= 0:
         end = start + len(gold)
@@ -59,7 +59,7 @@ def _outside_brackets(text: str, separator: str) -> list[str]:
 def _join_fragments(items: list[str]) -> list[str]:
     joined: list[str] = []
     for item in items:
-        # Lists of nothing but lower-case names are no fragments: then the first item begins so, too.
+        # In lists of only lower-case names they are not fragments: the first item is lower-case too.
         goes_on = joined and _PROTECTED not in joined[-1] and _is_fragment(item.strip(), joined[0].strip())
         if goes_on and not _LAST.match(item.strip()):
             joined[-1] += "," + item

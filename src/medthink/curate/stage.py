@@ -1,4 +1,4 @@
-"""What a stage is: settings, a first look at all cases where it needs one, and a decision on each case."""
+"""What a stage is: settings, a survey of all cases if it needs one, and a decision on each case."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,20 +20,22 @@ WholeNumber = Annotated[int, Meta(ge=0)]
 
 
 class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a plan's table of the stage may say; the command's flags are these fields, their help the descriptions."""
+    """The stage's settings in a plan; the command's flags are the same fields, with the descriptions as help."""
 
 
 class ModelSettings(StageSettings, frozen=True, kw_only=True):
     """The settings of a stage that can ask a model."""
 
-    model: Annotated[str, Meta(description="Who is asked, as in medthink run; without a model, rules alone.")] = ""
-    base_url: Annotated[tuple[str, ...], Meta(description="Where the model's server is; may be repeated.")] = ()
-    effort: Annotated[Effort | None, Meta(description="How hard the model thinks.")] = None
+    model: Annotated[
+        str, Meta(description="The model to ask, as in medthink run; without one, only rules are used.")
+    ] = ""
+    base_url: Annotated[tuple[str, ...], Meta(description="Address of the model's server; may be repeated.")] = ()
+    effort: Annotated[Effort | None, Meta(description="Reasoning effort of the model.")] = None
     temperature: Annotated[NotNegative | None, Meta(description="Sampling temperature.")] = None
-    max_tokens: Annotated[AtLeastOne | None, Meta(description="The most tokens a reply may have.")] = None
-    max_calls: Annotated[WholeNumber | None, Meta(description="Stop before more calls are made.")] = None
-    max_usd: Annotated[NotNegative | None, Meta(description="Stop before the calls cost more.")] = None
-    concurrency: Annotated[int, Meta(description="Calls in flight.", ge=1)] = 16
+    max_tokens: Annotated[AtLeastOne | None, Meta(description="Maximum tokens per reply.")] = None
+    max_calls: Annotated[WholeNumber | None, Meta(description="Stop after this many calls.")] = None
+    max_usd: Annotated[NotNegative | None, Meta(description="Stop before the cost exceeds this.")] = None
+    concurrency: Annotated[int, Meta(description="Concurrent calls.", ge=1)] = 16
 
     @property
     def has_model(self) -> bool:
@@ -66,19 +68,19 @@ class Stage(Generic[Settings]):
     """The base of every stage; a stage overrides `decide`, and what else it needs."""
 
     name: ClassVar[str]
-    # Rises when the stage would decide differently: what an older version decided is decided anew.
+    # Raised when the stage would decide differently: cases decided by an older version are decided again.
     version: ClassVar[int] = 1
     settings_type: ClassVar[type[StageSettings]] = StageSettings
     # False for the stage that reads the source itself, and more flags for the example in its help.
     takes_cases: ClassVar[bool] = True
     example: ClassVar[str] = ""
-    # False where a stage makes cases anew: then the log would hold every text twice.
+    # False if a stage creates the cases: the log would then hold every text twice.
     logs_changes: ClassVar[bool] = True
 
     def __init__(self, settings: Settings, context: StageContext) -> None:
         self.settings = settings
         self.context = context
-        # What ended calls that `survey` made, such as a budget; the build stops after this stage.
+        # What ended the calls made by `survey`, such as a budget; the build stops after this stage.
         self.stopped_by: MedThinkError | None = None
 
     def read(self) -> Iterator[Draft]:
@@ -88,12 +90,12 @@ class Stage(Generic[Settings]):
         return read_drafts(self.context.source)
 
     def survey(self, drafts: Drafts) -> None:
-        """Look at all cases once, before the first decision, keeping little of each."""
+        """Go through all cases once, before the first decision, keeping little of each."""
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
         """Keep, change or drop the draft, or leave it open; `ask` is there when the settings name a model.
 
-        A call without an answer raises `Unanswered`, which is not to be caught: the case is then undecided.
+        A call without an answer raises `Unanswered`, which must not be caught: the case is then undecided.
         """
         raise NotImplementedError
 
@@ -102,10 +104,10 @@ class Stage(Generic[Settings]):
         return draft
 
     def finish(self, drafts: Drafts) -> None:
-        """Look at the cases that were kept once all are decided, such as to write them out."""
+        """Process the cases kept once all are decided, for example to write them out."""
 
     def not_covered(self) -> tuple[str, ...]:
-        """What this stage did not look for with these settings, in words for the data card."""
+        """What this stage did not look for with these settings, worded for the data card."""
         return ()
 
     def report(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def read_table(path: Path) -> Iterator[tuple[int, RawRow]]:
             return _read_json(path)
         case ".xlsx":
             return _read_workbook(path)
-    raise DataError("not a table", file=path, remedy=f"one of {', '.join(SUFFIXES)} is due")
+    raise DataError("not a table", file=path, remedy=f"give one of {', '.join(SUFFIXES)}")
 
 
 def find_table(path: Path, name: str) -> Path:
@@ -40,7 +40,9 @@ def find_table(path: Path, name: str) -> Path:
     )
     if len(tables) != 1:
         found = ", ".join(file.name for file in tables) or "none"
-        raise DataError(f"one table is due in this folder, found: {found}", file=path, remedy="name it with `table`")
+        raise DataError(
+            f"the folder must hold exactly one table, found: {found}", file=path, remedy="name it with `table`"
+        )
     return tables[0]
 
 
@@ -54,13 +56,13 @@ def _read_csv(path: Path) -> Iterator[tuple[int, RawRow]]:
                 if not any(cells):
                     continue
                 if len(cells) != len(head):
-                    problem = f"{len(cells)} cells where the head has {len(head)}"
+                    problem = f"{len(cells)} cells, but the header has {len(head)}"
                     raise DataError(problem, file=path, row=number, remedy="is a comma or a quote missing?")
                 yield number, dict(zip(head, cells, strict=True))
         except UnicodeDecodeError as error:
             raise DataError(f"not UTF-8: {error.reason}", file=path, remedy="save the table as UTF-8") from None
         except csv.Error as error:
-            raise DataError(f"not CSV: {error}", file=path, row=reader.line_num, remedy="mend that line") from None
+            raise DataError(f"not CSV: {error}", file=path, row=reader.line_num, remedy="correct that line") from None
 
 
 def _read_json(path: Path) -> Iterator[tuple[int, RawRow]]:
@@ -72,7 +74,7 @@ def _read_json(path: Path) -> Iterator[tuple[int, RawRow]]:
         elif all(isinstance(each, dict) for each in value.values()):
             value = [{"id": key} | each for key, each in value.items()]
     if not isinstance(value, list):
-        raise DataError("no list of cases", file=path, remedy="a JSON array of objects is due")
+        raise DataError("not a list of cases", file=path, remedy="write a JSON array of objects")
     return ((number, _object(row, path, number)) for number, row in enumerate(value, start=1))
 
 
@@ -95,7 +97,7 @@ def _read_workbook(path: Path) -> Iterator[tuple[int, RawRow]]:
 def _head(names: list[str], path: Path) -> list[str]:
     twice = {name for name in names if name and names.count(name) > 1}
     if twice:
-        raise DataError(f"a column stands twice: {', '.join(sorted(twice))}", file=path, row=1, remedy="rename one")
+        raise DataError(f"a column occurs twice: {', '.join(sorted(twice))}", file=path, row=1, remedy="rename one")
     if not any(names):
         raise DataError("no column names", file=path, row=1, remedy="the first row names the columns")
     return names

@@ -1,6 +1,6 @@
 """Whether a case was imaged at more than one time, read from its texts: two imaging events, and the words that say so.
 
-Time alone is no evidence: symptoms, surgery and accidents have dates, too. What counts is an examination set apart in
+Time alone is no evidence: symptoms, surgery and accidents have dates too. What counts is an examination separated in
 time from another one: by an interval, as a follow-up, by comparison with an earlier one, as a second of its kind, or
 after an operation. Examinations of one work-up ("initial", "subsequent", "further") are one time.
 """
@@ -114,7 +114,7 @@ _MOST_COUNTED, _NEAR_WORDS = 9, 6
 
 
 class TimedEvent(NamedTuple):
-    """A sentence that sets an examination apart in time: where it stands, by which rule, and the interval it names."""
+    """A sentence that separates an examination in time: where it is, by which rule, and the interval it names."""
 
     field: str
     start: int
@@ -124,18 +124,18 @@ class TimedEvent(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """What the texts say of time; no event where they tell of one time only."""
+    """What the texts say about time; no event if there is only one time point."""
 
     events: tuple[TimedEvent, ...]
 
     @property
     def is_longitudinal(self) -> bool:
-        """Whether the case was imaged more than once in time."""
+        """Whether the case was imaged at more than one time."""
         return bool(self.events)
 
     @property
     def timepoints(self) -> int:
-        """How many times can be told apart: the first one, and each that a sentence sets apart from it."""
+        """The number of distinct time points: the first one, and each that a sentence separates from it."""
         return min(_MOST_COUNTED, 1 + len(self.events)) if self.events else 1
 
     @property
@@ -165,9 +165,9 @@ def read_timeline(texts: Mapping[str, str]) -> Timeline:
         imaged_before += sentence.has_imaging
     if not events and (dated := _dated(sentences)) is not None:
         events.append(dated)
-    # A single examination in all the texts is one time, whatever is said of it.
+    # A single examination in all the texts is one time point, whatever is said about it.
     examinations = sum(len(IMAGING.findall(sentence.text)) for sentence in sentences)
-    examinations += any(event.rule == "comparison" for event in events)  # the one that was compared with
+    examinations += any(event.rule == "comparison" for event in events)  # the one compared with
     found = [*(events if examinations >= 2 else ()), *_aged(sentences)]
     return Timeline(tuple(dict.fromkeys(found)))
 
@@ -179,7 +179,7 @@ def _sentences(field: str, text: str) -> Iterator[_Sentence]:
 
 
 def _judge(sentence: _Sentence, *, imaged_before: int, after: str) -> tuple[TimelineRule | None, str]:
-    """Which rule sets an examination of this sentence apart from another one, and the interval named."""
+    """Which rule separates an examination of this sentence from another one, and the interval named."""
     text = sentence.text
     if _LOST.search(text):
         return None, ""
@@ -229,7 +229,7 @@ def _is_set_apart(text: str, *, imaged_before: int, changed: bool) -> bool:
 
 
 def _follows_imaging(text: str, place: int) -> bool:
-    """Whether an examination stands a few words before, and nothing clinical between."""
+    """Whether an examination is a few words before, with nothing clinical in between."""
     last = [one.end() for one in IMAGING.finditer(text[:place])]
     between = text[last[-1] : place] if last else ""
     return bool(last) and len(between.split()) <= _NEAR_WORDS and not _CLINICAL.search(between)
@@ -249,7 +249,7 @@ def _interval_of(text: str) -> str:
 
 
 def _aged(sentences: list[_Sentence]) -> list[TimedEvent]:
-    """Times told as an age, of a pregnancy or a child: the second and later, where an examination is among them."""
+    """Time points given as an age, of a pregnancy or a child: the second and later ones, if one has an examination."""
     if not any(sentence.has_imaging and _AGE.search(sentence.text) for sentence in sentences):
         return []
     told: dict[tuple[str, str], _Sentence] = {}
@@ -261,7 +261,7 @@ def _aged(sentences: list[_Sentence]) -> list[TimedEvent]:
 
 
 def _dated(sentences: list[_Sentence]) -> TimedEvent | None:
-    """Examinations of two different years."""
+    """Examinations in two different years."""
     years = {match[1]: one for one in sentences if one.has_imaging for match in _YEAR.finditer(one.text)}
     if len(years) < 2:
         return None

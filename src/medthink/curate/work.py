@@ -2,7 +2,7 @@
 
 WORK/
   cases/STAGE.jsonl        the cases that passed the stage, in the benchmark's own form; cases/images/ their images
-  decisions/STAGE.jsonl    one line a case: what was decided, why, on what evidence, and what changed
+  decisions/STAGE.jsonl    one line per case: what was decided, why, on what evidence, and what changed
   ledger.sqlite            every model call
   build.json               the stages with their settings and counts
   review.csv               what a person is asked to decide or to check
@@ -20,7 +20,7 @@ from medthink.curate.decision import StageCounts
 
 
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How a stage ended; `key` is the digest of all that its outcome depends on."""
+    """How a stage ended; `key` is the digest of everything its outcome depends on."""
 
     stage: str
     key: str
@@ -32,7 +32,7 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkFolder:
-    """Where everything of a build lies."""
+    """The folder of a build."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,7 +61,7 @@ class WorkFolder:
         return self.path / "decisions" / f"{stage}.jsonl"
 
     def read_summaries(self) -> dict[str, StageSummary]:
-        """The stages that ended, by name and in their order; none where nothing was built."""
+        """The finished stages, by name and in order; empty if nothing was built."""
         path = self.path / "build.json"
         if not path.exists():
             return {}
@@ -72,5 +72,5 @@ class WorkFolder:
         return {one.stage: one for one in kept}
 
     def write_summaries(self, summaries: dict[str, StageSummary]) -> None:
-        """Write the stages that ended."""
+        """Write the finished stages."""
         write_json(self.path / "build.json", {"stages": [msgspec.to_builtins(one) for one in summaries.values()]})

@@ -29,7 +29,7 @@ class RankedRun(msgspec.Struct, frozen=True, kw_only=True):
     `rank`…`worst` holds the true rank: 1 + the runs shown to be better … all runs − those shown to be worse. A
     *leader* is a run that none is shown to be better than. Two runs share a letter exactly when they are not
     separated (no letters where they would be too many). Every run of a higher `tier` (1 is the highest) is separated
-    from every run of a lower one; within a tier nothing is claimed. A `group` is for tables shown in parts: none of its runs is separated from its first run.
+    from every run of a lower one; within a tier nothing is claimed. No run in a `group` is separated from its first.
     """
 
     run: int

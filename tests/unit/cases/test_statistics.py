@@ -169,7 +169,7 @@ def test_the_table_says_the_numbers(
     assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": rows}))]) == 0
     lines = [re.split(r"  +", line.strip(" █")) for line in capsys.readouterr().out.splitlines()]
     for line in (
-        ["Cases", "2"], ["Images", "16"], ["Images per case, mean", "8.00"], ["Images per case, most", "13"],
+        ["Cases", "2"], ["Images", "16"], ["Images per case, mean", "8.00"], ["Images per case, maximum", "13"],
         ["Modalities per case, mean", "1.50"], ["Level-1 modalities", "2"], ["Level-2 modalities", "1"],
         ["ICD-10 chapters", "1"], ["Longitudinal cases", "1 (50.0 %)"], ["Right option is the longest", "1 (50.0 %)"],
         ["2–4", "1 (50.0 %)"], ["13–20", "1 (50.0 %)"], ["20–29", "1 (50.0 %)"], ["30–39", "1 (50.0 %)"],

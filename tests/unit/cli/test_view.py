@@ -15,7 +15,7 @@ from web_pages import make_runs
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["nowhere"], "nowhere is no folder"), (["."], "no run below"), ([], "no run below this folder")],
+    [(["nowhere"], "nowhere is not a folder"), (["."], "no run below"), ([], "no run below this folder")],
 )
 def test_what_cannot_be_shown_is_said(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

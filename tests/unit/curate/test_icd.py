@@ -165,7 +165,7 @@ class TestStage:
         agreed = trial.stage.agree(draft(1), "n50 - something")
         assert agreed.case.reference.icd_category.startswith("N50 - ")
         assert trial.stage.agree(draft(1), "") == draft(1)
-        with pytest.raises(DataError, match="no category"):
+        with pytest.raises(DataError, match="not a category"):
             trial.stage.agree(draft(1), "Cholera")
 
 

@@ -87,7 +87,7 @@ def test_a_case_without_a_licence_waits_until_a_person_names_one(tmp_path):
     (given, *_) = trial.stage.read()
     assert trial.stage.agree(given, "CC BY 4.0").notes.licence == "CC BY 4.0"
     let_in = try_stage("ingest", tmp_path / "b", None, source=str(tmp_path / "raw.csv"), fewest_images=0)
-    assert let_in.stage.not_covered() == ("licences: cases without one were let in",)
+    assert let_in.stage.not_covered() == ("licences: cases without one were accepted",)
 
 
 def test_a_mapping_names_columns_and_headings(tmp_path):
@@ -115,7 +115,7 @@ def test_a_wrong_mapping_is_named(tmp_path, text, problem):
 
 def test_a_cut_off_row_ends_the_reading_with_its_number(tmp_path):
     (tmp_path / "raw.csv").write_text("id,history\n1,pain\n2\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"raw\.csv:3: 1 cells where the head has 2"):
+    with pytest.raises(DataError, match=r"raw\.csv:3: 1 cells, but the header has 2"):
         try_stage("ingest", tmp_path, None, source="raw.csv")
 
 

@@ -109,7 +109,7 @@ class TestStage:
         trial = try_stage("modality", tmp_path, drafts)
         assert trial.kept == {} and trial.decisions[1].proposal == "CT"
         assert trial.decisions[1].reason == trial.decisions[2].reason == "modality-unknown"
-        assert "slots show: 3" in trial.decisions[1].detail and trial.stage.not_covered()
+        assert "image slots 3" in trial.decisions[1].detail and trial.stage.not_covered()
         alone = try_stage("modality", tmp_path / "b", [make(3, "Axial CT.", "A nodule.")], siblings=False)
         assert alone.end.counts.undecided == 1
 
@@ -140,5 +140,5 @@ class TestStage:
         assert modalities(stage.agree(one, "MRI")) == ["CT", "MRI", "MRI"]
         assert modalities(stage.agree(one, "2=MRI; 3 = Ultrasound")) == ["CT", "MRI", "Ultrasound"]
         for wrong in ("", "2=MRI", "2=MRI; 3=Scan", "scan"):
-            with pytest.raises(DataError, match="does not say what each image is"):
+            with pytest.raises(DataError, match="does not name the modality of each image"):
                 stage.agree(one, wrong)

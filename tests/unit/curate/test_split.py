@@ -106,7 +106,7 @@ def test_ranks_that_later_stages_tilted_are_levelled_again(tmp_path):
 
 
 def test_shares_beyond_the_whole_are_refused(tmp_path):
-    with pytest.raises(UsageError, match="more than all cases"):
+    with pytest.raises(UsageError, match="add up to more than 1"):
         try_stage("split", tmp_path, [_case(1)], test=0.8, validation=0.5)
 
 
@@ -208,7 +208,7 @@ def test_a_second_export_takes_the_place_of_the_first_and_of_nothing_else(tmp_pa
     assert len(Benchmark.open(tmp_path / "work/benchmark")) == 3
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work", encoding="utf-8")
-    with pytest.raises(DataError, match="there is something already"):
+    with pytest.raises(DataError, match="already exists and holds other files"):
         _export(tmp_path, cases, out="mine")
     assert (tmp_path / "mine/thesis.txt").exists()
 

@@ -27,7 +27,7 @@ def test_judge_prints_tables_and_the_same_as_json(run, capsys):
     shown = capsys.readouterr().out
     assert "Steps · baseline/rules · without images · smoke test" in shown
     assert "image understanding" in shown
-    assert "3 calls made now" in shown
+    assert "3 calls made in this session" in shown
     assert enter(["judge", str(run), "--judge", "baseline/rules", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert plain["calls_made_now"] == 0
@@ -109,8 +109,8 @@ def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_proble
     assert enter(["agree", str(run), *lists, "--key", str(key_path(folder))]) == 0
     invalid, anna, ben, total = capsys.readouterr().err.splitlines()
     assert "anna.csv:2: invalid: " in invalid and "'perhaps' is neither yes nor no" in invalid
-    assert anna.endswith("anna.csv: unlabelled: nothing is said of 7 units, in row 4, 5, 6, 7, 8, …")
-    assert ben.endswith("ben.csv: unlabelled: nothing is said of 9 units, in row 2, 3, 4, 5, 6, …")
+    assert anna.endswith("anna.csv: unlabelled: 7 units are empty, in row 4, 5, 6, 7, 8, …")
+    assert ben.endswith("ben.csv: unlabelled: 9 units are empty, in row 2, 3, 4, 5, 6, …")
     assert total.startswith("17 rows or cells were not used")
 
 
@@ -200,7 +200,7 @@ def test_a_judge_whose_every_reply_is_unusable_exits_1(run, capsys):
     with JudgeServer(lambda *_: "no") as server:
         words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
         assert enter(words) == 1
-        assert "no reply of the judge could be used" in capsys.readouterr().err
+        assert "none of the judge's replies could be used" in capsys.readouterr().err
         server.answer = judge_well
         assert enter([*words, "--retry-unjudged"]) == 0
 

@@ -396,7 +396,13 @@ def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys
     words = ["judge", "exam", str(bench), "--judge", "baseline/rules", "--items", "4", "--out", str(tmp_path / "e")]
     assert enter(words) == 0, "a smoke test is no judge below the floor"
     shown = capsys.readouterr().out
-    for word in ("finds side", "accepts reworded", "same in reverse order", "κ with itself", "own wording preferred"):
+    for word in (
+        "finds side",
+        "accepts reworded",
+        "same label in reverse order",
+        "κ with itself",
+        "own wording preferred",
+    ):
         assert word in shown
     assert enter(["judge", "exam", "--judge", "baseline/rules", "--out", str(tmp_path / "e"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -414,7 +420,7 @@ def test_an_exam_that_nobody_answers_says_so(bench, tmp_path, capsys):
     run = judged_run(write_expert_benchmark(tmp_path / "other", cases=3), tmp_path)
     words = ["judge", "exam", str(bench), str(run), "--judge", "baseline/rules", "--items", "2"]
     assert enter([*words, "--out", str(tmp_path / "f")]) == 2
-    assert "another benchmark than the exam" in capsys.readouterr().err
+    assert "from different benchmarks" in capsys.readouterr().err
     assert not (run / "exams.json").exists()
 
 

@@ -89,4 +89,4 @@ def test_it_is_printed_as_a_reading_list(read, capsys):
     assert "Worth a second look: one reader against all others" in shown
     assert "A reading list, not a finding" in shown
     assert enter(["agree", str(run), "--items"]) == 0
-    assert "No reader stands alone" in capsys.readouterr().out
+    assert "No reader's label is contradicted" in capsys.readouterr().out

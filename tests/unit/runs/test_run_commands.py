@@ -64,7 +64,7 @@ def test_a_dry_run_says_what_is_left_and_what_is_done(benchmark, tmp_path, capsy
     assert enter([*words, "--dry-run"]) == 0
     shown = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()]
     rows = {words[0]: words[-1] for words in shown}
-    assert rows["done already"] == "5 of 12 predictions: 5 ok; 5 calls; cost $0.00"
+    assert rows["already done"] == "5 of 12 predictions: 5 ok; 5 calls; cost $0.00"
     assert (rows["cases left"], rows["calls left"]) == ("7", "7")
 
 
@@ -245,7 +245,7 @@ def test_a_table_says_why_calls_failed(benchmark, tmp_path, capsys):
     assert enter(["run", str(benchmark), "--model", f"replay/{first}", "--out", again]) == 4
     shown = capsys.readouterr().out
     assert "2 × unsupported: the replayed run never asked this answer prompt" in shown
-    assert "the same command tries them again" in shown
+    assert "the same command retries them" in shown
 
 
 @pytest.mark.parametrize("word", ["run", "replay"])

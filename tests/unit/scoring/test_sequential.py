@@ -100,7 +100,7 @@ def test_the_cases_are_viewed_over_the_runs(make_run, capsys, monkeypatch):
     runs = [make_run(name, model=f"baseline/{name}") for name in ("random", "longest", "majority")]
     assert enter(["compare", "--items", *map(str, runs)]) == 0
     shown = capsys.readouterr().out
-    assert "Hardest of 40 cases, 3 models" in shown and "takes six models" in shown
+    assert "Hardest of 40 cases, 3 models" in shown and "needs at least six models" in shown
     assert enter(["compare", "--items", *map(str, runs), "--json"]) == 0
     view = msgspec.json.decode(capsys.readouterr().out)
     assert len(view["table"]["cases"]) == 40 and view["suspects"] is None

@@ -87,7 +87,7 @@ def test_a_model_that_has_part_of_the_file_by_heart_raises_the_alarm(seen, capsy
     assert enter(["probe", "--contamination", *runs]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "ALARM: server/m remembers what cannot be worked out (letters, case number)" in shown
-    assert "Of models that have not, at most 1 % raise this alarm." in shown
+    assert "At most 1 % of models that have not raise this alarm." in shown
 
 
 def test_memory_of_the_sequence_alone_is_seen_by_the_shuffled_control(bench, tmp_path, capsys):
@@ -105,7 +105,9 @@ def test_a_model_that_never_saw_it_raises_none_and_the_output_says_what_could_ha
     assert code == 0 and not any(trace["p_holm"] < 0.01 for trace in found["traces"])
     assert enter(["probe", "--contamination", *runs]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "No alarm" in shown and "With 80 % power, memory of this share of the cases would be seen: letters" in shown
+    assert (
+        "No alarm" in shown and "With 80 % power, memory of this share of the cases would be detected: letters" in shown
+    )
 
 
 def test_controls_are_probed_alike_and_set_beside(bench, seen, tmp_path, capsys):

@@ -1,1 +1,1 @@
-"""One module a stage."""
+"""One module per stage."""

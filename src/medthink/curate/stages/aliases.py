@@ -1,7 +1,7 @@
-"""Aliases: the other names of each diagnosis, made once and used by every later stage.
+"""Aliases: the other names of each diagnosis, collected once and used by every later stage.
 
-Rules know the names that a diagnosis states itself (in brackets, beside a slash) and a small table. A model proposes
-more, and each proposal is put to it again, by itself: only a name it then calls the same is kept.
+Rules know the names that a diagnosis states itself (in brackets, next to a slash) and a small table. A model proposes
+more, and is then asked about each proposal separately: only a name it confirms as the same is kept.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ _RELATIONS = ("same", "broader", "narrower", "different", "unsure")
 
 
 class AliasSettings(ModelSettings, frozen=True, kw_only=True):
-    """Whose names are wanted, and from where."""
+    """Which names to collect, and from where."""
 
     of: Annotated[Literal["gold", "all"], Meta(description="Names of the right diagnosis, or of all options.")] = "all"
-    book: Annotated[str, Meta(description="A file of names one has already (TOML: diagnosis = [names]).")] = ""
+    book: Annotated[str, Meta(description="A file of known names (TOML: diagnosis = [names]).")] = ""
 
 
 class AliasForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +47,7 @@ class NumberedRelation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AliasCheckForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
-    """What a model says of proposed names."""
+    """A model's verdict on proposed names."""
 
     relations: list[NumberedRelation]
 
@@ -59,7 +59,7 @@ class AliasStage(Stage[AliasSettings]):
     settings_type = AliasSettings
 
     def survey(self, drafts: Any) -> None:  # noqa: ARG002
-        """Read the book; nothing is looked at."""
+        """Read the file of known names."""
         self._book = self._read_book()
         self._asked: dict[str, asyncio.Task[tuple[str, ...]]] = {}
 
@@ -80,18 +80,20 @@ class AliasStage(Stage[AliasSettings]):
         )
 
     async def _ask_once(self, name: str, ask: StageAsk, case_id: int) -> tuple[str, ...]:
-        """What the model says of a diagnosis, asked by the first case that needs it."""
+        """The model's names for a diagnosis, asked for by the first case that needs them."""
         key = name_key(name)
         if key not in self._asked:
             self._asked[key] = asyncio.ensure_future(_ask_model(name, ask, case_id))
         return await self._asked[key]
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model nearly no synonym is known."""
-        return () if self.settings.has_model else ("synonyms and foreign names beyond a small table: no model asked",)
+        """Without a model almost no synonyms are known."""
+        return (
+            () if self.settings.has_model else ("synonyms and foreign names beyond a small table: no model was asked",)
+        )
 
     def inputs(self) -> Any:
-        """The book as it is now."""
+        """The current file of known names."""
         return digest_file(self.context.path(self.settings.book)) if self.settings.book else ""
 
     def _read_book(self) -> dict[str, tuple[str, ...]]:
@@ -101,12 +103,12 @@ class AliasStage(Stage[AliasSettings]):
         book = read_toml(path, remedy='write "diagnosis" = ["name", "name"]')
         for name, names in book.items():
             if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-                raise DataError("a list of names is due", file=path, field=name, remedy='write ["name", "name"]')
+                raise DataError("not a list of names", file=path, field=name, remedy='write ["name", "name"]')
         return {name_key(name): tuple(names) for name, names in book.items()}
 
 
 async def _ask_model(name: str, ask: StageAsk, case_id: int) -> tuple[str, ...]:
-    """The names that the model proposes, and then calls the same."""
+    """The names that the model proposes, and then confirms."""
     known = list(known_aliases(name))
     prompt = curate_prompt(
         "aliases", case_id, data={"diagnosis": name}, form={"names": list_of(TEXT)}, by_rules={"names": known}
@@ -132,7 +134,7 @@ async def _check(name: str, names: tuple[str, ...], ask: StageAsk, case_id: int)
     relations = (await ask(prompt, AliasCheckForm, case_id)).relations
     found = {one.number: one.relation for one in relations}
     if sorted(found) != list(range(1, len(names) + 1)) or len(relations) != len(names):
-        raise Unanswered("unparsed", "the reply did not speak of each name once")
+        raise Unanswered("unparsed", "the reply must cover each name exactly once")
     return tuple(one for number, one in enumerate(names, start=1) if found[number] == "same")
 
 

@@ -1,4 +1,4 @@
-"""Balance: five options for each case, whose lengths and letters tell nothing of the answer."""
+"""Balance: five options for each case, whose lengths and letters say nothing about the answer."""
 
 from collections import Counter
 from random import Random
@@ -30,14 +30,14 @@ _PRICED = (0.20, 0.21, 0.23, 0.26, 0.30, 1.0)
 
 
 class BalanceSettings(StageSettings, frozen=True, kw_only=True):
-    """How far the options are evened out, and at what price."""
+    """How far the options are balanced, and at what cost in cases."""
 
     rank_cap: Annotated[
-        float, Meta(description="The most that one length rank of the right option may have of the cases.", gt=0, le=1)
+        float, Meta(description="Maximum share of cases for one length rank of the right option.", gt=0, le=1)
     ] = 0.23
-    shorten: Annotated[bool, Meta(description="Drop brackets and trailing clauses of all options alike.")] = True
+    shorten: Annotated[bool, Meta(description="Remove brackets and trailing clauses from all options alike.")] = True
     hard: Annotated[
-        int, Meta(description="Hard distractors to keep, by how often models fell for them.", ge=0, le=4)
+        int, Meta(description="How many hard distractors to keep, by how often models chose them.", ge=0, le=4)
     ] = 1
 
 
@@ -56,7 +56,7 @@ class BalanceStage(Stage[BalanceSettings]):
     settings_type = BalanceSettings
 
     def survey(self, drafts: Drafts) -> None:
-        """Settle for all cases together which rank each gets, which are left out, and the letters."""
+        """Decide for all cases together which rank each gets, which are left out, and the letters."""
         contenders = [_contender(draft.id, self._pool(draft)) for draft in drafts()]
         able = [one for one in contenders if one.reachable]
         self._ranks = assign_ranks(able)
@@ -83,7 +83,7 @@ class BalanceStage(Stage[BalanceSettings]):
         return keep(made, reason="dealt", by="rule balance")
 
     def _pool(self, draft: Draft) -> Pool:
-        """What may be chosen, shortened where that is wished."""
+        """The options to choose from, shortened if requested."""
         gold, stated = stated_options(draft)
         counts = draft.notes.marks.get("options", {}).get("hard", {})
         hardest = sorted(counts, key=lambda one: (-counts[one], one))[: self.settings.hard]
@@ -105,7 +105,7 @@ class BalanceStage(Stage[BalanceSettings]):
 
 
 def stated_options(draft: Draft) -> tuple[str, list[str]]:
-    """The right diagnosis and its distractors: of the list, else of the options that a benchmark has already."""
+    """The right diagnosis and its distractors: from the list, else from the options that a benchmark already has."""
     gold = draft.gold
     listed = draft.notes.candidates or tuple(draft.case.question.options.values())
     return gold, [name for name in dict.fromkeys(listed) if name != gold]

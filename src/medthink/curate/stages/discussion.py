@@ -1,7 +1,8 @@
-"""Discussion: the teaching text without the passages about diagnoses that are no options.
+"""Discussion: the teaching text without the passages about diagnoses that are not options.
 
 Rules remove the sentences that name one. A model says which other sentences are about one without naming it; it removes
-nothing that names the right diagnosis. Then it is verified: no dropped name is left, and what is kept is as it was.
+nothing that names the right diagnosis. Then the result is verified: no dropped name is left, and what is kept is
+unchanged.
 """
 
 from typing import Annotated, NamedTuple
@@ -28,10 +29,11 @@ from medthink.workflow.reply_forms import ReplyForm, list_of
 
 
 class DiscussionSettings(ModelSettings, frozen=True, kw_only=True):
-    """How much may go before a person must look."""
+    """How much may be removed before a person must check."""
 
     most_removed: Annotated[
-        float, Meta(description="The most of a discussion's sentences that may go by themselves.", ge=0, le=1)
+        float,
+        Meta(description="Maximum share of a discussion's sentences that may be removed automatically.", ge=0, le=1),
     ] = 0.5
 
 
@@ -77,7 +79,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
         pruned = _prune(read, removed)
         detail = _told(read, removed)
         if share > self.settings.most_removed:
-            detail = f"{as_percent(share, 0)} of the sentences would go; {detail}"
+            detail = f"{as_percent(share, 0)} of the sentences would be removed; {detail}"
             return leave_open("much-removed", by=by, detail=detail, proposal="prune", evidence=quotes)
         left = _names_left(draft, read, pruned)
         if left or _is_touched(read, removed, pruned):
@@ -87,7 +89,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
         return keep(made, reason="pruned" if removed else "names-none", by=by, detail=detail, evidence=quotes)
 
     def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The text as it is where a person says so, else without the sentences that name a dropped diagnosis."""
+        """The text unchanged if a person says so, else without the sentences that name a dropped diagnosis."""
         if ruling.strip().lower() in ("keep", "as it is"):
             return draft
         read = _read(draft)
@@ -95,7 +97,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
         return _marked(draft.with_reference(discussion=pruned), pruned, len(read.named))
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model, only names are looked for."""
+        """Without a model, only names are searched for."""
         if self.settings.has_model:
             return ()
         return ("passages of discussions about dropped diagnoses that do not name them: no model was asked",)
@@ -118,8 +120,8 @@ async def _ask_for_more(draft: Draft, read: ReadDiscussion, ask: StageAsk) -> se
     )
     more = set((await ask(prompt, PruningForm, draft.id)).remove)
     if not more <= set(range(len(read.sentences))):
-        raise Unanswered("unparsed", "a number of the reply is no sentence's")
-    # What names the right diagnosis is about it, whatever else it says.
+        raise Unanswered("unparsed", "a number in the reply does not belong to any sentence")
+    # A sentence that names the right diagnosis is about it, whatever else it says.
     return {number for number in more if draft.gold not in read.sentences[number].options}
 
 
@@ -136,7 +138,7 @@ def _prune(read: ReadDiscussion, removed: set[int]) -> str:
 
 
 def _is_touched(read: ReadDiscussion, removed: set[int], pruned: str) -> bool:
-    """Whether a sentence that should stay does not stand in the result in its order; a heading may be gone."""
+    """Whether a sentence that should stay is missing from the result or out of order; headings may go."""
     at = 0
     for number, sentence in enumerate(read.sentences):
         if number not in removed and not is_heading(sentence.text):
@@ -171,7 +173,11 @@ def _told(read: ReadDiscussion, removed: set[int]) -> str:
 
 
 def _close(names: DroppedNames) -> str:
-    return f"not looked for, as an option says the same: {'; '.join(names.unsearchable)}" if names.unsearchable else ""
+    return (
+        f"not searched for, because an option says the same: {'; '.join(names.unsearchable)}"
+        if names.unsearchable
+        else ""
+    )
 
 
 STAGE = DiscussionStage

@@ -1,4 +1,4 @@
-"""Export: the benchmark's folder, with its data card and figures, checked as any other benchmark is."""
+"""Export: the benchmark's folder, with its data card and figures, checked like any other benchmark."""
 
 import shutil
 from collections import Counter
@@ -42,9 +42,9 @@ _LONGEST_LIST = 20
 class ExportSettings(StageSettings, frozen=True, kw_only=True):
     """Where the benchmark goes, and what it is called."""
 
-    out: Annotated[str, Meta(description="The benchmark's folder; by default benchmark/ in the work folder.")] = ""
+    out: Annotated[str, Meta(description="The benchmark's folder; default: benchmark/ in the work folder.")] = ""
     title: Annotated[str, Meta(description="The benchmark's name on its data card.")] = "A curated benchmark"
-    format: Annotated[Literal["jsonl", "parquet"], Meta(description="What the splits are written as.")] = "jsonl"
+    format: Annotated[Literal["jsonl", "parquet"], Meta(description="File format of the splits.")] = "jsonl"
 
 
 class ExportStage(Stage[ExportSettings]):
@@ -54,7 +54,7 @@ class ExportStage(Stage[ExportSettings]):
     settings_type = ExportSettings
 
     def survey(self, drafts: Drafts) -> None:  # noqa: ARG002
-        """Begin to count, once it is clear where to write."""
+        """Check the output folder, then start counting."""
         self._report: dict[str, Any] = {"benchmark": str(self._out)}
         self._licences: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
@@ -80,7 +80,7 @@ class ExportStage(Stage[ExportSettings]):
             exported = export_benchmark(benchmark, fresh, format=self.settings.format)
         self._report |= {"cases": exported.cases, "images": exported.images}
         self._describe(Benchmark.open(fresh), fresh)
-        # What an earlier build wrote gives way, once the new one is whole.
+        # The earlier build is replaced once the new one is complete.
         if self._out.exists():
             shutil.rmtree(self._out)
         fresh.replace(self._out)
@@ -90,7 +90,9 @@ class ExportStage(Stage[ExportSettings]):
         """The benchmark's folder; one that holds anything but an earlier build is refused."""
         out = self.context.path(self.settings.out) if self.settings.out else self.context.work / "benchmark"
         if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
-            raise DataError("there is something already", file=out, remedy="name a folder that does not exist")
+            raise DataError(
+                "the folder already exists and holds other files", file=out, remedy="name a folder that does not exist"
+            )
         return out
 
     def _describe(self, benchmark: Benchmark, out: Path) -> None:
@@ -119,12 +121,12 @@ class ExportStage(Stage[ExportSettings]):
         write_atomic(out / "README.md", [write_card(facts).encode()])
         self._report |= {"data check": f"{len(checked.errors)} errors, {len(checked.warnings)} warnings"}
         if checked.errors:
-            remedy = f"medthink data check {self._out} names them"
+            remedy = f"medthink data check {self._out} lists them"
             self.stopped_by = Declined(f"the benchmark has errors: {len(checked.errors):,}", remedy=remedy)
 
     def _notes(self) -> list[str]:
         captions = self._told["captions"]
-        words = "cases a caption names the diagnosis: with expert captions shown, mere reading is enough"
+        words = "cases a caption names the diagnosis: with expert captions shown, reading is enough to solve them"
         return [f"In {captions:,} {words}."] if captions else []
 
     def report(self) -> dict[str, Any]:
@@ -132,7 +134,7 @@ class ExportStage(Stage[ExportSettings]):
         return self._report
 
     def inputs(self) -> Any:
-        """The card speaks of every stage and of what people checked."""
+        """The card describes every stage and what people checked."""
         work = WorkFolder(self.context.work)
         checks = [(one.stage, one.checked, one.wrong) for one in Rulings.read(work.review).errors()]
         return [[one.key for one in work.read_summaries().values() if one.stage != self.name], checks]
@@ -142,7 +144,7 @@ _MARK = "curation.json"
 
 
 def _without_paths(one: StageSummary) -> dict[str, Any]:
-    """A stage's summary as it is published: what was done and decided, not where."""
+    """A stage's summary for publication: what was done and decided, without paths."""
     settings = {name: value for name, value in one.settings.items() if name not in HIDDEN}
     return {"stage": one.stage, "settings": settings, "counts": to_builtins(one.counts), "not_covered": one.not_covered}
 

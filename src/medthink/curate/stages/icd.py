@@ -1,8 +1,8 @@
-"""ICD: the category of the diagnosis (WHO 2019), with the block and the chapter that it lies in.
+"""ICD: the category of the diagnosis (WHO 2019), with its block and chapter.
 
-Rules find candidates and decide where the classification or a table has the very diagnosis. Else a model chooses among
-the candidates, or says that it is none of these and names another, which must exist. Block and chapter are never asked
-for: they follow from the category.
+Rules find candidates and decide where the classification or a table has exactly this diagnosis. Else a model chooses
+among the candidates, or says that none fits and names another, which must exist. Block and chapter are never asked for:
+they follow from the category.
 """
 
 from typing import Annotated, Any, Literal
@@ -24,7 +24,7 @@ _FINDINGS_CHARS = 1500
 
 
 class IcdSettings(ModelSettings, frozen=True, kw_only=True):
-    """What becomes of a case that rules cannot code when no model is asked."""
+    """What happens to a case that rules cannot code when no model is asked."""
 
     uncoded: Annotated[
         Literal["keep", "hold"], Meta(description="Keep a case that was not coded, or hold it for a person.")
@@ -45,7 +45,7 @@ class IcdStage(Stage[IcdSettings]):
     settings_type = IcdSettings
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
-        """Keep labels that are right in themselves; else code the diagnosis."""
+        """Keep labels that are consistent; otherwise code the diagnosis."""
         reference = draft.case.reference
         if not icd_problems(reference.icd_chapter, reference.icd_block, reference.icd_category):
             return keep(draft, reason="had-labels", by="rule the labels agree")
@@ -87,20 +87,20 @@ class IcdStage(Stage[IcdSettings]):
         return keep(_labelled(draft, category), reason=reason, by=by, evidence=[quote] if quote else [])
 
     def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The draft with the category that a person chose, or as it is where they chose none."""
+        """The draft with the category that a person chose, or unchanged if they chose none."""
         code = ruling.strip().upper()[:3]
         if not code:
             return draft
         if not is_category(code):
-            problem = f"case {draft.id}: {ruling!r} is no category of ICD-10 (WHO 2019)"
+            problem = f"case {draft.id}: {ruling!r} is not a category of ICD-10 (WHO 2019)"
             raise DataError(problem, field="value", remedy="write three characters, such as C15")
         return _labelled(draft, code)
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model, only what a table or the classification has word by word is coded."""
+        """Without a model, only diagnoses that a table or the classification has verbatim are coded."""
         if self.settings.has_model:
             return ()
-        return ("ICD labels of diagnoses that no table has word by word: no model was asked",)
+        return ("ICD labels of diagnoses that no table has verbatim: no model was asked",)
 
     def inputs(self) -> Any:
         """The versions of the classification."""

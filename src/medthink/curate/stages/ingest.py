@@ -28,20 +28,22 @@ _SEVERAL = re.compile(r"\b(?:case|patient) (?:1|one|a)\b.{0,2000}?\b(?:case|pati
 
 
 class IngestSettings(StageSettings, frozen=True, kw_only=True):
-    """Where the raw cases are, and what is known of all of them."""
+    """Where the raw cases are, and what applies to all of them."""
 
     source: Annotated[str, Meta(description="The table of raw cases, or a folder with one.")]
-    table: Annotated[str, Meta(description="The table's name, where the folder has several.")] = ""
+    table: Annotated[str, Meta(description="The table's name, if the folder has several.")] = ""
     mapping: Annotated[str, Meta(description="A file that says which column holds what (TOML).")] = ""
     licence: Annotated[str, Meta(description="The licence of every case whose row names none.")] = ""
     origin: Annotated[str, Meta(description="The source of every case whose row names none.")] = ""
-    images: Annotated[str, Meta(description="The folder that image files are named from; by default the table's.")] = ""
+    images: Annotated[str, Meta(description="The folder that image paths are relative to; default: the table's.")] = ""
     needs_licence: Annotated[bool, Meta(description="Hold cases that state no licence.")] = True
     fewest_images: Annotated[int, Meta(description="Leave out cases with fewer images.", ge=0)] = 1
-    most_images: Annotated[int, Meta(description="Of more images take so many, evenly spaced.", ge=1, le=49)] = 49
-    frames: Annotated[int, Meta(description="Frames to take of a file with several.", ge=1)] = 1
+    most_images: Annotated[
+        int, Meta(description="Maximum images per case; from more, evenly spaced ones are taken.", ge=1, le=49)
+    ] = 49
+    frames: Annotated[int, Meta(description="Frames to take from a multi-frame file.", ge=1)] = 1
     burned_in: Annotated[
-        Literal["review", "drop", "keep"], Meta(description="What to do where a header says that text is burned in.")
+        Literal["review", "drop", "keep"], Meta(description="What to do if a header says that text is burned in.")
     ] = "review"
 
 
@@ -80,14 +82,14 @@ class IngestStage(Stage[IngestSettings]):
 
     @cached_property
     def _numbers(self) -> list[int]:
-        """A number for each case: its own where all have one and no two the same, else its place in the table."""
+        """A number for each case: its own if all cases have distinct ones, else its position in the table."""
         rows = [as_text(row.get(self._columns.get("id", ""))) for _, row in read_table(self._table)]
         own = [int(match[1]) for text in rows if (match := _WHOLE.fullmatch(text))]
         is_usable = len(own) == len(rows) and len(set(own)) == len(own) and 0 not in own
         return own if is_usable else list(range(1, len(rows) + 1))
 
     def read(self) -> Iterator[Draft]:
-        """A blank draft for every row, which it notes as it stands."""
+        """A blank draft for every row, with the raw row in its notes."""
         for number, (_, row) in zip(self._numbers, read_table(self._table), strict=True):
             yield blank_draft(number, Notes(raw=row))
 
@@ -117,7 +119,7 @@ class IngestStage(Stage[IngestSettings]):
         return keep(self._fill(draft, taken, images), reason="read")
 
     def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The case with all of its images, under the licence that a person names where it states none."""
+        """The case with all of its images, under the licence a person gives if it states none."""
         taken = self._take(draft)
         made = self._fill(draft, taken, self._take_images(draft, taken))
         return made if made.notes.licence else made.with_notes(licence=ruling)
@@ -165,21 +167,21 @@ class IngestStage(Stage[IngestSettings]):
         return {self.name: filled} if filled else {}
 
     def not_covered(self) -> tuple[str, ...]:
-        """Whether anybody asked for licences."""
-        return () if self.settings.needs_licence else ("licences: cases without one were let in",)
+        """Whether licences were required."""
+        return () if self.settings.needs_licence else ("licences: cases without one were accepted",)
 
     def report(self) -> dict[str, Any]:
         """Which columns were read."""
         return {"columns": ", ".join(f"{field} = {column}" for field, column in self._columns.items())}
 
     def inputs(self) -> Any:
-        """The table, the mapping and the image files, as they are now."""
+        """The current table, mapping and image files."""
         mapping = digest_file(self.context.path(self.settings.mapping)) if self.settings.mapping else ""
         needs_files = bool({"image", "images"} & self._columns.keys()) or self.settings.fewest_images > 0
         return [digest_file(self._table), mapping, self._digest_listing() if needs_files else ""]
 
     def _digest_listing(self) -> str:
-        """What tells that an image file changed, without reading them all."""
+        """A digest that changes when an image file changes, without reading them all."""
         work = self.context.work.resolve()
         files = (file for file in self._folder.resolve().rglob("*") if file.is_file())
         seen = ((file, file.stat()) for file in files if not file.is_relative_to(work))

@@ -1,7 +1,7 @@
-"""Leaks: histories, file names and pictures that tell the diagnosis before anybody has looked.
+"""Leaks: histories, file names and pictures that reveal the diagnosis before the images are seen.
 
-A strong rule decides: the case is out. A suspect waits for the model or a person. A mention that is negated is a class
-of its own and waits, too. Captions are withheld from models, so that what they tell is only noted for the data card.
+A strong rule decides: the case is out. A suspected leak waits for the model or a person. A negated mention is a class
+of its own and waits too. Captions are withheld from models, so what they reveal is only noted for the data card.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _LEVELS = {"exact": "L3", "synonym": "L2", "hedged": "L1"}
 
 
 class LeakSettings(ModelSettings, frozen=True, kw_only=True):
-    """What is looked at, and what follows."""
+    """What is checked, and what follows."""
 
     ocr: Annotated[bool, Meta(description="Read text burned into images too (extra ocr).")] = False
     in_images: Annotated[
@@ -54,19 +54,19 @@ class LeakPassage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LeakForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
-    """What a model says of a history."""
+    """A model's answer about a history."""
 
     passages: list[LeakPassage]
 
 
 class LeakStage(Stage[LeakSettings]):
-    """Whoever tells the diagnosis is out, whoever may tell it waits."""
+    """Cases that reveal the diagnosis are out; suspected ones wait."""
 
     name = "leaks"
     settings_type = LeakSettings
 
     def survey(self, drafts: Drafts) -> None:
-        """Count in how many histories each word stands."""
+        """Count in how many histories each word occurs."""
         self._frequency = WordFrequency()
         for draft in drafts():
             self._frequency.add(SpelledText(draft.case.question.history))
@@ -91,7 +91,7 @@ class LeakStage(Stage[LeakSettings]):
         return result or self._look_further(draft, target)
 
     def _look_further(self, draft: Draft, target: SoughtName) -> StageResult:
-        """Everything but the history's words: file names, pictures, what may identify a person."""
+        """Everything except the history: file names, pictures, what may identify a person."""
         if named := [image.path for image in draft.case.question.images if _names(image.path, target)]:
             return leave_open("leak-file-name", by="rule file name", detail=", ".join(named))
         history = draft.case.question.history
@@ -126,13 +126,13 @@ class LeakStage(Stage[LeakSettings]):
         return keep(without_images(draft, told.keys()), reason="image-dropped", by="rule ocr", detail=detail)
 
     def _telling(self, image: Image, draft: Draft) -> list[str]:
-        """The texts of an image that hold a name of the diagnosis."""
+        """The texts of an image that contain a name of the diagnosis."""
         texts = self._reader.read(image.read(), name=image.path)
         names = [draft.gold, *draft.notes.aliases.get(draft.gold, ())]
         return [text for text in texts if any(is_written(name, [text]) for name in names)]
 
     async def _ask(self, draft: Draft, ask: StageAsk, found: list[TextMention]) -> StageResult | None:
-        """What the model finds; every passage must stand in the history, letter by letter."""
+        """What the model finds; every passage must occur verbatim in the history."""
         history = draft.case.question.history
         doubtful = [{"quote": history[one.start : one.end], "kind": "unsure"} for one in found]
         prompt = curate_prompt(
@@ -145,7 +145,7 @@ class LeakStage(Stage[LeakSettings]):
         passages = (await ask(prompt, LeakForm, draft.id)).passages
         quotes = {one.quote: find_quote(draft, HISTORY, one.quote) for one in passages}
         if any(quote is None for quote in quotes.values()):
-            raise Unanswered("unparsed", "a passage that the model quotes does not stand in the history")
+            raise Unanswered("unparsed", "a quoted passage does not occur verbatim in the history")
         evidence = [quote for quote in quotes.values() if quote is not None]
         telling = [one for one in passages if one.kind in _LEVELS]
         if telling:
@@ -156,10 +156,10 @@ class LeakStage(Stage[LeakSettings]):
         return None
 
     def not_covered(self) -> tuple[str, ...]:
-        """What rules alone do not see."""
+        """What rules alone cannot find."""
         missing = []
         if not self.settings.has_model:
-            missing.append("synonyms: about four in five of such leaks are invisible to rules, and no model was asked")
+            missing.append("synonyms: rules miss about four in five of these leaks, and no model was asked")
         if not self.settings.ocr:
             missing.append("text burned into images: not read (ocr = true reads it)")
         return tuple(missing)

@@ -1,8 +1,8 @@
 """Modality: what each image is, from its file, its caption, its siblings, or a model that looks at it.
 
-What the source or a DICOM header says stays. A caption that names a modality decides. An image that nothing speaks of
-may take the modality that all its siblings have, and is then marked as inferred. The rest is asked, or left to a
-person. Level-2 names are proposals.
+What the source or a DICOM header says stays. A caption that names a modality decides. An image without any clue may
+take the modality that all other images of the case have, and is then marked as inferred. A model is asked about the
+rest, or a person decides. Level-2 names are proposals.
 """
 
 import re
@@ -26,9 +26,9 @@ _SLOT = re.compile(r"\s*(\d{1,2})\s*[=:]\s*(.+?)\s*")
 
 
 class ModalitySettings(ModelSettings, frozen=True, kw_only=True):
-    """Whether siblings may speak for an image."""
+    """Whether the other images of a case may decide for one."""
 
-    siblings: Annotated[bool, Meta(description="Take the modality that all other images of the case have.")] = True
+    siblings: Annotated[bool, Meta(description="Use the modality shared by all other images of the case.")] = True
 
 
 class ModalityForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +38,7 @@ class ModalityForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
 
 
 class SettledModality(NamedTuple):
-    """What an image is, by what, and the caption's words that say so."""
+    """An image's modality, its source, and the words of the caption that give it."""
 
     modality: str
     by: str
@@ -53,7 +53,7 @@ class ModalityStage(Stage[ModalitySettings]):
     settings_type = ModalitySettings
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
-        """Settle every image; a case with one that cannot be settled is left open."""
+        """Label every image; a case with one that cannot be labelled is left open."""
         settled = _settle(draft)
         if self.settings.siblings:
             settled = _with_siblings(settled)
@@ -67,7 +67,7 @@ class ModalityStage(Stage[ModalitySettings]):
             return leave_open(
                 "modality-unknown",
                 by=ask.by if ask else "rule caption",
-                detail=f"nothing says what these slots show: {', '.join(map(str, missing))}",
+                detail=f"no modality found for image slots {', '.join(map(str, missing))}",
                 proposal=_proposal(found),
                 evidence=quotes,
             )
@@ -95,7 +95,7 @@ class ModalityStage(Stage[ModalitySettings]):
         return _labelled(draft, found | {slot: SettledModality(name, "person") for slot, name in told.items()})
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model, nobody looked at an image."""
+        """Without a model, no image was looked at."""
         return (
             ()
             if self.settings.has_model
@@ -157,7 +157,9 @@ def _read_ruling(ruling: str, open_slots: list[int], case: int) -> dict[int, str
     told = {int(match[1]): match[2] for match in matches if match}
     if len(told) != len(matches) or set(told) != set(open_slots) or not set(told.values()) <= set(MODALITIES):
         remedy = f"name one of the nine for each of the slots {', '.join(map(str, open_slots))}, as in 3=CT; 4=MRI"
-        raise DataError(f"case {case}: {ruling!r} does not say what each image is", field="value", remedy=remedy)
+        raise DataError(
+            f"case {case}: {ruling!r} does not name the modality of each image", field="value", remedy=remedy
+        )
     return told
 
 

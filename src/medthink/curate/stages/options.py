@@ -1,8 +1,8 @@
-"""Options: the right diagnosis and its distractors, from the differential diagnosis that experts wrote.
+"""Options: the right diagnosis and its distractors, from the experts' differential diagnosis.
 
-The list is split with the right diagnosis protected. That is found only by equal letters, spelling or brackets; else
-it is proposed, and a person or the model agrees. Distractors that say the same, or the same and less, are left out.
-`balance` chooses the five.
+The list is split with the right diagnosis protected. A match is certain only if the names are equal, spelling or
+brackets aside; otherwise it is proposed, and a person or the model confirms it. Distractors that mean the same, or are
+broader terms for it, are left out. `balance` chooses the five.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ class NumberedOption(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OptionForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
-    """What a model says of a list."""
+    """A model's verdicts on a list."""
 
     relations: list[NumberedOption]
 
@@ -53,7 +53,7 @@ class OptionStage(Stage[OptionSettings]):
     settings_type = OptionSettings
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
-        """Resolve the right diagnosis, then what may stand beside it."""
+        """Find the right diagnosis, then its distractors."""
         items = _items(draft)
         match = match_gold(draft.gold, items)
         if match is None and not self.settings.add_gold and ask is None:
@@ -80,7 +80,7 @@ class OptionStage(Stage[OptionSettings]):
     def _settle(self, draft: Draft, gold: str, distractors: list[str], parents: list[str], by: str) -> StageResult:
         quote = find_quote(draft, "curation.differential", gold)
         evidence = [quote] if quote else []
-        left_out = f"left out, since it would be right too: {'; '.join(parents)}" if parents else ""
+        left_out = f"left out, because it would also be right: {'; '.join(parents)}" if parents else ""
         if len(distractors) < FEWEST_DISTRACTORS:
             detail = f"{len(distractors)} distractors: {'; '.join(distractors)}" + (f"; {left_out}" if parents else "")
             is_enough = len(distractors) + len(parents) >= FEWEST_DISTRACTORS
@@ -112,7 +112,7 @@ class OptionStage(Stage[OptionSettings]):
         return picks
 
     async def _ask(self, draft: Draft, gold: str, distractors: list[str], ask: StageAsk) -> tuple[list[str], list[str]]:
-        """The distractors that the model calls different, and what it is unsure of."""
+        """The distractors that the model calls different, and those it is unsure of."""
         numbered = [{"number": number, "name": name} for number, name in enumerate(distractors, start=1)]
         prompt = curate_prompt(
             "options",
@@ -124,20 +124,20 @@ class OptionStage(Stage[OptionSettings]):
         relations = (await ask(prompt, OptionForm, draft.id)).relations
         found = {one.number: one.relation for one in relations}
         if sorted(found) != list(range(1, len(distractors) + 1)) or len(relations) != len(distractors):
-            raise Unanswered("unparsed", "the reply did not speak of each name once")
+            raise Unanswered("unparsed", "the reply must cover each name exactly once")
         named = list(zip(distractors, (found[number] for number in sorted(found)), strict=True))
         doubts = [f"{name}: {relation}" for name, relation in named if relation in ("also right", "unsure")]
         return [name for name, relation in named if relation == "different"], doubts
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model nobody asked whether a distractor is right as well."""
+        """Without a model, distractors that are also right are not found."""
         if self.settings.has_model:
             return ()
         return ("distractors that are synonyms of the right diagnosis or could be right as well: no model was asked",)
 
 
 def _items(draft: Draft) -> list[str]:
-    """The names to choose from: of the stated list, else the options that a benchmark has already."""
+    """The names to choose from: from the stated list, else the options that a benchmark already has."""
     return split_differential(draft.notes.differential, draft.gold) or list(draft.case.question.options.values())
 
 
@@ -147,7 +147,7 @@ def _own_picks(draft: Draft) -> list[str]:
 
 
 def _apart(gold: str, items: list[str]) -> tuple[list[str], list[str]]:
-    """The distractors, none twice or the right diagnosis again, and the parents that would be right too."""
+    """The distinct distractors without the right diagnosis, and the broader terms that would also be right."""
     kept: dict[str, str] = {}
     parents: list[str] = []
     for item in items:

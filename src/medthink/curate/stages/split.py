@@ -1,7 +1,7 @@
-"""Split: by case, near-duplicates together, each ICD chapter, modality and length rank with its share in each split.
+"""Split: by case, near-duplicates together, stratified by ICD chapter, modality and length rank.
 
-Earlier stages left cases out after the options were balanced: the length ranks are brought under their cap once more,
-and the letters of each split are dealt for the last time.
+Earlier stages left out cases after the options were balanced, so the length ranks are brought under their cap again,
+and the letters of each split are assigned for the last time.
 """
 
 from collections import Counter
@@ -25,23 +25,23 @@ TRAIN, VALIDATION, TEST = "train", "validation", "test"
 
 
 class SplitSettings(StageSettings, frozen=True, kw_only=True):
-    """How large the splits are, and what they keep to."""
+    """The sizes of the splits, and their limits."""
 
     test: Annotated[float, Meta(description="The share of cases in the test split.", gt=0, le=1)] = 0.2
     validation: Annotated[float, Meta(description="The share of cases in a validation split.", ge=0, lt=1)] = 0.0
     rank_cap: Annotated[
-        float, Meta(description="The most that one length rank of the right option may have of the cases.", gt=0, le=1)
+        float, Meta(description="Maximum share of cases for one length rank of the right option.", gt=0, le=1)
     ] = 0.23
 
 
 class SplitStage(Stage[SplitSettings]):
-    """The last word on which cases, which split, which letter."""
+    """The final choice of cases, splits and letters."""
 
     name = "split"
     settings_type = SplitSettings
 
     def survey(self, drafts: Drafts) -> None:
-        """Group, level the ranks, divide, deal."""
+        """Group, balance the ranks, split, assign letters."""
         shares = self._shares()
         seen = [_Seen(draft.id, _labels(draft), gold_rank(draft), _gap(draft)) for draft in drafts()]
         ranks = {one.case: one.rank for one in seen}
@@ -66,7 +66,7 @@ class SplitStage(Stage[SplitSettings]):
     def _shares(self) -> dict[str, float]:
         rest = 1 - self.settings.test - self.settings.validation
         if rest < -1e-9:
-            raise UsageError("test and validation are more than all cases", remedy="make them smaller")
+            raise UsageError("the test and validation shares add up to more than 1", remedy="make them smaller")
         shares = {TRAIN: max(0.0, rest), VALIDATION: self.settings.validation, TEST: self.settings.test}
         return {split: share for split, share in shares.items() if share > 0}
 
@@ -100,7 +100,7 @@ class SplitStage(Stage[SplitSettings]):
 
 
 class _Seen(NamedTuple):
-    """What the division needs to know of a case."""
+    """What the split needs to know about a case."""
 
     case: int
     labels: list[str]
@@ -109,7 +109,7 @@ class _Seen(NamedTuple):
 
 
 def _find_groups(drafts: Drafts) -> Groups:
-    """The cases that share a picture, a history or a group that somebody named."""
+    """Groups of cases that share a picture, a history or a named group."""
     groups, texts, looks = Groups(), TextSketches(), ImageLooks()
     for draft in drafts():
         groups.join([draft.id, *texts.add(draft.id, draft.case.question.history)])

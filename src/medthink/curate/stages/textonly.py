@@ -1,7 +1,7 @@
-"""Text-only: leaves out what models or trained guessers solve without looking, by a rule that is written down.
+"""Text-only: leaves out cases that models or trained guessers solve without the images, by a stated rule.
 
 The stage runs the probes itself and joins them by case number. A probe without an answer for a case is no evidence: it
-leaves the case open where it could have made the difference. Letters are dealt anew among those that stay.
+leaves the case open if it could have made the difference. Letters are reassigned among the remaining cases.
 """
 
 from collections.abc import Iterator
@@ -30,9 +30,11 @@ from medthink.stats.intervals import wilson
 
 
 class TextOnlySettings(StageSettings, frozen=True, kw_only=True):
-    """Who tries, what is shown, and when a case is out."""
+    """Which probes are run, what they are shown, and when a case is out."""
 
-    models: Annotated[tuple[str, ...], Meta(description="Models that try, as in medthink run; may be repeated.")] = ()
+    models: Annotated[
+        tuple[str, ...], Meta(description="Models to probe with, as in medthink run; may be repeated.")
+    ] = ()
     views: Annotated[
         tuple[ProbeView, ...], Meta(description="What models are shown: options, question, image or one-image.")
     ] = ("question",)
@@ -41,21 +43,21 @@ class TextOnlySettings(StageSettings, frozen=True, kw_only=True):
     ] = ("options", "question")
     solved_by: Annotated[AtLeastOne | None, Meta(description="Probes that must solve a case for it to go; all.")] = None
     sure: Annotated[float, Meta(description="How sure a guesser must be of the right option.", gt=0, lt=1)] = 0.4
-    repeats: Annotated[int, Meta(description="How often guessers are trained anew.", ge=1)] = 3
-    base_url: Annotated[tuple[str, ...], Meta(description="Where the models' server is; may be repeated.")] = ()
-    max_calls: Annotated[WholeNumber | None, Meta(description="Stop before a probe makes more calls.")] = None
-    max_usd: Annotated[NotNegative | None, Meta(description="Stop before a probe costs more.")] = None
-    concurrency: Annotated[int, Meta(description="Calls in flight.", ge=1)] = 16
+    repeats: Annotated[int, Meta(description="How often guessers are retrained.", ge=1)] = 3
+    base_url: Annotated[tuple[str, ...], Meta(description="Address of the models' server; may be repeated.")] = ()
+    max_calls: Annotated[WholeNumber | None, Meta(description="Stop a probe after this many calls.")] = None
+    max_usd: Annotated[NotNegative | None, Meta(description="Stop a probe before its cost exceeds this.")] = None
+    concurrency: Annotated[int, Meta(description="Concurrent calls.", ge=1)] = 16
 
 
 class TextOnlyStage(Stage[TextOnlySettings]):
-    """Probes, a rule, and letters dealt anew."""
+    """Probes, a rule, and reassigned letters."""
 
     name = "textonly"
     settings_type = TextOnlySettings
 
     def survey(self, drafts: Drafts) -> None:
-        """Run every probe, and settle which cases stay and with which letter."""
+        """Run every probe, and decide which cases stay and with which letter."""
         keys = {draft.id: draft.case.reference.answer for draft in drafts()}
         self._probes = [*self._guess(drafts), *self._ask_models(keys)]
         self._needed = self.settings.solved_by or len(self._voting)
@@ -93,7 +95,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
                 yield probe
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
-        """Out where enough probes solved it."""
+        """Drop the case if enough probes solved it."""
         by = f"rule solved by {self._needed} of {len(self._voting)} probes"
         names = [probe.name for probe in self._voting if draft.id in probe.solved]
         match self._found[draft.id]:
@@ -112,7 +114,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
         return keep(made, by=by, detail="; ".join(names))
 
     def not_covered(self) -> tuple[str, ...]:
-        """What nobody tried."""
+        """The probes that were not run."""
         missing = [f"{probe.name}: {probe.not_run}" for probe in self._probes if probe.not_run]
         if not self.settings.models:
             missing.append("models that solve cases from the text alone: none was asked")

@@ -1,7 +1,7 @@
 """Timeline: whether the case was imaged at more than one time, with the sentences that say so.
 
-Rules look for two imaging events set apart in time. Where they find any, a model (if there is one) reads the texts and
-quotes the events; its quotes must stand in the texts letter by letter. The order of images counts as nothing.
+Rules look for two imaging events separated in time. Where they find any, a model (if there is one) reads the texts and
+quotes the events; its quotes must occur verbatim in the texts. The order of images is not evidence.
 """
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ _MOST_EVENTS = 9
 
 
 class QuotedEvent(Struct, frozen=True, forbid_unknown_fields=True):
-    """An imaging event: the words that tell of it, and when it was."""
+    """An imaging event: the words that mention it, and when it was."""
 
     quote: str
     when: str
@@ -38,7 +38,7 @@ class TimelineStage(Stage[ModelSettings]):
     settings_type = ModelSettings
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
-        """What the rules find; where they find anything, what the model says of it."""
+        """What the rules find; where they find anything, what the model says about it."""
         if draft.case.reference.is_longitudinal:
             return keep(draft, reason="had-label", by="the source")
         texts = _texts(draft)
@@ -50,16 +50,16 @@ class TimelineStage(Stage[ModelSettings]):
         return await _confirm(draft, texts, timeline, ask)
 
     def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The draft with the number of times that a person counts; 1, or nothing, is a single time."""
+        """The draft with the number of time points a person counts; 1, or nothing, is a single one."""
         count = int(ruling) if ruling.strip().isdigit() else 1
         interval = read_timeline(_texts(draft)).interval_text or "unknown"
         return _timed(draft, count, interval)
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model, times are read by rules alone."""
+        """Without a model, time points are found by rules alone."""
         if self.settings.has_model:
             return ()
-        return ("timelines that need reading: rules decided, which miss some and mistake some (docs/curate.md)",)
+        return ("timelines that need reading: rules decided, which miss some and report some falsely (docs/curate.md)",)
 
 
 async def _confirm(draft: Draft, texts: dict[str, str], timeline: Timeline, ask: StageAsk) -> StageResult:
@@ -75,11 +75,11 @@ async def _confirm(draft: Draft, texts: dict[str, str], timeline: Timeline, ask:
     events = reply.events[:_MOST_EVENTS]
     found = [quote for event in events if (quote := _find(draft, texts, event.quote)) is not None]
     if len(found) < len(events):
-        raise Unanswered("unparsed", "a quote does not stand in the texts")
+        raise Unanswered("unparsed", "a quote does not occur verbatim in the texts")
     count = max(1, len(found))
     interval = reply.interval if any(reply.interval in text for text in texts.values()) else timeline.interval_text
     if count == 1 and found:
-        detail = "the rules found a second imaging event, the model one only"
+        detail = "the rules found a second imaging event, the model only one"
         return leave_open("one-event", by=ask.by, detail=detail, proposal="1", evidence=found)
     return _result(draft, count, interval, found, by=ask.by)
 

@@ -1,5 +1,5 @@
-"""People and what opens doors for them: accounts with roles, passwords, sessions, API tokens, invitations.
+"""People and their credentials: accounts with roles, passwords, sessions, API tokens, invitations.
 
-Everything lives in the board's store. Of a password, session, token or link only a digest is kept; what a person must
-write down is returned once, by the function that makes it. How a page asks for a role stands in `medthink.web.access`.
+Everything is in the board's store. Only digests of passwords, sessions, tokens and links are stored; a secret is
+returned once, by the function that makes it. `medthink.web.access` says how a page requires a role.
 """

@@ -1,4 +1,4 @@
-"""A person as the store knows them."""
+"""A person in the store."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from medthink.accounts.roles import GivenRole, Role, includes
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """Who somebody is; the password is not part of it."""
+    """A person's account, without the password."""
 
     id: int
     name: str
@@ -18,5 +18,5 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     has_password: bool
 
     def may(self, role: Role) -> bool:
-        """Whether this person may do what the role may."""
+        """Whether this person has the rights of a role."""
         return self.disabled_at is None and includes(self.roles, role)

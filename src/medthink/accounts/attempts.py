@@ -1,4 +1,4 @@
-"""Slow down whoever guesses: so many attempts within a quarter of an hour, counted before they are looked at."""
+"""Rate limiting against guessing: a limited number of attempts per quarter of an hour, counted before checking."""
 
 import sqlalchemy as sa
 
@@ -15,7 +15,7 @@ _BOTH, _NAME, _ADDRESS = 10, 100, 60
 
 
 class TooManyAttempts(Declined):
-    """Somebody has tried too often; `wait_s` says for how long nothing is looked at."""
+    """Too many attempts; `wait_s` says how long further ones are refused."""
 
     wait_s = WINDOW_S
 
@@ -30,7 +30,7 @@ def admit_sign_in(store: BoardStore, name: str, address: str) -> None:
 
 
 def forget_attempts(store: BoardStore, name: str, address: str) -> None:
-    """Start anew for one who signed in."""
+    """Reset the count after a successful sign-in."""
     with store.write() as connection:
         key = _key(f"both/{address}/{name.strip().casefold()}")
         connection.execute(tables.attempts.delete().where(tables.attempts.c.key == key))
@@ -49,5 +49,5 @@ def count_attempt(store: BoardStore, what: str, most: int) -> bool:
 
 
 def _key(what: str) -> str:
-    # Names and addresses are not kept as they are.
+    # Names and addresses are not stored in plain text.
     return digest_bytes(what.encode("utf-8", "surrogatepass"))

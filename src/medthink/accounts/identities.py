@@ -1,4 +1,4 @@
-"""Which account somebody has who is vouched for by a provider."""
+"""The account of a person identified by a provider."""
 
 import sqlalchemy as sa
 
@@ -23,7 +23,7 @@ def find_by_identity(store: BoardStore, identity: Identity) -> Account | None:
 
 
 def link_identity(store: BoardStore, account: Account, identity: Identity) -> None:
-    """Let this person enter the account from now on; one who has an account elsewhere keeps that one."""
+    """Link this person to the account; someone already linked to another account keeps that one."""
     row = {
         "issuer": identity.issuer,
         "subject": identity.subject,

@@ -1,7 +1,8 @@
-"""Invitations by link: one makes an account once; a personal one signs in as a person without a password, any number
-of times until it is over.
+"""Invitations by link.
 
-A coordinator invites a reader by `invite_reader`: the account is there at once, and the link is the reader's key.
+An ordinary one creates an account, once; a personal one signs a person in without a password, any number of times until
+it expires. A coordinator invites a reader with `invite_reader`: the account exists at once, and the reader signs in
+with the link.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ READER_DAYS = 90
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an invitation; `account_id` names the account that a personal link signs in as."""
+    """An invitation; `account_id` is the account that a personal link signs in to."""
 
     id: int
     account_id: int | None
@@ -42,12 +43,12 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_personal(self) -> bool:
-        """Whether it signs in as somebody, instead of making an account."""
+        """Whether it signs in to an account instead of creating one."""
         return self.account_id is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether it opens nothing any more."""
+        """Whether it is no longer valid."""
         is_spent = self.used_at is not None and not self.is_personal
         return is_spent or self.revoked_at is not None or self.expires_at <= now_utc()
 
@@ -55,7 +56,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
 def invite(
     store: BoardStore, roles: Sequence[GivenRole], *, actor: str, team: str = "", about: str = "", days: int = DAYS
 ) -> str:
-    """Invite somebody to make an account with these roles, in this team; returns the secret of the link."""
+    """Invite someone to create an account with these roles in this team; returns the secret of the link."""
     with store.write() as connection:
         team_id = enter_team(connection, team) if team.strip() else None
         return _make(connection, {"roles": list(roles), "team_id": team_id, "note": about[:200]}, actor, days)
@@ -64,7 +65,7 @@ def invite(
 def invite_reader(
     store: BoardStore, name: str, *, shown_name: str = "", actor: str, days: int = READER_DAYS
 ) -> tuple[Account, str]:
-    """Make a reader who enters by a personal link; returns the account and the secret of the link."""
+    """Create a reader who signs in by a personal link; returns the account and the secret of the link."""
     new = NewAccount(name=name, shown_name=shown_name, roles=("reader",))
     with store.write() as connection:
         account = insert_account(connection, new, None, actor=actor)
@@ -73,7 +74,7 @@ def invite_reader(
 
 
 def renew_link(store: BoardStore, account: Account, *, actor: str, days: int = READER_DAYS) -> str:
-    """Another personal link for somebody who lost theirs; the earlier ones open nothing any more."""
+    """A new personal link for someone who lost theirs; earlier ones become invalid."""
     table = tables.invitations
     with store.write() as connection:
         earlier = sa.and_(table.c.account_id == account.id, table.c.revoked_at.is_(None))
@@ -83,7 +84,7 @@ def renew_link(store: BoardStore, account: Account, *, actor: str, days: int = R
 
 
 def find_invitation(store: BoardStore, secret: str) -> Invitation | None:
-    """The invitation behind a link, if it still opens something."""
+    """The invitation behind a link, if it is still valid."""
     with store.read() as connection:
         found = _find(connection, tables.invitations.c.digest == digest_secret(secret))
     return None if found is None or found.is_over else found
@@ -97,7 +98,7 @@ def list_invitations(store: BoardStore) -> list[Invitation]:
 
 
 def accept(store: BoardStore, secret: str, new: NewAccount) -> Account:
-    """Make the account that one was invited to; roles and team are the invitation's, whatever `new` says of them."""
+    """Create the account of an invitation; roles and team are the invitation's, whatever `new` says."""
     kept = None if new.password is None else hash_password(new.password, name=new.name)
     table = tables.invitations
     with store.write() as connection:
@@ -105,14 +106,14 @@ def accept(store: BoardStore, secret: str, new: NewAccount) -> Account:
         connection.execute(sa.select(table.c.id).where(where).with_for_update())
         found = _find(connection, where)
         if found is None or found.is_over or found.is_personal:
-            raise Declined("this invitation is used or over", remedy="ask for another one")
+            raise Declined("this invitation has been used or has expired", remedy="ask for another one")
         connection.execute(table.update().where(where).values(used_at=now_utc()))
         granted = msgspec.structs.replace(new, roles=found.roles, team=found.team or new.team)
         return insert_account(connection, granted, kept, actor=found.made_by, is_team_new=found.team is None)
 
 
 def enter(store: BoardStore, secret: str) -> Account | None:
-    """The person whose personal link this is, if it is not over and the account is open."""
+    """The owner of this personal link, if it is valid and the account is open."""
     found = find_invitation(store, secret)
     if found is None or found.account_id is None:
         return None
@@ -124,7 +125,7 @@ def enter(store: BoardStore, secret: str) -> Account | None:
 
 
 def revoke_invitation(store: BoardStore, number: int, *, actor: str) -> bool:
-    """Make a link worthless at once; whether there is such an invitation."""
+    """Revoke a link at once; returns whether it existed."""
     table = tables.invitations
     with store.write() as connection:
         changed = connection.execute(table.update().where(table.c.id == number).values(revoked_at=now_utc())).rowcount

@@ -1,4 +1,4 @@
-"""Accounts: who somebody is, which roles they have, and for which team they hand in."""
+"""Accounts: people, their roles, and the team they submit for."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _LONGEST_SHOWN = 100
 
 
 class NewAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """What is needed to make an account; without a password it is entered by a link or a provider."""
+    """What is needed to create an account; without a password the person signs in by a link or a provider."""
 
     name: str
     roles: tuple[GivenRole, ...]
@@ -33,7 +33,7 @@ class NewAccount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_account(store: BoardStore, new: NewAccount, *, actor: str, is_team_new: bool = False) -> Account:
-    """Make an account; UsageError where the name is taken, or a team that must be new is not."""
+    """Create an account; UsageError if the name is taken, or if a team that must be new exists."""
     kept = None if new.password is None else hash_password(new.password, name=new.name)
     with store.write() as connection:
         return insert_account(connection, new, kept, actor=actor, is_team_new=is_team_new)
@@ -42,11 +42,13 @@ def add_account(store: BoardStore, new: NewAccount, *, actor: str, is_team_new: 
 def insert_account(
     connection: Connection, new: NewAccount, password: str | None, *, actor: str, is_team_new: bool = False
 ) -> Account:
-    """Make an account within a transaction; `password` is the hash."""
+    """Create an account within a transaction; `password` is the hash."""
     name, shown = read_name(new.name), read_shown_name(new.shown_name or new.name)
     team = new.team.strip()
     if team and is_team_new and find_team(connection, team) is not None:
-        raise UsageError(f"there is a team {team}", remedy="ask one of its members or a maintainer to invite you")
+        raise UsageError(
+            f"there is already a team {team}", remedy="ask one of its members or a maintainer to invite you"
+        )
     values: dict[str, Any] = {
         "name": name,
         "shown_name": shown,
@@ -78,7 +80,7 @@ def list_accounts(store: BoardStore, *, role: GivenRole | None = None) -> list[A
 
 
 def has_maintainer(store: BoardStore) -> bool:
-    """Whether somebody can sign in and keep this board."""
+    """Whether anyone can sign in as maintainer."""
     return any(one.may("maintainer") for one in list_accounts(store, role="maintainer"))
 
 
@@ -94,7 +96,7 @@ def check_password(store: BoardStore, name: str, given: str) -> Account | None:
 
 
 def set_password(store: BoardStore, account: Account, password: str, *, actor: str) -> None:
-    """Give an account another password, and end its sessions."""
+    """Change an account's password, and end its sessions."""
     kept = hash_password(password, name=account.name)
     with store.write() as connection:
         _change(connection, account.id, {"password": kept}, actor=actor, what="password changed")
@@ -102,7 +104,7 @@ def set_password(store: BoardStore, account: Account, password: str, *, actor: s
 
 
 def set_roles(store: BoardStore, account: Account, roles: Sequence[GivenRole], *, actor: str) -> None:
-    """Give an account other roles; the last maintainer stays one."""
+    """Change an account's roles; the last maintainer cannot lose that role."""
     with store.write() as connection:
         if "maintainer" not in roles:
             _refuse_last_maintainer(connection, account)
@@ -110,7 +112,7 @@ def set_roles(store: BoardStore, account: Account, roles: Sequence[GivenRole], *
 
 
 def set_disabled(store: BoardStore, account: Account, *, is_disabled: bool, actor: str) -> None:
-    """Close an account, with everything that opens it, or open it again; the last maintainer stays."""
+    """Close an account with all its credentials, or reopen it; the last maintainer cannot be closed."""
     with store.write() as connection:
         if is_disabled:
             _refuse_last_maintainer(connection, account)
@@ -126,27 +128,27 @@ def end_sessions_in(connection: Connection, account_id: int) -> None:
 
 
 def find_in(connection: Connection, where: sa.ColumnElement[bool]) -> Account | None:
-    """The account that fits, within a transaction."""
+    """The matching account, within a transaction."""
     row = connection.execute(ACCOUNT_ROWS.where(where)).mappings().first()
     return None if row is None else read_account(row)
 
 
 def read_name(given: str) -> str:
-    """A sign-in name in its one form, or UsageError."""
+    """A normalised sign-in name, or UsageError."""
     name = given.strip().casefold()
     if not _NAME.fullmatch(name):
         raise UsageError(
             "the name cannot be used to sign in",
-            remedy="take 2 to 100 of a-z, 0-9 and . _ @ + -, beginning with a letter or number",
+            remedy="use 2 to 100 characters of a-z, 0-9 and . _ @ + -, starting with a letter or digit",
         )
     return name
 
 
 def read_shown_name(given: str) -> str:
-    """The name that others see, or UsageError."""
+    """The display name, or UsageError."""
     shown = " ".join(given.split())
     if not shown or len(shown) > _LONGEST_SHOWN or not shown.isprintable():
-        raise UsageError("the shown name cannot be used", remedy=f"take 1 to {_LONGEST_SHOWN} letters on one line")
+        raise UsageError("the display name is not valid", remedy=f"use 1 to {_LONGEST_SHOWN} characters on one line")
     return shown
 
 
@@ -169,8 +171,8 @@ def _change(connection: Connection, number: int, values: dict[str, Any], *, acto
 
 
 def _refuse_last_maintainer(connection: Connection, account: Account) -> None:
-    # All are locked, so that two maintainers who end each other at once do not both succeed.
+    # All are locked, so that two maintainers cannot remove each other at the same time.
     rows = connection.execute(sa.select(tables.accounts).with_for_update()).mappings().all()
     others = [row for row in rows if row["id"] != account.id and row["disabled_at"] is None]
     if "maintainer" in account.roles and not any("maintainer" in row["roles"] for row in others):
-        raise Declined(f"{account.name} is the only maintainer", remedy="make somebody else a maintainer first")
+        raise Declined(f"{account.name} is the only maintainer", remedy="make someone else a maintainer first")

@@ -1,7 +1,7 @@
-"""Sign-in by somebody who knows the person already: an OpenID Connect provider, or GitHub, by `authlib`.
+"""Sign-in through an external provider: OpenID Connect or GitHub, by `authlib`.
 
 A sign-in begins with `begin_flow`, which keeps the secrets of this one attempt in the store, and ends with
-`finish_flow`, which takes them out again: a provider's answer can be used once, for ten minutes, and only by the
+`finish_flow`, which removes them again: a provider's answer can be used once, within ten minutes, and only by the
 browser that began.
 """
 
@@ -37,8 +37,10 @@ _SIGNATURES = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 
 
 class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who may vouch for people. `issuer` is found by OpenID Connect's discovery; GitHub, which has none, is named by
-    `kind`. The secret is in the environment variable `secret_env`.
+    """An external identity provider.
+
+    `issuer` is used for OpenID Connect discovery; GitHub, which has none, is named by `kind`. The secret is in the
+    environment variable `secret_env`.
     """
 
     name: str
@@ -50,12 +52,12 @@ class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     @property
     def words(self) -> str:
-        """What stands on the button."""
+        """The label of the button."""
         return self.label or self.name
 
     @property
     def secret(self) -> str:
-        """The client's secret, or UsageError where it is not set."""
+        """The client secret, or UsageError if it is not set."""
         found = os.environ.get(self.secret_env, "")
         if not found:
             raise UsageError(f"{self.secret_env} is not set", remedy=f"set it to the client secret of {self.words}")
@@ -63,7 +65,7 @@ class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who somebody is to a provider; `name` is a suggestion for the account."""
+    """A person's identity at a provider; `name` is a suggestion for the account."""
 
     issuer: str
     subject: str
@@ -71,7 +73,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """A sign-in that has begun: where the browser goes, and what it must bring back."""
+    """A sign-in in progress: where the browser is sent, and what it must bring back."""
 
     address: str
     state: str
@@ -94,7 +96,7 @@ _GITHUB = _Endpoints(
 
 
 def begin_flow(store: BoardStore, provider: IdentityProvider, *, callback: str, detail: Mapping[str, str]) -> Begun:
-    """Begin a sign-in; `detail` comes back when it is finished."""
+    """Begin a sign-in; `detail` is returned when it is finished."""
     ends = _endpoints(provider)
     state, nonce, verifier = make_secret(), secrets.token_urlsafe(24), generate_token(64)
     with _client(provider, callback) as client:
@@ -109,7 +111,7 @@ def begin_flow(store: BoardStore, provider: IdentityProvider, *, callback: str, 
 def finish_flow(
     store: BoardStore, provider: IdentityProvider, *, callback: str, state: str, code: str
 ) -> tuple[Identity, dict[str, str]]:
-    """Who came back from the provider, and what was noted when they left; OutsideError where the answer is no good."""
+    """The identity confirmed by the provider, and the stored detail; OutsideError if the answer is invalid."""
     kept = _take_flow(store, provider, state)
     ends = _endpoints(provider)
     try:
@@ -125,7 +127,10 @@ def finish_flow(
 
 
 def hold_identity(store: BoardStore, identity: Identity, origin: str) -> str:
-    """Keep who came back while they make an account; returns what their browser must bring. `origin` comes back."""
+    """Store an identity while its owner creates an account; returns the secret for their browser.
+
+    `origin` is returned later.
+    """
     secret = make_secret()
     kept = {"identity": msgspec.to_builtins(identity), "origin": origin}
     _keep_flow(store, secret, _HELD, kept)
@@ -133,7 +138,7 @@ def hold_identity(store: BoardStore, identity: Identity, origin: str) -> str:
 
 
 def held_identity(store: BoardStore, secret: str) -> tuple[Identity, str] | None:
-    """Who is making an account, if they came back a short while ago."""
+    """The identity of someone creating an account, if it was stored recently."""
     table = tables.flows
     where = sa.and_(table.c.digest == digest_secret(secret), table.c.provider == _HELD, table.c.expires_at > now_utc())
     with store.read() as connection:
@@ -155,7 +160,7 @@ def _take_flow(store: BoardStore, provider: IdentityProvider, state: str) -> dic
         row = connection.execute(sa.select(table).where(where).with_for_update()).mappings().first()
         connection.execute(table.delete().where(where))
     if row is None or row["expires_at"] <= now_utc():
-        raise UsageError("this sign-in was not begun here, or too long ago", remedy="begin again")
+        raise UsageError("this sign-in was not started in this browser, or too long ago", remedy="start again")
     kept: dict[str, Any] = row["detail"]
     return kept
 
@@ -192,7 +197,7 @@ def _client(provider: IdentityProvider, callback: str) -> OAuth2Client:
 
 
 def _identity(token: Mapping[str, Any], ends: _Endpoints, provider: IdentityProvider, nonce: str) -> Identity:
-    """The person that a signed ID token names, after every check that OpenID Connect asks for."""
+    """The identity in a signed ID token, after all checks required by OpenID Connect."""
     keys = KeySet.import_key_set(_get_json(ends.jwks_uri))
     decoded = jwt.decode(token["id_token"], keys, algorithms=_SIGNATURES)
     options = {"iss": {"values": [ends.issuer]}, "aud": {"values": [provider.client_id]}}

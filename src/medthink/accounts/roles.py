@@ -7,12 +7,12 @@ Role = Literal["visitor", "member", "submitter", "reader", "coordinator", "maint
 GivenRole = Literal["submitter", "reader", "coordinator", "maintainer"]
 ROLES: tuple[GivenRole, ...] = get_args(GivenRole)
 MEANINGS: dict[GivenRole, str] = {
-    "submitter": "hands in predictions for a team",
-    "reader": "reads and judges the cases given to them",
-    "coordinator": "sets up readings and sees their results",
-    "maintainer": "keeps the board: people, submissions, settings",
+    "submitter": "submits predictions for a team",
+    "reader": "reads and judges assigned cases",
+    "coordinator": "sets up reading studies and sees their results",
+    "maintainer": "manages the board: people, submissions, settings",
 }
-# Who may do everything that another role may.
+# Roles that include the rights of another.
 _INCLUDES: dict[GivenRole, frozenset[Role]] = {
     "coordinator": frozenset({"reader"}),
     "maintainer": frozenset({"submitter", "reader", "coordinator"}),
@@ -22,11 +22,11 @@ TokenScope = Literal["read", "submit", "maintain"]
 SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
 SCOPE_MEANINGS: dict[TokenScope, str] = {
     "read": "see the team's own submissions",
-    "submit": "hand in, publish and withdraw the team's submissions",
+    "submit": "submit, publish and withdraw the team's submissions",
     "maintain": "what a maintainer may do",
 }
 
 
 def includes(held: Iterable[GivenRole], wanted: Role) -> bool:
-    """Whether somebody with an account and these roles may do what the wanted role may; a member is any of them."""
+    """Whether these roles include the required one; any account is a member."""
     return wanted in ("visitor", "member") or any(wanted == role or wanted in _INCLUDES.get(role, ()) for role in held)

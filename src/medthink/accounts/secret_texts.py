@@ -1,4 +1,4 @@
-"""Texts that open a door: made at random, handed out once, kept as a digest."""
+"""Secrets: generated at random, shown once, stored as a digest."""
 
 import secrets
 
@@ -6,10 +6,10 @@ from medthink.core.digest import digest_bytes
 
 
 def make_secret(prefix: str = "") -> str:
-    """A text of 256 random bits that nobody can guess."""
+    """A secret of 256 random bits."""
     return prefix + secrets.token_urlsafe(32)
 
 
 def digest_secret(secret: str) -> str:
-    """What the store keeps of it. A random text needs no salt and no slow digest."""
+    """The digest to store. A random secret needs no salt and no slow hash."""
     return digest_bytes(secret.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Who is signed in: sessions kept by the server, known to the browser by a random text alone."""
+"""Sessions: stored by the server, identified in the browser by a random secret only."""
 
 import sqlalchemy as sa
 
@@ -11,7 +11,7 @@ from medthink.core.clock import now_utc, utc_in
 
 LONGEST_S = 14 * 86400
 IDLE_S = 3 * 86400
-# A session that was seen within this time is not written again.
+# A session seen within this time is not updated.
 _SEEN_EVERY_S = 300
 _OVER = sa.or_(
     tables.sessions.c.expires_at <= sa.bindparam("now"), tables.sessions.c.seen_at < sa.bindparam("idle_since")
@@ -25,7 +25,7 @@ _FIND = (
 
 
 def begin_session(store: BoardStore, account: Account) -> str:
-    """Sign a person in; returns the text that their browser keeps."""
+    """Sign a person in; returns the secret for their browser."""
     secret, now = make_secret(), now_utc()
     row = {
         "digest": digest_secret(secret),
@@ -41,7 +41,7 @@ def begin_session(store: BoardStore, account: Account) -> str:
 
 
 def find_session(store: BoardStore, secret: str) -> Account | None:
-    """Whose session this is, if it still runs and the account is open."""
+    """The account of this session, if it is valid and the account is open."""
     table, digest = tables.sessions, digest_secret(secret)
     with store.read() as connection:
         row = connection.execute(_FIND, {"digest": digest, **_times()}).mappings().first()

@@ -1,4 +1,4 @@
-"""API tokens: shown once, kept as a digest, limited by scope and time, worthless as soon as they are revoked."""
+"""API tokens: shown once, stored as a digest, limited by scope and time, invalid as soon as they are revoked."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _MOST_TOKENS = 50
 
 
 class ApiToken(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be shown of a token: its first letters, never the rest."""
+    """The visible part of a token: its first characters, never the rest."""
 
     id: int
     hint: str
@@ -35,14 +35,14 @@ class ApiToken(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it opens nothing any more."""
+        """Whether it is no longer valid."""
         return self.revoked_at is not None or self.expires_at <= now_utc()
 
 
 def make_token(store: BoardStore, account: Account, label: str, scopes: Sequence[TokenScope], *, days: int) -> str:
-    """A new token; what is returned cannot be had again."""
+    """A new token; it is returned only once."""
     if not scopes or not 1 <= days <= _MOST_DAYS:
-        raise UsageError("a token needs a scope and an end", remedy=f"choose scopes, and 1 to {_MOST_DAYS} days")
+        raise UsageError("a token needs a scope and an expiry", remedy=f"choose scopes, and 1 to {_MOST_DAYS} days")
     secret = make_secret(PREFIX)
     row = {
         "account_id": account.id,
@@ -56,14 +56,14 @@ def make_token(store: BoardStore, account: Account, label: str, scopes: Sequence
     with store.write() as connection:
         live = sa.and_(_belongs(account), tables.api_tokens.c.revoked_at.is_(None))
         if connection.execute(sa.select(sa.func.count()).where(live)).scalar_one() >= _MOST_TOKENS:
-            raise UsageError(f"you have {_MOST_TOKENS} tokens", remedy="revoke those that are not used")
+            raise UsageError(f"you have {_MOST_TOKENS} tokens", remedy="revoke those you no longer use")
         connection.execute(tables.api_tokens.insert().values(row))
         note(connection, None, account.name, "token made", {"hint": row["hint"], "scopes": list(scopes)})
     return secret
 
 
 def find_token(store: BoardStore, secret: str) -> tuple[Account, ApiToken] | None:
-    """Whose token this is, if it is neither revoked nor over and the account is open."""
+    """The account of this token, if it is valid and the account is open."""
     table = tables.api_tokens
     with store.read() as connection:
         row = connection.execute(sa.select(table).where(table.c.digest == digest_secret(secret))).mappings().first()
@@ -89,7 +89,7 @@ def list_tokens(store: BoardStore, account: Account) -> list[ApiToken]:
 
 
 def revoke_token(store: BoardStore, account: Account, number: int) -> bool:
-    """Make one of this account's tokens worthless at once; whether there is such a token."""
+    """Revoke one of this account's tokens at once; returns whether it existed."""
     table = tables.api_tokens
     with store.write() as connection:
         where = sa.and_(table.c.id == number, _belongs(account))

@@ -1,4 +1,4 @@
-"""Put a run or a file on the board at once, as a maintainer does: hand in, check, score, publish."""
+"""Put a run or a file on the board in one step, as a maintainer does: receive, check, score, publish."""
 
 import tempfile
 import time
@@ -24,7 +24,7 @@ _WAIT_S = 0.2
 
 
 class Addition(msgspec.Struct, frozen=True, kw_only=True):
-    """What a maintainer adds; a run names its model itself."""
+    """What a maintainer adds; a run states its own model."""
 
     source: Path
     team: str
@@ -36,9 +36,9 @@ class Addition(msgspec.Struct, frozen=True, kw_only=True):
 def add_to_board(
     store: BoardStore, held: HeldBenchmark, addition: Addition, *, name: str = "", actor: str
 ) -> SubmissionRecord:
-    """Check, score and publish; a file with problems is refused with all of them named.
+    """Check, score and publish; a file with problems is refused, with all of them listed.
 
-    What judges said of a run comes along; a run that was judged later is added again.
+    Judged results of a run are included; a run judged later can be added again.
     """
     benchmark = enter_benchmark(store, held, name)
     model, about, data = _read(addition)
@@ -68,7 +68,7 @@ def add_to_board(
 
 
 def _check(store: BoardStore, found: SubmissionRecord, held: HeldBenchmark) -> None:
-    """Check and score it here, or wait for the worker that was quicker."""
+    """Check and score it here, or wait for a worker that was faster."""
     claimed = claim(store, actor="maintainer", only=found.id)
     if claimed is not None:
         work_on(store, claimed, held)
@@ -77,11 +77,11 @@ def _check(store: BoardStore, found: SubmissionRecord, held: HeldBenchmark) -> N
 
 
 def _read(addition: Addition) -> tuple[str, About, bytes]:
-    """The model, what is said of it, and the submission's bytes."""
+    """The model, its description, and the submission's bytes."""
     source = addition.source
     if not source.is_dir():
         if not addition.model:
-            raise UsageError(f"{source}: which model made it?", remedy="name it with --model")
+            raise UsageError(f"{source}: the model is not named", remedy="name it with --model")
         return addition.model, addition.about, source.read_bytes()
     manifest = read_manifest(source)
     about = msgspec.structs.replace(

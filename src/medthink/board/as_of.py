@@ -1,4 +1,4 @@
-"""How things stood at a time, read back from the history."""
+"""The board's state at a past time, read from the history."""
 
 import sqlalchemy as sa
 
@@ -9,14 +9,14 @@ from medthink.board.store import BoardStore
 
 
 def provenance_at(store: BoardStore, until: str) -> dict[int, Provenance]:
-    """The level that submissions had at a time, where it was changed after it; others have the level they have now."""
+    """The level of submissions at a time, if it was changed later; all others had their current level."""
     table = tables.events
     query = sa.select(table.c.submission_id, table.c.detail).where(table.c.what == "provenance", table.c.at > until)
     levels: dict[int, Provenance] = {}
     with store.read() as connection:
         for number, detail in connection.execute(query.order_by(table.c.id)):
             before = next((level for level in LEVELS if level == detail.get("was")), None)
-            # The first change after the time says what it changed.
+            # The first change after that time says what it replaced.
             if before is not None:
                 levels.setdefault(number, before)
     return levels

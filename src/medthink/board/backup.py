@@ -1,7 +1,7 @@
-"""The whole store in one file, and back: taken at one moment while others write, restored into an empty store.
+"""Back up the whole store to one file, and restore it into an empty store.
 
-A zip of one JSON Lines file a table, the same from SQLite and PostgreSQL, so that a backup also moves a board from one
-to the other.
+A backup is a consistent snapshot even while others write. It is a zip of one JSON Lines file per table, the same for
+SQLite and PostgreSQL, so a backup can also move a board from one to the other.
 """
 
 import base64
@@ -25,7 +25,7 @@ _KEPT = [table for table in metadata.sorted_tables if table not in PASSING]
 
 
 def write_backup(store: BoardStore, path: Path) -> dict[str, int]:
-    """Write every row of one moment; returns the rows by table."""
+    """Write every row of one snapshot; returns the row counts by table."""
     counts = {}
     stream = io.BytesIO()
     with store.read() as connection, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -41,7 +41,7 @@ def write_backup(store: BoardStore, path: Path) -> dict[str, int]:
 
 
 def restore_backup(path: Path, store: BoardStore) -> dict[str, int]:
-    """Fill an empty store from a backup, all of it or nothing; returns the rows by table."""
+    """Fill an empty store from a backup, all or nothing; returns the row counts by table."""
     try:
         with zipfile.ZipFile(path) as archive, store.write() as connection:
             head = _read_head(archive, path)
@@ -50,7 +50,7 @@ def restore_backup(path: Path, store: BoardStore) -> dict[str, int]:
                 # A backup may be older than a table.
                 rows = [_typed(table, row) for row in _rows(archive, table.name, path)] if table.name in head else []
                 if len(rows) != head.get(table.name, 0):
-                    raise DataError(f"{table.name} is not whole", file=path, remedy="take another backup")
+                    raise DataError(f"{table.name} is incomplete", file=path, remedy="use another backup")
                 if rows:
                     connection.execute(table.insert(), rows)
                 _continue_numbers(connection, table)
@@ -64,7 +64,9 @@ def _read_head(archive: zipfile.ZipFile, path: Path) -> dict[str, int]:
         raise DataError("not a backup of a board", file=path, remedy="name a file of medthink board backup")
     head = parse_json(archive.read(_HEAD), file=path)
     if head.get("format") != _FORMAT:
-        raise DataError("a backup of another release", file=path, remedy="restore it with the release that made it")
+        raise DataError(
+            "this backup was made by another release", file=path, remedy="restore it with the release that made it"
+        )
     rows: dict[str, int] = head["rows"]
     return rows
 
@@ -91,7 +93,7 @@ def _typed(table: sa.Table, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _continue_numbers(connection: sa.Connection, table: sa.Table) -> None:
-    """PostgreSQL counts apart from its rows: the next number must follow the last one restored."""
+    """PostgreSQL keeps id counters separately: the next number must follow the last one restored."""
     if connection.dialect.name == "postgresql" and "id" in table.columns:
         last = f"coalesce((SELECT max(id) FROM {table.name}), 0) + 1"
         connection.execute(sa.text(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), {last}, false)"))

@@ -1,4 +1,4 @@
-"""The benchmarks that a board takes submissions for: known by fingerprint, read from where they lie."""
+"""The benchmarks that a board takes submissions for: identified by fingerprint, read from their own files."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class BoardBenchmark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def enter_benchmark(store: BoardStore, held: HeldBenchmark, name: str = "") -> BoardBenchmark:
-    """Enter a benchmark into the store, if it is not there yet."""
+    """Add a benchmark to the store, unless it is there already."""
     values = {
         "name": name or held.split.path.resolve().name,
         "split": held.split.splits[0],
@@ -42,7 +42,7 @@ def enter_benchmark(store: BoardStore, held: HeldBenchmark, name: str = "") -> B
 
 
 def find_or_enter(store: BoardStore, data: Path, split: str, text_fingerprint: str) -> BoardBenchmark:
-    """The benchmark with these texts, entered from its files if it is not there yet."""
+    """The benchmark with these texts, added from its files if missing."""
     known = next((one for one in list_benchmarks(store) if one.text_fingerprint == text_fingerprint), None)
     return known or enter_benchmark(store, HeldBenchmark.open(data, split))
 
@@ -55,7 +55,7 @@ def list_benchmarks(store: BoardStore) -> list[BoardBenchmark]:
 
 
 def find_benchmark(store: BoardStore, name: str | None) -> BoardBenchmark:
-    """The benchmark of this name, or the only one there is."""
+    """The benchmark of this name, or the only one."""
     known = list_benchmarks(store)
     found = [one for one in known if name in (None, one.name)]
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""Check a submission: one code for `medthink submit check`, `medthink board add` and the server."""
+"""Check a submission; the same code serves `medthink submit check`, `medthink board add` and the server."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ from medthink.scoring.submission import Submission, read_submission
 
 
 class HeldBenchmark(msgspec.Struct, frozen=True, kw_only=True):
-    """A split whose files are at hand, read once: submissions about it can be checked and scored."""
+    """A split whose files are available, read once, so that its submissions can be checked and scored."""
 
     split: Benchmark
     cases: dict[int, Case]
@@ -35,7 +35,7 @@ class HeldBenchmark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found in a file: every problem, and where there is none the scores and how far they are borne out."""
+    """The result for a file: every problem or, if there is none, the scores and their provenance."""
 
     submission: Submission
     scores: Scores | None = None
@@ -47,7 +47,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 def check_file(
     path: Path, held: HeldBenchmark, *, name: str = "", tell: Callable[[QueueProgress], None] = lambda _: None
 ) -> Checked:
-    """Read a submission and, if nothing is wrong with it, score it and check its traces; `tell` hears how far it is."""
+    """Read a submission and, if it is valid, score it and check its traces; `tell` is called with the progress."""
     of = _count_lines(path)
 
     def tell_lines(lines: int, problems: int) -> None:
@@ -61,7 +61,7 @@ def check_file(
     doubts = _doubt_trails(trails, held, submission)
     provenance: Provenance = "traced" if trails.manifest and not doubts else "scored"
     predictions = list(submission.predictions)
-    # What the traces say of task, condition and usage is believed only when they lead to the letters submitted.
+    # The traces' task, condition and usage are accepted only if they lead to the submitted letters.
     borne_out = trails if provenance == "traced" else None
     manifest = borne_out.manifest if borne_out else None
     material = Material(name or path.name, manifest, held.text_fingerprint, held.cases, predictions)
@@ -83,5 +83,5 @@ def _doubt_trails(trails: Trails, held: HeldBenchmark, submission: Submission) -
     if trails.manifest is None:
         return []
     if trails.manifest.fingerprint != held.fingerprint:
-        return ["the run was made on other texts or images than this benchmark's"]
+        return ["the run was made on texts or images that differ from this benchmark's"]
     return check_trails(trails, held.split, submission.predictions)

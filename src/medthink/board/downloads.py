@@ -1,6 +1,6 @@
-"""A submission's predictions for everybody, where its team allows that: its own words, and nothing else of the file.
+"""A submission's public predictions, if its team allows it: the model's own words, and nothing else in the file.
 
-An upload may carry all released columns, the withheld ones among them: only what the model wrote is given out.
+An upload may contain all released columns, including withheld ones: only what the model wrote is published.
 """
 
 from collections.abc import Iterator, Mapping

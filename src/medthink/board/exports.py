@@ -1,6 +1,6 @@
-"""The board as data for everybody: JSON, CSV and Parquet, with nothing in it that is not public.
+"""The board as public data: JSON, CSV and Parquet, with nothing that is not public.
 
-No token, no letter and no reference of any case is in it.
+It contains no token, and no letter or reference of any case.
 """
 
 import csv
@@ -24,9 +24,9 @@ DOWNLOADS = {
     "json": ("leaderboard.json", "application/json"),
     "parquet": ("leaderboard.parquet", "application/vnd.apache.parquet"),
 }
-"""The forms of the board as data: the file's name, and its media type."""
+"""The board's export formats: file name and media type."""
 
-# Texts stay texts where every value of a column is missing.
+# Text columns stay text even if every value is missing.
 _TEXTS = frozenset(
     {"ranking", "ties", "model", "team", "organisation", "family", "effort", "task", "condition", "rival", "provenance"}
     | {"judge", "note", "published_at", "withdrawn_at", "withdrawn_why"}
@@ -46,7 +46,7 @@ def export_board(made: Leaderboard, form: str) -> bytes:
 
 
 def plain_row(row: BoardRow) -> dict[str, Any]:
-    """What anybody may know of a row, as plain data."""
+    """The public fields of a row, as plain data."""
     one = row.submission
     return {
         "number": one.id,
@@ -78,12 +78,12 @@ def plain_row(row: BoardRow) -> dict[str, Any]:
 
 
 def per_case(total: Total | None, cases: int) -> float | None:
-    """A sum over a submission for each of its cases; None where a part of it is not known."""
+    """A submission's total divided by its cases; None if part of it is unknown."""
     return None if total is None or total.value is None or not cases else total.value / cases
 
 
 def telling_slices(row: BoardRow) -> list[SliceScore]:
-    """The slices of a row, but for slicings that have all cases in one slice."""
+    """The slices of a row, without slicings that put all cases into one slice."""
     counts = Counter(part.by for part in row.scores.slices)
     return [part for part in row.scores.slices if counts[part.by] > 1]
 

@@ -1,4 +1,4 @@
-"""What every row adds to the strongest rival that cannot see the images, worked out once for a row and its rivals."""
+"""Each row's gain over the strongest rival that cannot see the images, computed once per row and rivals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
     """A row's accuracy minus that of its strongest rival, paired by case.
 
     `has_own_blind` says whether a run of the same model without images was among the rivals: without one, the gain may
-    be knowledge of the text. `digest` pins what it was worked out from.
+    come from the text alone. `digest` pins what it was computed from.
     """
 
     rival: str
@@ -45,7 +45,7 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 def find_gains(
     store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[ScoredSubmission], rivals: Sequence[BoardRival]
 ) -> dict[int, Gain]:
-    """The gains of submissions by number; those that are not known yet are worked out and kept."""
+    """The gains of submissions by number; missing ones are computed and stored."""
     known = read_measures(store, "gain", Gain)
     kin: dict[tuple[str, ...], list[ScoredSubmission]] = {}
     for row in rows:
@@ -66,7 +66,7 @@ def find_gains(
 
 
 def _kin(row: ScoredSubmission) -> tuple[str, ...]:
-    """What rows of one team's one model share; a team's rows are no rivals of another's."""
+    """A key shared by rows of the same team and model; rows of other teams are not rivals."""
     origin = row.result.scores.origin
     return (row.submission.team, origin.model, origin.task)
 
@@ -78,7 +78,7 @@ def _guessed(result: BoardResult, rivals: Sequence[BoardRival]) -> Iterator[tupl
 
 
 def _own_blind(row: ScoredSubmission, kin: Sequence[ScoredSubmission]) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """The same model's rows without images; where a condition is not known there are none."""
+    """The same model's rows without images; none if the condition is unknown."""
     mine = row.result.scores.origin.condition
     for other in kin:
         theirs = other.result.scores.origin.condition

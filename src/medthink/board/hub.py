@@ -33,7 +33,9 @@ def _accuracy(scores: Scores) -> float:
             f"{scores.origin.name} is not finished: it has {scores.partial}", remedy="run its command again first"
         )
     if scores.answers is None or scores.answers.accuracy.value is None:
-        raise UsageError(f"{scores.origin.name} has no accuracy to report", remedy="take a run of answer or twi")
+        raise UsageError(
+            f"{scores.origin.name} has no accuracy to report", remedy="use a run of the task answer or twi"
+        )
     return round(100 * scores.answers.accuracy.value, 2)
 
 

@@ -1,4 +1,4 @@
-"""What judges said of a submission's reasoning, as a board shows it: from the run it was packed from, once judged."""
+"""Judges' verdicts on a submission's reasoning, as a board shows them, from the judged run it was packed from."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ _STEPS = "steps"
 class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
     """One judge on the steps of the reasoning.
 
-    `error_types` is the share of the wrong critical steps that hold each type; a step may hold several. `judged` is
-    the share of what was due that came to a verdict.
+    `error_types` is the share of the wrong critical steps that have each type; a step may have several. `judged` is the
+    share of expected judgements with a verdict.
     """
 
     judge: str
@@ -35,18 +35,18 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedProfiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The profiles of every judge, that of all judges together first where there are several."""
+    """The profiles of all judges, with the panel's first if there are several."""
 
     profiles: tuple[JudgedProfile, ...]
 
     @property
     def leading(self) -> JudgedProfile | None:
-        """The one that a table shows."""
+        """The one shown in tables."""
         return next(iter(self.profiles), None)
 
 
 def enter_profiles(store: BoardStore, submission_id: int, run: Path, cases: dict[int, Case], *, actor: str) -> int:
-    """Keep what the judges of a run say; returns how many judges that are, none where it was never judged."""
+    """Store the verdicts of a run's judges; returns the number of judges, 0 if it was never judged."""
     if not (run / JUDGEMENTS_FILE).is_file():
         return 0
     scored: tuple[StepScores, ...] = score_judged(load_judged(run, cases), {})[_STEPS]

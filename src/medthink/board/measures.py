@@ -1,4 +1,4 @@
-"""What is known of a submission beside its scores, one row a kind; a newer measure takes the place of the older."""
+"""Further measures of a submission besides its scores, one row per kind; a new measure replaces the old one."""
 
 from typing import Any, Literal, TypeVar
 
@@ -15,7 +15,7 @@ _Measure = TypeVar("_Measure", bound=msgspec.Struct)
 
 
 def keep_measure(connection: Connection, submission_id: int, kind: MeasureKind, measure: msgspec.Struct) -> None:
-    """Keep a measure of a submission."""
+    """Store a measure of a submission."""
     table = tables.measures
     same = (table.c.submission_id == submission_id, table.c.kind == kind)
     connection.execute(table.delete().where(*same))
@@ -24,7 +24,7 @@ def keep_measure(connection: Connection, submission_id: int, kind: MeasureKind, 
 
 
 def read_measures(store: BoardStore, kind: MeasureKind, shape: type[_Measure]) -> dict[int, _Measure]:
-    """The measures of one kind, by submission; one that another release wrote in another form counts as none."""
+    """The measures of one kind, by submission; one written by another release in another form is ignored."""
     table = tables.measures
     with store.read() as connection:
         rows = connection.execute(sa.select(table.c.submission_id, table.c.body).where(table.c.kind == kind)).all()

@@ -1,4 +1,4 @@
-"""What becomes of a scored submission: published, offered to maintainers, discarded, withdrawn, annotated, flagged."""
+"""What happens to a scored submission: published, offered to maintainers, discarded, withdrawn, annotated, flagged."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _LONGEST = 2000
 
 
 def publish(store: BoardStore, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
-    """Show a scored submission to everybody; a full quota is refused."""
+    """Make a scored submission public; refused if the quota is used up."""
     with store.write() as connection:
         _refuse_over_quota(connection, known_submission(connection, token), per_week)
         return _publish(connection, token, ("scored",), actor)
@@ -41,7 +41,7 @@ def approve(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
 
 
 def decline(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
-    """Give a submission that was offered back to its team, with the reason."""
+    """Return an offered submission to its team, with the reason."""
     with store.write() as connection:
         found = known_submission(connection, token)
         refuse_other_states(found, ("offered",), "declined")
@@ -50,7 +50,7 @@ def decline(store: BoardStore, token: str, *, actor: str, why: str) -> Submissio
 
 
 def discard(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
-    """Give up a submission that is not public; it still counts among those of its team."""
+    """Discard a submission that is not public; it still counts towards its team's total."""
     return change(store, token, ("scored", "offered"), "lapsed", actor, {"detail": "discarded by its team"})
 
 
@@ -62,17 +62,17 @@ def withdraw(store: BoardStore, token: str, *, actor: str, why: str) -> Submissi
 
 
 def try_again(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
-    """Have a submission checked again that failed through no fault of its own."""
+    """Check a submission again that failed for technical reasons."""
     return change(store, token, ("failed",), "received", actor, {"detail": "", "tries": 0})
 
 
 def annotate(store: BoardStore, token: str, *, actor: str, words: str) -> SubmissionRecord:
-    """Say something about a submission that everybody reads beside it; nothing takes it away again."""
+    """Add a public note to a submission; it cannot be removed."""
     return _write(store, token, {"annotation": words.strip()[:_LONGEST]}, actor=actor, what="annotated")
 
 
 def flag(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
-    """Mark a submission as doubtful, for everybody to see; without a reason the mark is taken away."""
+    """Publicly mark a submission as doubtful; without a reason the mark is removed."""
     return _write(store, token, {"flag": why.strip()[:_LONGEST]}, actor=actor, what="flagged")
 
 
@@ -86,14 +86,14 @@ def raise_provenance(store: BoardStore, token: str, level: Provenance, *, actor:
 def change_provenance(
     connection: Connection, submission: SubmissionRecord, level: Provenance, *, actor: str, why: str
 ) -> None:
-    """Give a submission another level, and write down which it had."""
+    """Change a submission's level, and record the previous one."""
     where = tables.submissions.c.id == submission.id
     connection.execute(tables.submissions.update().where(where).values(provenance=level))
     note(connection, submission.id, actor, "provenance", {"level": level, "was": submission.provenance, "why": why})
 
 
 def published_this_week(connection: Connection, team_id: int) -> int:
-    """How many submissions of a team were published or offered within seven days, those withdrawn since included."""
+    """How many submissions of a team were published or offered within seven days, including those withdrawn since."""
     table = tables.submissions
     recent = sa.or_(
         table.c.published_at > utc_in(-_WEEK_S),
@@ -118,7 +118,7 @@ def _refuse_over_quota(connection: Connection, found: SubmissionRecord, per_week
     if used >= per_week:
         raise Declined(
             f"this team has published {used} submissions within a week, of {per_week} allowed",
-            remedy="it stays as it is; publish it later",
+            remedy="it stays unpublished; publish it later",
         )
 
 
@@ -134,5 +134,5 @@ def _write(store: BoardStore, token: str, values: dict[str, Any], *, actor: str,
 def _reason(why: str) -> str:
     words = why.strip()[:_LONGEST]
     if not words:
-        raise UsageError("a reason is needed", remedy="say why; it is kept with the submission")
+        raise UsageError("a reason is needed", remedy="state the reason; it is stored with the submission")
     return words

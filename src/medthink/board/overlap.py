@@ -7,12 +7,12 @@ from medthink.cases.case import Case
 from medthink.runs.prediction import Prediction
 
 _WORDS = re.compile(r"\w+")
-# Fifteen words in a row are not met by chance: radiologists' set phrases are shorter.
+# Fifteen consecutive words do not match by chance: radiologists' stock phrases are shorter.
 RUN_OF_WORDS = 15
 
 
 def flag_overlap(predictions: Iterable[Prediction], cases: Mapping[int, Case]) -> list[str]:
-    """One sentence when rationales repeat the expert's text verbatim, with the cases; nothing when none does."""
+    """A sentence naming the cases whose rationales repeat the expert's text verbatim; empty if none does."""
     found = sorted({one.case for one in predictions if _repeats(one, cases[one.case])})
     if not found:
         return []
@@ -25,7 +25,7 @@ def _repeats(one: Prediction, case: Case) -> bool:
     if not written:
         return False
     reference = case.reference
-    # What the case shows to everybody may be repeated.
+    # Text that the model may see can be repeated.
     shown = _runs([case.question.history])
     withheld = [reference.findings, reference.discussion, *(image.caption for image in reference.images)]
     return not written.isdisjoint(_runs(withheld) - shown)
@@ -41,7 +41,7 @@ def _texts(one: Prediction) -> list[str]:
 
 
 def _runs(texts: Iterable[str]) -> set[tuple[str, ...]]:
-    """Every stretch of so many words in a row, in lower case."""
+    """Every sequence of this many words, in lower case."""
     runs: set[tuple[str, ...]] = set()
     for text in texts:
         words = _WORDS.findall(text.lower())

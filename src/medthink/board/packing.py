@@ -1,4 +1,4 @@
-"""A run as a submission: one line a case in the card's format, with the traces that let others check it."""
+"""A run as a submission: one line per case in the card's format, with traces so that others can check it."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -31,7 +31,7 @@ def _lines(run: Path, material: Material, manifest: Manifest) -> Iterator[dict[s
     calls = _calls_by_case(run)
     public: Manifest | None = msgspec.structs.replace(manifest, benchmark="", base_urls=())
     for one in material.predictions:
-        # A case's calls stand with its first sample, the manifest with the first line of all.
+        # A case's calls go with its first sample, the manifest with the first line.
         trail = Trail(manifest=public, calls=calls.pop(one.case, ()))
         yield _line(one, material.cases[one.case], trail, has_samples=manifest.condition.samples > 1)
         public = None

@@ -1,4 +1,4 @@
-"""What a team sees before it publishes: where its submission would stand, and what changed since its own last one."""
+"""What a team sees before it publishes: where its submission would rank, and what changed since its last one."""
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ from medthink.stats.ranks import rank_runs
 
 
 def make_preview(store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores) -> Preview:
-    """Rank a submission among what is published, as it would stand, and set it beside the team's last one."""
+    """Rank a submission among the published ones, and compare it with the team's last one."""
     result = make_result(scores)
     own = make_row(submission, result)
     rivals = [row for row in list_standing(store, benchmark) if row.kind == own.kind]
@@ -58,7 +58,7 @@ def _beside_last(
 def _last_of_team(
     store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord
 ) -> SubmissionRecord | None:
-    """The submission that the team handed in before this one, with cues or without them as this one."""
+    """The team's previous submission of the same kind (with or without cues)."""
     own = list_submissions(store, benchmark_id=benchmark.id, team=submission.team, statuses=EVER_SCORED)
     cued = submission.about.is_expert_cued
     before = [one for one in own if one.id < submission.id and one.about.is_expert_cued == cued]

@@ -1,4 +1,4 @@
-"""How far a result is borne out: the ladder that every row of the board stands on."""
+"""How well a result is supported: the provenance level of every row of the board."""
 
 from typing import Literal
 
@@ -12,4 +12,4 @@ PROVENANCE: dict[Provenance, str] = {
 }
 LEVELS: tuple[Provenance, ...] = tuple(PROVENANCE)
 SHOWN_FROM: Provenance = "traced"
-"""The least that a row must have to be in the board's first view; every row is ranked, shown or not."""
+"""The minimum level for a row to be shown by default; every row is ranked, shown or not."""

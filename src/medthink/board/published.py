@@ -1,4 +1,4 @@
-"""Results that others have reported as totals: listed beside the ranking with their source, never in it."""
+"""Results that others have reported as totals: listed next to the ranking with their source, never in it."""
 
 import tomllib
 from importlib.resources import files

@@ -38,14 +38,14 @@ from medthink.stats.ranks import RankedRun, rank_runs
 RANKING_VERSION = 3
 RankingKind = Literal["unaided", "cued", "partial"]
 RANKINGS: tuple[RankingKind, ...] = get_args(RankingKind)
-# What two models differ on varies from pair to pair: the resolution is told for the middle four fifths of the pairs.
+# Discordance varies from pair to pair: the resolution is given for the middle four fifths of the pairs.
 _SPREAD = (0.1, 0.9)
 
 
 class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the leaderboard.
 
-    `rank`…`worst` is where the truth lies among the rows of the same kind; rank, group and letters are None or empty
+    `rank`…`worst` contains the true rank among the rows of the same kind; rank, group and letters are None or empty
     for a row that is not ranked: withdrawn, or alone. `by_team` and `by_family` count all submissions that were ever
     scored for them.
     """
@@ -66,7 +66,7 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scores(self) -> Scores:
-        """The scores, without what they hold of each case."""
+        """The scores, without their case-by-case values."""
         return self.result.scores
 
     @property
@@ -81,7 +81,7 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RivalRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be had without looking, as a row beside the ranking."""
+    """A guesser that sees no images, as a row next to the ranking."""
 
     name: str
     source: str
@@ -89,11 +89,11 @@ class RivalRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranked rows of a benchmark, best first, those of other kinds apart, and what was withdrawn.
+    """The ranked rows of a benchmark, best first, those of other kinds separately, and withdrawn ones.
 
-    `resolution` are the differences that pairs of models with little and much in common must have to be told apart
-    four times in five, among as many models as are ranked; None where that cannot be said. `thresholds` are what the
-    statistic of a pair must exceed in each ranking.
+    `resolution` is the minimum detectable difference at 80 % power, for pairs of models that agree much and little,
+    among as many models as are ranked; None if it cannot be computed. `thresholds` are what the statistic of a pair
+    must exceed in each ranking.
     """
 
     benchmark: BoardBenchmark
@@ -111,12 +111,12 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
         return {"unaided": self.rows, "cued": self.cued, "partial": self.partial}[kind]
 
     def every_row(self) -> tuple[BoardRow, ...]:
-        """All rows, whatever their ranking, and what was withdrawn."""
+        """All rows of every ranking, and withdrawn ones."""
         return (*self.rows, *self.cued, *self.partial, *self.withdrawn)
 
 
 class _KeptRanking(msgspec.Struct, frozen=True, kw_only=True):
-    """The places of a ranking as the store keeps them."""
+    """A stored ranking."""
 
     runs: tuple[RankedRun, ...]
     threshold: float
@@ -138,10 +138,10 @@ def make_leaderboard(
     shelf: ScoreShelf | None = None,
     most: int | None = None,
 ) -> Leaderboard:
-    """The leaderboard as it stands, or as it stood at a time (`2026-01-31`, or to the second).
+    """The current leaderboard, or the one as of a time (`2026-01-31`, or to the second).
 
-    `shelf` keeps scores that were read before. A ranking of more than `most` rows is not made here but by a worker;
-    until then its rows have no ranks.
+    `shelf` caches scores read before. A ranking of more than `most` rows is left to a worker; until it is done its rows
+    have no ranks.
     """
     until = _end_of(as_of or now_utc())
     rivals = read_rivals(store, benchmark.id)
@@ -165,7 +165,7 @@ def make_leaderboard(
 
 
 def list_standing(store: BoardStore, benchmark: BoardBenchmark) -> list[BoardRow]:
-    """The rows that are published now, without their ranks."""
+    """The currently published rows, without ranks."""
     published = list_submissions(store, benchmark_id=benchmark.id, statuses=("published",))
     read = ScoreShelf(store).read(one.id for one in published)
     return [make_row(one, read[one.id]) for one in published if one.id in read and read[one.id].cases]
@@ -177,12 +177,12 @@ def make_row(submission: SubmissionRecord, result: BoardResult) -> BoardRow:
 
 
 def rank_rows(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]) -> tuple[BoardRow, ...]:
-    """The rows with their places, best first; a single row has none."""
+    """The ranked rows, best first; a single row has no rank."""
     return _rank(store, benchmark, rows, None).rows
 
 
 def row_kind(submission: SubmissionRecord, scores: Scores) -> RankingKind:
-    """Which ranking a submission belongs to: by its condition where traces bear it out, else by what it says."""
+    """Which ranking a submission belongs to: by its condition if traces confirm it, else by what it states."""
     condition = scores.origin.condition or {}
     if submission.about.is_expert_cued or scores.origin.kind == "expert-cued":
         return "cued"
@@ -225,7 +225,7 @@ def _as_it_was(submission: SubmissionRecord, level: Provenance | None) -> Submis
 
 
 def _rank(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None) -> _RankedRows:
-    """The rows with their places, best first; a single row has no place."""
+    """The ranked rows, best first; a single row has no rank."""
     if len(rows) < 2:
         return _RankedRows(tuple(rows), None)
     kept = _kept_ranking(store, benchmark, rows, most)
@@ -248,7 +248,7 @@ def _rank(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]
 def _kept_ranking(
     store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None
 ) -> _KeptRanking | None:
-    """The ranking of these scores, made now if it was never made and the rows are not too many for that."""
+    """The ranking of these scores, computed now if it is missing and there are not too many rows."""
     rights = [row.result.rights for row in rows]
     digest = digest_value([RANKING_VERSION, benchmark.text_fingerprint, rights])
     table = tables.rankings
@@ -269,7 +269,7 @@ def _make_ranking(
     matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], cases: Sequence[int], benchmark: BoardBenchmark
 ) -> _KeptRanking:
     rng = np.random.default_rng(seed_from("board", benchmark.text_fingerprint))
-    # Pairs are compared anew where two models are looked at.
+    # Pairs are compared again when two models are viewed.
     made = rank_runs(matrix, cases=cases, rng=rng, with_pairs=False)
     # Two models get an exact test, which has no threshold of a family.
     threshold = made.threshold if len(matrix) > 2 else None

@@ -1,4 +1,4 @@
-"""Submissions as the store has them: their states, what is known of each, and how one is moved to another state."""
+"""Submissions in the store: their states, their data, and how one changes state."""
 
 import tempfile
 import zlib
@@ -26,7 +26,7 @@ EVER_SCORED: tuple[Status, ...] = ("scored", "offered", "lapsed", "published", "
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a submitter says of a model."""
+    """A submitter's description of a model."""
 
     organisation: str = ""
     link: str = ""
@@ -40,7 +40,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class QueueProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a worker is: lines read of all, and the problems found in them."""
+    """A worker's progress: lines read out of all, and the problems found in them."""
 
     stage: Literal["check", "score", "rank"] = "check"
     done: int = 0
@@ -49,7 +49,7 @@ class QueueProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the team sees before it publishes: its place, its gain over a rival, the difference to its own last file."""
+    """What the team sees before it publishes: its rank, its gain over a rival, the difference from its last file."""
 
     rank: int | None = None
     worst: int | None = None
@@ -64,7 +64,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmissionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission as the store has it."""
+    """A stored submission."""
 
     id: int
     token: str
@@ -99,7 +99,7 @@ def find_submission(store: BoardStore, token: str) -> SubmissionRecord | None:
 def list_submissions(
     store: BoardStore, *, benchmark_id: int | None = None, team: str | None = None, statuses: Sequence[Status] = ()
 ) -> list[SubmissionRecord]:
-    """The submissions that fit, oldest first."""
+    """The matching submissions, oldest first."""
     where = []
     if benchmark_id is not None:
         where.append(tables.submissions.c.benchmark_id == benchmark_id)
@@ -129,7 +129,7 @@ def read_file(store: BoardStore, sha256: str) -> bytes:
 
 @contextmanager
 def open_file(store: BoardStore, submission: SubmissionRecord) -> Iterator[Path]:
-    """The upload as a file, for as long as it is looked at."""
+    """The upload as a temporary file."""
     assert submission.file_sha256 is not None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "submission.jsonl"
@@ -145,7 +145,7 @@ def file_size(store: BoardStore, sha256: str) -> int:
 
 
 def queue_position(store: BoardStore, submission: SubmissionRecord) -> int | None:
-    """How many submissions wait before this one, itself counted; None when it does not wait."""
+    """This submission's position in the queue, from 1; None if it is not waiting."""
     if submission.status != "received":
         return None
     table = tables.submissions
@@ -182,7 +182,7 @@ _SELECT = (
 def change(
     store: BoardStore, token: str, states: Sequence[Status], to: Status, actor: str, values: dict[str, Any]
 ) -> SubmissionRecord:
-    """Move a submission that is in one of these states to another, or UsageError."""
+    """Move a submission from one of these states to another, or raise UsageError."""
     with store.write() as connection:
         found = known_submission(connection, token)
         refuse_other_states(found, states, to)
@@ -195,7 +195,7 @@ def refuse_other_states(found: SubmissionRecord, states: Sequence[Status], to: s
     if found.status not in states:
         raise UsageError(
             f"the submission {found.token} is {found.status}; only one that is {' or '.join(states)} can be {to}",
-            remedy="look at its state first",
+            remedy="check its state first",
         )
 
 
@@ -217,7 +217,7 @@ def move(
 def known_submission(connection: Connection, token: str) -> SubmissionRecord:
     """The submission with this token, locked, or UsageError."""
     table = tables.submissions
-    # Held until the transaction ends, so that of two who move it at once the second sees what the first did.
+    # Locked until the transaction ends, so that of two simultaneous changes the second sees the first.
     connection.execute(sa.select(table.c.id).where(table.c.token == token).with_for_update())
     found = read_record(connection, table.c.token == token)
     if found is None:
@@ -226,12 +226,12 @@ def known_submission(connection: Connection, token: str) -> SubmissionRecord:
 
 
 def deadline_of(status: Status) -> str | None:
-    """When a state that is entered now must be left, None for the last ones."""
+    """The deadline for leaving a state entered now; None for final states."""
     return utc_in(_SECONDS[status]) if status in _SECONDS else None
 
 
 def read_record(connection: Connection, where: sa.ColumnElement[bool]) -> SubmissionRecord | None:
-    """The submission that fits, within a transaction."""
+    """The matching submission, within a transaction."""
     row = connection.execute(_SELECT.where(where)).mappings().first()
     return None if row is None else _record(row)
 

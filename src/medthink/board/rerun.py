@@ -1,9 +1,9 @@
-"""Run a row again in part: the maintainer states a bound, draws cases by lot, runs them, and enters the run.
+"""Re-run part of a row: the maintainer states a bound, draws random cases, runs them, and enters the run.
 
-Sample and bound are written into the history before the run, so neither can be chosen after the fact. A row is borne
-out when, with confidence, no more than the bound of *all* its answers would differ in a run like the maintainer's; its
+Sample and bound are written into the history before the run, so neither can be chosen after the fact. A row is
+confirmed when, with confidence, at most the bound of *all* its answers would differ in a run like the maintainer's; its
 accuracy then cannot differ by more either. Every further attempt on a row is held to a stricter confidence, so that
-trying often enough does not pass: the attempts on a row that should fail pass together in at most 5 %.
+repeated attempts do not help: a row that should fail passes with a total probability of at most 5 %.
 """
 
 import secrets
@@ -32,7 +32,7 @@ _PLANNED, _SETTLED = "rerun planned", "rerun"
 
 
 class RerunPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run again: the cases drawn, and the share of answers that may differ at most."""
+    """The planned re-run: the cases drawn, and the maximum share of answers that may differ."""
 
     attempt: int
     seed: int
@@ -42,15 +42,15 @@ class RerunPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def alpha(self) -> float:
-        """The risk of this attempt: half of the last one's, so that all together stay below 5 %."""
+        """The risk of this attempt: half of the previous one's, so that the total stays below 5 %."""
         return _ALPHA * 0.5**self.attempt
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):
-    """What running again showed.
+    """The result of a re-run.
 
-    Of `cases` run again `same` have the answer that was submitted; `right` and `right_again` are right in the
-    submission and in the run. `most` is the upper limit of the share of all answers that differ, at `confidence`.
+    Of `cases` run again, `same` have the submitted answer; `right` and `right_again` are right in the submission and in
+    the run. `most` is the upper limit of the share of all answers that differ, at `confidence`.
     """
 
     attempt: int
@@ -65,14 +65,14 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_within(self) -> bool:
-        """Whether the row is borne out."""
+        """Whether the row is confirmed."""
         return self.most <= self.bound
 
 
 def plan_rerun(
     store: BoardStore, token: str, *, cases: int = LEAST_CASES, bound: float = BOUND, actor: str
 ) -> RerunPlan:
-    """State the bound and draw the cases by lot; a plan that is not settled yet stays as it is."""
+    """State the bound and draw random cases; an open plan is kept as it is."""
     found = _rerunnable(store, token)
     plans, settled = _past(store, found)
     if len(plans) > settled:
@@ -81,7 +81,7 @@ def plan_rerun(
     assert scores is not None
     known = [case.case for case in scores.cases]
     if cases < min(LEAST_CASES, len(known)):
-        raise UsageError(f"{cases} cases are too few to bear a row out", remedy=f"take {LEAST_CASES} or more")
+        raise UsageError(f"{cases} cases are too few to confirm a row", remedy=f"draw at least {LEAST_CASES}")
     if not 0 < bound < 0.5:
         raise UsageError(f"the bound is {bound}", remedy="give the share of answers that may differ, such as 0.15")
     seed = secrets.randbits(62)
@@ -99,7 +99,7 @@ def plan_rerun(
 
 
 def enter_rerun(store: BoardStore, token: str, run: Path, held: HeldBenchmark, *, actor: str) -> Rerun:
-    """Compare a run of the planned cases with what was submitted, and raise the row's level if it is borne out."""
+    """Compare a run of the planned cases with what was submitted, and raise the row's level if it is confirmed."""
     found = _rerunnable(store, token)
     plans, settled = _past(store, found)
     if len(plans) == settled:
@@ -138,14 +138,14 @@ def _rerunnable(store: BoardStore, token: str) -> SubmissionRecord:
     if found is None:
         raise UsageError(f"no submission {token}", remedy="check its token")
     if found.status not in ("scored", "published"):
-        raise UsageError(f"the submission {token} is {found.status}", remedy="run again what is on the board")
+        raise UsageError(f"the submission {token} is {found.status}", remedy="only published rows can be re-run")
     if found.provenance == "scored":
         raise UsageError(
-            "this row carries no traces that bear it out, so nobody knows under which condition to run it again",
+            "this row has no confirmed traces, so the condition to re-run it under is unknown",
             remedy="ask for a file made by medthink submit pack",
         )
     if found.provenance == "ledger":
-        raise UsageError("this row was run here, with its ledger", remedy="nothing more is to be shown")
+        raise UsageError("this row was already run here, with its ledger", remedy="there is nothing more to verify")
     return found
 
 
@@ -172,10 +172,10 @@ def _refuse_other(found: SubmissionRecord, submitted: Manifest, again: Manifest,
         shown = "; ".join(f"{name} was {pairs[name][0]}, is {pairs[name][1]}" for name in dict.fromkeys(differing))
         raise UsageError(f"this run is not {found.model} run again: {shown}", remedy="run the command that was given")
     if again.selection.cases != plan.cases:
-        raise UsageError("the run is not about the cases drawn", remedy="run the command that was given")
+        raise UsageError("the run does not cover exactly the cases drawn", remedy="run the command that was given")
     if again.created_at < plan.planned_at:
         raise UsageError(
-            f"the run began at {again.created_at}, before its cases were drawn", remedy="run the cases anew"
+            f"the run began at {again.created_at}, before its cases were drawn", remedy="run the cases again"
         )  # fmt: skip
 
 
@@ -183,7 +183,9 @@ def _compare(store: BoardStore, found: SubmissionRecord, plan: RerunPlan, predic
     first = {one.case: one for one in predictions if one.sample == 0}
     failed = sum(one.state == "failed" for one in first.values())
     if failed:
-        raise UsageError(f"{failed} of the cases failed, which is no answer", remedy="run the same command again first")
+        raise UsageError(
+            f"{failed} of the cases failed, so they have no answer", remedy="run the same command again first"
+        )
     scores = read_scores(store, found.id)
     assert scores is not None
     before = {case.case: case for case in scores.cases if case.case in first}

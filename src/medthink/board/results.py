@@ -1,4 +1,4 @@
-"""What submissions scored, each read from the store once and kept small: a board of hundreds fits in memory."""
+"""Scores of submissions, each read from the store once and kept compact, so that a board of hundreds fits in memory."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -14,9 +14,9 @@ _AT_ONCE = 100
 
 
 class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The scores of a submission without what they hold of each case, and the cases as plain columns.
+    """A submission's scores without case-by-case values, and the cases as plain columns.
 
-    `cases`, `golds`, `rights`, `answers` and `states` go together; answers and states are those of the first sample.
+    `cases`, `golds`, `rights`, `answers` and `states` are parallel; answers and states are those of the first sample.
     """
 
     scores: Scores
@@ -27,7 +27,7 @@ class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
     states: tuple[str, ...]
 
     def with_cases(self, name: str) -> Scores:
-        """The scores with their cases again, the first sample of each, under another name; enough to compare two."""
+        """The scores with their cases restored (first sample of each), under another name; enough to compare two."""
         columns = zip(self.cases, self.rights, self.states, self.answers, self.golds, strict=True)
         cases = tuple(
             CaseScore(case=case, right=right, states=(state,), letters=(answer,), gold=gold)
@@ -38,7 +38,7 @@ class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoreShelf:
-    """Scores that were read before, so that a board of hundreds of rows is not read anew for each page."""
+    """A cache of scores, so that a board of hundreds of rows is not read again for each page."""
 
     def __init__(self, store: BoardStore) -> None:
         self._store = store
@@ -61,7 +61,7 @@ class ScoreShelf:
             rows = [tuple(row) for row in connection.execute(query) if row.submission_id in wanted]
         newest: dict[int, tuple[int, str, str]] = {}
         for number, scorer, made_at in rows:
-            # Scores that are older than the time asked for count; where there are none, the first that were made.
+            # The newest scores before that time count or, if there are none, the first ones made.
             if number not in newest or until is None or made_at <= until:
                 newest[number] = (number, scorer, made_at)
         return newest
@@ -81,7 +81,7 @@ class ScoreShelf:
 
 
 def make_result(scores: Scores) -> BoardResult:
-    """Scores as a board keeps them."""
+    """Scores in the form a board stores them."""
     steps = tuple(msgspec.structs.replace(step, case_values={}) for step in scores.steps)
     return BoardResult(
         scores=msgspec.structs.replace(scores, cases=(), steps=steps),

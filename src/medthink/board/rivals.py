@@ -1,4 +1,4 @@
-"""What can be had without looking: the guessers that every row of a benchmark is set against."""
+"""The guessers without images that every row of a benchmark is compared with."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class BoardRival(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ensure_rivals(store: BoardStore, benchmark: BoardBenchmark, held: HeldBenchmark) -> list[BoardRival]:
-    """The rivals of a benchmark, trained and kept if they are not there: the first time takes a while."""
+    """The rivals of a benchmark, trained and stored if missing, which takes a while the first time."""
     known = read_rivals(store, benchmark.id)
     if known:
         return known
@@ -39,7 +39,7 @@ def ensure_rivals(store: BoardStore, benchmark: BoardBenchmark, held: HeldBenchm
 
 
 def read_rivals(store: BoardStore, benchmark_id: int) -> list[BoardRival]:
-    """The rivals that are kept for a benchmark, by name."""
+    """The stored rivals of a benchmark, by name."""
     table = tables.rivals
     query = sa.select(table.c.name, table.c.source, table.c.letters).where(table.c.benchmark_id == benchmark_id)
     with store.read() as connection:

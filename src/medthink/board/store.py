@@ -1,7 +1,7 @@
 """The store: one database, SQLite by default and PostgreSQL by URL, opened at its newest tables.
 
-A reader sees one moment; a writer is alone from its first statement on SQLite and locks the rows it counts on
-PostgreSQL, so that quotas hold however many write at once.
+A reader sees a consistent snapshot; a writer is exclusive from its first statement on SQLite and locks the rows it
+counts on PostgreSQL, so that quotas hold however many write at once.
 """
 
 import threading
@@ -38,19 +38,19 @@ class BoardStore:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is a file, which one process at a time writes."""
+        """Whether this is a file, written by one process at a time."""
         return self._engine.dialect.name == "sqlite"
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one moment and writes nothing."""
+        """A read-only transaction on a consistent snapshot."""
         options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         with self._engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is kept whole or not at all."""
+        """A transaction that is committed completely or not at all."""
         with (
             self._turn,
             self._engine.connect().execution_options(writes=True) as connection,
@@ -63,7 +63,7 @@ class BoardStore:
         self._engine.dispose()
 
     def _upgrade(self) -> None:
-        """Bring the tables to this release's form; several processes may open a store at once."""
+        """Migrate the tables to this release's form; several processes may open a store at once."""
         from alembic import command
         from alembic.config import Config
 
@@ -87,7 +87,7 @@ def _make_engine(url: str) -> Engine:
         address = sa.make_url(url)
         if address.drivername == "postgresql":
             address = address.set(drivername="postgresql+psycopg")
-        # A message of the database must not bring values along that nobody may read in a log.
+        # Database messages must not carry values that do not belong in a log.
         engine = sa.create_engine(
             address,
             hide_parameters=True,
@@ -97,7 +97,7 @@ def _make_engine(url: str) -> Engine:
         )
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
-            f"not the address of a store: {error}",
+            f"not a store address: {error}",
             remedy="name a file, or postgresql://USER@HOST/NAME with pip install 'medthink[web]'",
         ) from None
     if engine.dialect.name == "sqlite":

@@ -4,13 +4,13 @@
 received → checking → scored → published → withdrawn
               │         └→ offered → published   (where maintainers approve; declined, it is scored again)
               ├→ invalid                         (problems named; costs no quota)
-              └→ failed → received               (ours to mend, and tried again; costs no quota)
+              └→ failed → received               (not the team's fault: tried again; costs no quota)
 scored, offered → lapsed                         (discarded, or never published within its time)
 ```
 
-Every state but the last ones has a deadline. A worker holds what it checks by a lease that it renews, so that what a
-dead worker held is taken up again within half a minute; after three tries it has failed. The same file of the same team
-is the same submission. Each change is noted in `events` with who made it.
+Every state except the final ones has a deadline. A worker holds what it checks by a lease that it renews, so that
+another takes over from a dead worker within half a minute; after three tries the submission has failed. The same file
+of the same team is the same submission. Each change is noted in `events` with who made it.
 """
 
 import secrets
@@ -52,14 +52,14 @@ _COUNTED: tuple[Status, ...] = ("received", "checking", *EVER_SCORED)
 
 
 class Received(msgspec.Struct, frozen=True):
-    """The answer to an upload: which submission it is, and whether it was there before."""
+    """The answer to an upload: which submission it is, and whether it already existed."""
 
     token: str
     is_new: bool
 
 
 class Upload(msgspec.Struct, frozen=True, kw_only=True):
-    """What is handed in: the file's bytes, who hands it in, and about which model."""
+    """An upload: the file's bytes, who submits it, and for which model."""
 
     benchmark_id: int
     team: str
@@ -71,7 +71,7 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, actor: str = "") -> Received:
-    """Take an upload in; the same file again is the same submission, and a full quota is refused."""
+    """Receive an upload; the same file again is the same submission, and it is refused if the quota is used up."""
     _refuse_long_texts(upload)
     sha256 = digest_bytes(upload.data)
     packed = zlib.compress(upload.data, 6)
@@ -79,14 +79,14 @@ def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, ac
         team_id = enter_team(connection, upload.team)
         lock_team(connection, team_id)
         if (known := _find_same(connection, upload.benchmark_id, team_id, sha256)) is not None:
-            # What failed through no fault of its own is tried again, as a new file would be.
+            # A submission that failed for technical reasons is tried again like a new file.
             if known.status == "failed":
                 _refuse_over_quota(connection, team_id, per_day)
                 move(connection, known.id, "received", actor=actor or upload.team, values={"tries": 0, "detail": ""})
             return Received(known.token, is_new=False)
         _refuse_over_quota(connection, team_id, per_day)
         _keep_file(connection, sha256, len(upload.data), packed)
-        # Without signs: a token that began with a dash would be a flag on the command line.
+        # Letters and digits only: a token that began with a dash would be a flag on the command line.
         token = secrets.token_hex(12)
         values = _fresh(upload, team_id, sha256) | {"token": token}
         number = connection.execute(
@@ -97,9 +97,9 @@ def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, ac
 
 
 def claim(store: BoardStore, *, actor: str = "worker", only: int | None = None) -> SubmissionRecord | None:
-    """Take the oldest submission that waits, or one whose worker has died; None when there is none.
+    """Take the oldest waiting submission, or one whose worker has died; None if there is none.
 
-    `only` is the number of the one submission that is wanted.
+    `only` is the number of a particular submission.
     """
     table = tables.submissions
     lost = sa.and_(table.c.status == "checking", sa.func.coalesce(table.c.lease_at, "") < now_utc())
@@ -112,7 +112,7 @@ def claim(store: BoardStore, *, actor: str = "worker", only: int | None = None) 
         if found is None:
             return None
         if found.tries >= MOST_TRIES:
-            why = f"its check was cut short {found.tries} times; the maintainers can see it"
+            why = f"its check was interrupted {found.tries} times; the maintainers can see it"
             move(connection, found.id, "failed", actor=actor, values={"detail": why})
             return None
         values = {"lease_at": utc_in(LEASE_S), "tries": found.tries + 1, "progress": None}
@@ -122,7 +122,7 @@ def claim(store: BoardStore, *, actor: str = "worker", only: int | None = None) 
 
 
 def renew_lease(store: BoardStore, submission: SubmissionRecord, progress: QueueProgress) -> None:
-    """Say that a worker is still at it, and how far."""
+    """Record that a worker is still active, and its progress."""
     table = tables.submissions
     where = sa.and_(table.c.id == submission.id, table.c.status == "checking")
     values = {"lease_at": utc_in(LEASE_S), "progress": msgspec.to_builtins(progress)}
@@ -131,14 +131,14 @@ def renew_lease(store: BoardStore, submission: SubmissionRecord, progress: Queue
 
 
 def refuse(store: BoardStore, submission: SubmissionRecord, problems: Sequence[SubmissionProblem]) -> bool:
-    """Say what is wrong with a submission; it costs no quota."""
+    """Mark a submission as invalid, with its problems; it costs no quota."""
     plain = [msgspec.to_builtins(problem) for problem in problems]
     with store.write() as connection:
         return _settle(connection, submission, "invalid", {"problems": plain})
 
 
 def fail(store: BoardStore, submission: SubmissionRecord, why: str) -> bool:
-    """Say that a submission could not be scored for a reason that is not its own; it costs no quota."""
+    """Mark a submission as failed for technical reasons; it costs no quota."""
     with store.write() as connection:
         return _settle(connection, submission, "failed", {"detail": why})
 
@@ -152,7 +152,7 @@ def keep_scores(
     detail: str = "",
     preview: Preview | None = None,
 ) -> bool:
-    """Keep a submission's scores and let it be previewed; scores by another scorer stay."""
+    """Store a submission's scores so that it can be previewed; scores by another scorer stay."""
     plain = msgspec.to_builtins(preview) if preview else None
     with store.write() as connection:
         values = {"provenance": provenance, "detail": detail, "preview": plain}
@@ -163,7 +163,7 @@ def keep_scores(
 
 
 def _settle(connection: Connection, submission: SubmissionRecord, to: Status, values: dict[str, Any]) -> bool:
-    """Move on from the check; False where somebody else did so while this worker was thought dead."""
+    """Leave the checking state; False if another worker did so while this one was presumed dead."""
     table = tables.submissions
     query = sa.select(table.c.status).where(table.c.id == submission.id).with_for_update()
     if connection.execute(query).scalar() != "checking":
@@ -173,11 +173,11 @@ def _settle(connection: Connection, submission: SubmissionRecord, to: Status, va
 
 
 def enforce_deadlines(store: BoardStore) -> int:
-    """End what waited too long; returns how many submissions were ended."""
+    """End submissions that waited too long; returns how many."""
     table = tables.submissions
     ends: dict[Status, tuple[Status, str]] = {
-        "received": ("failed", "no worker took it up in time; hand it in again"),
-        # A worker holds its lease as long as it lives; what it has not done by the deadline, it will not do.
+        "received": ("failed", "no worker checked it in time; submit it again"),
+        # A worker holds its lease as long as it lives; a check not done by the deadline will not finish.
         "checking": ("failed", "its check took too long and was stopped"),
         "scored": ("lapsed", "it was not published in time"),
         "offered": ("lapsed", "no maintainer approved it in time"),
@@ -201,10 +201,10 @@ def _refuse_long_texts(upload: Upload) -> None:
     for name, text in texts.items():
         most = _LONGEST_NOTES if name == "notes" else _LONGEST
         if len(text) > most or clean(text) != text:
-            raise UsageError(f"the {name} is too long, or has characters that cannot be shown", remedy=f"take {most}")
+            raise UsageError(f"the {name} is too long, or has characters that cannot be shown", remedy=f"use {most}")
     link = upload.about.link
     if link and not link.startswith(("https://", "http://")):
-        raise UsageError("the link is no address", remedy="begin it with https://")
+        raise UsageError("the link is not a web address", remedy="begin it with https://")
 
 
 def _fresh(upload: Upload, team_id: int, sha256: str) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def _find_same(connection: Connection, benchmark_id: int, team_id: int, sha256: 
 
 
 def received_today(connection: Connection, team_id: int) -> int:
-    """How many files of a team were received within a day, those with errors left out."""
+    """How many files of a team were received within a day, not counting those with errors."""
     table = tables.submissions
     counted = (table.c.team_id == team_id, table.c.received_at > utc_in(-86400), table.c.status.in_(_COUNTED))
     return connection.execute(sa.select(sa.func.count()).where(*counted)).scalar_one()
@@ -248,7 +248,7 @@ def _refuse_over_quota(connection: Connection, team_id: int, per_day: int | None
     used = received_today(connection, team_id)
     if used >= per_day:
         raise Declined(
-            f"this team has handed in {used} files within a day, of {per_day} allowed",
+            f"this team has submitted {used} files within a day, of {per_day} allowed",
             remedy="come back tomorrow; files with errors do not count",
         )
 

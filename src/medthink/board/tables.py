@@ -1,7 +1,7 @@
 """The tables of the board's store, the same on SQLite and PostgreSQL.
 
 Times are UTC texts (`2026-01-31T12:00:00Z`), which sort as they are. Nothing is ever deleted: what is withdrawn keeps
-its row, and `events` only grows. The tables in `PASSING` hold what lives for minutes or days and is in no backup.
+its row, and `events` only grows. The tables in `PASSING` hold short-lived data (minutes or days) and are not backed up.
 """
 
 from sqlalchemy import (
@@ -88,7 +88,7 @@ submissions = Table(
     UniqueConstraint("benchmark_id", "team_id", "file_sha256"),
 )
 
-# One row a scorer version: a new scorer adds a row and leaves the old one.
+# One row per scorer version: a new scorer adds a row and leaves the old one.
 scores = Table(
     "scores",
     metadata,
@@ -109,7 +109,7 @@ events = Table(
     Column("detail", JSON, nullable=False),
 )
 
-# A ranking is made once for each set of scores, by the digest of what went into it.
+# A ranking is computed once for each set of scores, keyed by the digest of its inputs.
 rankings = Table(
     "rankings",
     metadata,
@@ -118,7 +118,7 @@ rankings = Table(
     Column("ranking", JSON, nullable=False),
 )
 
-# People. Of whatever opens a door (password, session, token, link) only a digest is kept.
+# People. Only digests of credentials (password, session, token, link) are stored.
 accounts = Table(
     "accounts",
     metadata,
@@ -132,7 +132,7 @@ accounts = Table(
     Column("disabled_at", String(20)),
 )
 
-# Who somebody is elsewhere, by the provider's address and the name it gives that person.
+# External identities: the provider's address, and its name for the person.
 identities = Table(
     "identities",
     metadata,
@@ -157,7 +157,7 @@ api_tokens = Table(
     Column("revoked_at", String(20)),
 )
 
-# A link that makes an account, or, where it names one, signs in as it.
+# A link that creates an account or, if it names one, signs in to it.
 invitations = Table(
     "invitations",
     metadata,
@@ -184,7 +184,7 @@ sessions = Table(
     Column("expires_at", String(20), nullable=False),
 )
 
-# How often something was tried since a time, to slow down those who guess.
+# Counts of recent attempts, to slow down guessing.
 attempts = Table(
     "attempts",
     metadata,
@@ -193,7 +193,7 @@ attempts = Table(
     Column("count", Integer, nullable=False),
 )
 
-# Sign-ins by a provider that have begun and not yet come back.
+# Sign-ins in progress at a provider.
 flows = Table(
     "flows",
     metadata,
@@ -225,7 +225,7 @@ answers = Table(
     Column("at", Float, nullable=False),
 )
 
-# What can be had without looking: the letters of guessers that see no image, for every benchmark.
+# The letters of guessers that see no images, for every benchmark.
 rivals = Table(
     "rivals",
     metadata,
@@ -235,7 +235,7 @@ rivals = Table(
     Column("letters", JSON, nullable=False),
 )
 
-# What is known of a submission beside its scores, one row a kind: a judged profile, a re-run, the gain over rivals.
+# Further measures of a submission, one row per kind: a judged profile, a re-run, the gain over rivals.
 measures = Table(
     "measures",
     metadata,

@@ -1,4 +1,4 @@
-"""The teams that hand submissions in."""
+"""The teams that submit."""
 
 from typing import Any
 
@@ -13,21 +13,21 @@ _LONGEST = 200
 
 
 def find_team(connection: Connection, name: str) -> int | None:
-    """The number of the team of this name, however its letters are written."""
+    """The number of the team of this name, ignoring case."""
     table = tables.teams
     same = sa.func.lower(table.c.name) == sa.func.lower(name.strip())
     return connection.execute(sa.select(table.c.id).where(same).order_by(table.c.id)).scalar()
 
 
 def enter_team(connection: Connection, name: str) -> int:
-    """The number of the team of this name, entered if it is not there."""
+    """The number of the team of this name, added if missing."""
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST:
-        raise UsageError("the team has no name, or too long a one", remedy=f"take 1 to {_LONGEST} letters")
+        raise UsageError("the team's name is missing or too long", remedy=f"use 1 to {_LONGEST} characters")
     found = find_team(connection, name)
     if found is not None:
         return found
-    # Two that enter the same team at once: one of them writes, both find it.
+    # If two add the same team at once, one of them writes and both find it.
     connection.execute(insert_once(connection, tables.teams, {"name": name, "added_at": now_utc()}))
     entered = find_team(connection, name)
     assert entered is not None
@@ -40,7 +40,7 @@ def lock_team(connection: Connection, team_id: int) -> None:
 
 
 def insert_once(connection: Connection, table: sa.Table, values: dict[str, Any]) -> Any:
-    """An insert that leaves a row alone that is there already."""
+    """An insert that leaves an existing row unchanged."""
     from sqlalchemy.dialects import postgresql, sqlite
 
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql

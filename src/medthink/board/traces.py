@@ -1,8 +1,8 @@
 """The traces of a submission: every reply by the digest of what was asked, and the run they belong to.
 
-Traces are checked by taking every case through its task again: prompts, parameters and images are built from our own
-copy of the benchmark, each must have the digest of a traced call, and its reply must lead to the letter submitted. So
-no claim in the file is taken on trust but the replies themselves.
+Traces are checked by replaying every case through its task: prompts, parameters and images are built from our own copy
+of the benchmark, each must have the digest of a traced call, and its reply must lead to the letter submitted. So
+nothing in the file is taken on trust except the replies themselves.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Trails(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def usage(self) -> UsageSummary:
-        """Tokens, money and time of the traced calls, as the submitter's provider counted them."""
+        """Tokens, money and time of the traced calls, as counted by the submitter's provider."""
         return summarise_usage(
             CallUsage(
                 input_tokens=call.reply.usage.input if call.reply.usage else None,
@@ -66,7 +66,7 @@ class Trails(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_trails(path: Path) -> Trails:
-    """The traces that a submission carries; what cannot be read as one counts as none."""
+    """The traces of a submission; unreadable ones count as missing."""
     manifest: Manifest | None = None
     calls: dict[str, TrailCall] = {}
     for line in read_jsonl(path):
@@ -84,7 +84,7 @@ def _read_trail(row: Any) -> Trail:
 
 
 def check_trails(trails: Trails, benchmark: Benchmark, predictions: Iterable[Prediction]) -> list[str]:
-    """Why the traces do not bear the predictions out; nothing when they do. `benchmark` is the split submitted to."""
+    """Why the traces do not support the predictions; empty if they do. `benchmark` is the split submitted to."""
     manifest = trails.manifest
     if manifest is None:
         return ["the file carries no manifest and no replies"]
@@ -97,7 +97,7 @@ def check_trails(trails: Trails, benchmark: Benchmark, predictions: Iterable[Pre
 
 
 class _Replay:
-    """Takes cases through the task again, every call answered from the traces."""
+    """Replays cases through the task, with every call answered from the traces."""
 
     def __init__(self, trails: Trails, manifest: Manifest, task: Task, benchmark: Benchmark) -> None:
         self._trails = trails
@@ -107,7 +107,7 @@ class _Replay:
         self._showing = Showing(manifest.condition, benchmark)
 
     async def compare(self, predictions: Iterable[Prediction]) -> list[str]:
-        """Every prediction that its traces do not lead to."""
+        """Every prediction that does not follow from its traces."""
         problems = []
         for one in predictions:
             again = await self._predict(one.case, one.sample)
@@ -126,7 +126,7 @@ class _Replay:
         return make_prediction(case, sample, shown, outcome, ask.spent)
 
     async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
-        """The traced reply to this very request."""
+        """The traced reply to exactly this request."""
         found = self._trails.calls.get(request.key())
         if found is None:
             raise Unanswered("failed", f"no traced reply to the {prompt.kind} prompt of case {case_id}")

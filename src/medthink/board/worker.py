@@ -1,7 +1,7 @@
-"""Check and score what was handed in, one submission after another; any number of workers may run.
+"""Check and score submissions one after another; any number of workers may run.
 
-A worker that dies leaves a lease that runs out: another one takes the submission up. So nothing that was received is
-lost, and nothing waits for ever.
+The lease of a dead worker expires and another takes over. So nothing that was received is lost, and nothing waits for
+ever.
 """
 
 import threading
@@ -22,7 +22,7 @@ from medthink.core.errors import MedThinkError
 _IDLE_S = 0.5
 _RENEW_S = 1.0
 _DEADLINES_S = 15.0
-# A check that takes longer than its state may last is stopped, with the process it hangs in.
+# A check that exceeds its deadline is stopped together with its process.
 CHECK_S = 600
 
 
@@ -33,7 +33,7 @@ def work(
     *,
     overdue: Callable[[], None] = lambda: None,
 ) -> None:
-    """Work until told to stop: check, score, rank, end what waited too long; `overdue` ends a check that hangs."""
+    """Work until told to stop: check, score, rank, enforce deadlines; `overdue` ends a check that hangs."""
     looked = 0.0
     while not stop.is_set():
         if time.monotonic() - looked > _DEADLINES_S:
@@ -47,9 +47,9 @@ def work(
 def work_once(
     store: BoardStore, held: Mapping[int, HeldBenchmark], *, overdue: Callable[[], None] = lambda: None
 ) -> SubmissionRecord | None:
-    """Check and score the next submission that waits; returns it, or None when none waits.
+    """Check and score the next waiting submission; returns it, or None.
 
-    `held` are the benchmarks whose files are at hand, by their number on the board.
+    `held` are the benchmarks whose files are available, by their number on the board.
     """
     found = claim(store)
     if found is not None:
@@ -64,9 +64,9 @@ def work_on(
     *,
     overdue: Callable[[], None] = lambda: None,
 ) -> None:
-    """Check and score a submission that was claimed; what is not the submitter's fault ends as `failed`."""
+    """Check and score a claimed submission; technical errors end as `failed`."""
     if held is None:
-        fail(store, found, "the files of its benchmark are not at hand")
+        fail(store, found, "the files of its benchmark are not available here")
         return
     try:
         with _lease(store, found, overdue) as tell:
@@ -76,7 +76,7 @@ def work_on(
 
 
 def rank_boards(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> None:
-    """Make the rankings and train the rivals that pages show, so that no page waits for them."""
+    """Compute the rankings and train the rivals shown on pages, so that no page waits for them."""
     for benchmark in list_benchmarks(store):
         if benchmark.id in held:
             ensure_rivals(store, benchmark, held[benchmark.id])
@@ -114,7 +114,7 @@ def _benchmark(store: BoardStore, found: SubmissionRecord) -> BoardBenchmark:
 def _lease(
     store: BoardStore, found: SubmissionRecord, overdue: Callable[[], None]
 ) -> Iterator[Callable[[QueueProgress], None]]:
-    """Hold a submission while it is checked; yields how to tell the progress, which is written once a second."""
+    """Hold a submission while it is checked; yields a function to report progress, which is written once a second."""
     latest = QueueProgress()
     done = threading.Event()
     ends = time.monotonic() + CHECK_S

@@ -1,6 +1,6 @@
-"""The report room: figures, tables and the page of `medthink report`.
+"""Figures, tables and the page of `medthink report`.
 
-The room is named by what it does, so it can be called: `medthink.report(runs, "report.html")` is `write_report`.
+The module can be called: `medthink.report(runs, "report.html")` is `write_report`.
 """
 
 import sys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReportRoom(ModuleType):
-    """This module, and a call that writes a report."""
+    """This module, callable to write a report."""
 
     def __call__(self, runs: "Sequence[RunOrPath]", page: "str | Path", **options: "Unpack[ReportOptions]") -> "Path":
         from medthink.report.writing import write_report

@@ -1,4 +1,4 @@
-"""Cases × runs: who was right where, each case that is shown below a link to it."""
+"""Cases × runs: which run was right where, with links to the cases shown below."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,7 +29,7 @@ def order_by_difficulty(group: Group) -> list[int]:
 
 
 def case_matrix_markup(group: Group, shown: Sequence[int], prefix: str) -> Markup:
-    """The matrix of a group; `shown` are the cases that have a place on the page."""
+    """The matrix of a group; `shown` are the cases that can be opened on the page."""
     cases = order_by_difficulty(group)
     grid = _Grid(tuple(cases), max(_LEAST_WIDTH, min(_MOST_WIDTH, _FULL / len(cases))))
     entries = group.lettered[:MOST_ROWS]
@@ -58,7 +58,7 @@ def _row(label: str, right: dict[int, float], place: int, grid: _Grid) -> Markup
         for kind, numbers in (("wrong", whole), ("half", half))
         if numbers
     ]
-    told = f"{label}: {len(whole)} wrong, {len(half)} in part"
+    told = f"{label}: {len(whole)} wrong, {len(half)} partly wrong"
     frame = Markup(
         f'<rect class="row" x="0" y="{top}" width="{round(grid.width * len(grid.cases), 1)}" height="{size}"/>'
     )

@@ -1,4 +1,4 @@
-"""The command that makes a run again, rebuilt from its manifest."""
+"""The command that reproduces a run, rebuilt from its manifest."""
 
 import shlex
 from pathlib import Path
@@ -10,7 +10,7 @@ from medthink.workflow.tasks import default_condition
 
 
 def reproduction_command(manifest: Manifest, out: str) -> str:
-    """`medthink run …` as it was; where data and servers lay is no part of a run, so places stand by their names."""
+    """The original `medthink run …`; paths and addresses are not part of a run, so only their names are given."""
     words = ["medthink", "run", Path(manifest.benchmark).name or "DATA", "--model", manifest.model]
     words += ["--task", manifest.task, *_selection_words(manifest)]
     words += condition_words(manifest.task, manifest.condition)

@@ -24,9 +24,9 @@ from medthink.workflow.condition import Condition
 
 
 class Entry(NamedTuple):
-    """One run or submission file: where it is, its name, its label in figures, what it said and its scores.
+    """One run or submission file: its path, its name, its label in figures, its predictions and its scores.
 
-    A submission has a manifest too, with what is known of it: its benchmark, and the file's name for a model.
+    A submission has a manifest too, with what is known: its benchmark, and the file's name as the model.
     """
 
     path: Path
@@ -43,14 +43,14 @@ class Entry(NamedTuple):
 
     @property
     def accuracy(self) -> Measured | None:
-        """The headline, or None for a run without letters."""
+        """The headline accuracy, or None for a run without letters."""
         return self.scores.answers.accuracy if self.scores.answers else None
 
 
 class Group(NamedTuple):
     """Runs on the same cases under conditions of one kind, best first; those without letters at the end.
 
-    `ranking` is None when there is nothing to rank; its runs are numbered as `lettered` has them.
+    `ranking` is None when there is nothing to rank; its runs are numbered as in `lettered`.
     """
 
     benchmark: str
@@ -76,7 +76,7 @@ class Group(NamedTuple):
 
     @property
     def partial(self) -> Partial | None:
-        """So many of so many cases, where the runs of the group have not come to all of theirs."""
+        """Done of due cases, if the runs of the group are unfinished."""
         return self.entries[0].scores.partial
 
     @property
@@ -90,7 +90,7 @@ class Group(NamedTuple):
         return f"{self.kind.capitalize()} runs on {self.benchmark}, {self.split} split, {self.cases_text}"
 
     def ranked(self) -> Iterator[tuple[Entry, RankedRun]]:
-        """Every ranked run with its place, best first."""
+        """Every ranked run with its rank, best first."""
         for one in self.ranking.runs if self.ranking else ():
             yield self.lettered[one.run], one
 
@@ -103,9 +103,9 @@ def answer_pairs(entries: Sequence[Entry]) -> Iterator[tuple[Entry, AnswerScores
 
 
 def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]:
-    """Open and score runs and submission files; scores that are still true are read, not made again."""
+    """Open and score runs and submission files; scores that are still valid are reused."""
     if not paths:
-        raise UsageError("no run is given", remedy="name the folders of one run or more")
+        raise UsageError("no run was given", remedy="name at least one run's folder")
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a run is given twice", remedy="name every run once")
     names = run_names(paths)
@@ -117,14 +117,14 @@ def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]
         for name, material in zip(names, materials, strict=True)
     ]
     scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
-    # Until it is known beside which others a run stands, its name has to do for a label.
+    # The name serves as the label until the run's group is known.
     return [Entry(*parts) for parts in zip(paths, names, names, manifests, materials, scored, strict=True)]
 
 
 def group_entries(entries: Sequence[Entry]) -> list[Group]:
-    """The groups, largest first; runs of different cases, fingerprints or kinds never meet in one."""
+    """The groups, largest first; runs of different cases, fingerprints or kinds are never in the same one."""
     grouped: dict[str, list[Entry]] = {}
-    # A submission knows the texts of its benchmark alone; it joins the runs that were made on the same texts.
+    # A submission only knows the texts of its benchmark; it joins the runs made on the same texts.
     known = {
         one.scores.origin.text_fingerprint: one.scores.origin.fingerprint for one in entries if not one.is_submission
     }
@@ -172,7 +172,7 @@ def _submitted(name: str, material: Material, data: Path | None) -> Manifest:
 
 
 def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
-    """The runs under labels that tell them apart within their group, and by name where two groups have one alike."""
+    """The runs under labels unique within their group, with the name added where two groups share one."""
     labels = [[_marked(label, one) for label, one in zip(_plain_labels(group), group, strict=True)] for group in groups]
     counts = Counter(label for group in labels for label in group)
     return [
@@ -189,12 +189,12 @@ def _plain_labels(group: list[Entry]) -> list[str]:
 
 
 def _marked(label: str, entry: Entry) -> str:
-    """The label with the mark of a run that has not come to all of its cases, in every table, figure and export."""
+    """The label, marked in every table, figure and export if the run is unfinished."""
     return f"{label} [{entry.scores.partial}]" if entry.scores.partial else label
 
 
 def _make_group(members: list[Entry]) -> Group:
-    # A run without letters has no place among accuracies: it stands after them.
+    # A run without letters has no accuracy: it comes last.
     ordered = sorted(members, key=lambda entry: (entry.accuracy is None, -(value_of(entry.accuracy) or 0), entry.label))
     lettered = [entry for entry in ordered if entry.scores.answers]
     origin = ordered[0].scores.origin
@@ -210,7 +210,7 @@ def _make_group(members: list[Entry]) -> Group:
 def _rank(lettered: list[Entry]) -> Ranking | None:
     if len(lettered) < 2 or len(lettered[0].scores.cases) < 2:
         return None
-    # The order of the runs on the command line changes nothing: they come in sorted.
+    # The order of the runs on the command line does not matter: they are sorted.
     rng = np.random.default_rng(seed_from("report", lettered[0].scores.origin.text_fingerprint))
     matrix = [[one.right for one in entry.scores.cases] for entry in lettered]
     return rank_runs(matrix, cases=[one.case for one in lettered[0].scores.cases], rng=rng)

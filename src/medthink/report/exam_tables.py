@@ -14,7 +14,7 @@ _NONE = Undefined(reason="not measured", n=0)
 
 
 def exams_table(results: Iterable[ExamResult]) -> Table:
-    """What each judge finds and accepts, kind by kind, how constant it is, and whether that is above the floor."""
+    """What each judge finds and accepts, kind by kind, how consistent it is, and whether it is above the floor."""
     rows = [(_label(one), what, *_cells(marks)) for one in results for what, marks in one.kinds.items()]
     accepted = (f"Accepts {name}" for name in (UNTOUCHED, REWORDED, LONGER))
     constant = ("Same again", "κ with itself", "Same in reverse order")
@@ -43,7 +43,7 @@ def edits_table(results: Iterable[ExamResult]) -> Table:
 
 
 def leanings_table(results: Iterable[ExamResult]) -> Table:
-    """What order, length and its own wording do to each judge's preference."""
+    """How order, length and its own wording bias each judge's preference."""
     pairs = [(one, one.pairs) for one in results if one.pairs is not None]
     rows = tuple(
         (
@@ -57,7 +57,7 @@ def leanings_table(results: Iterable[ExamResult]) -> Table:
         "Judge",
         "Pairs",
         "Same when swapped",
-        "First place",
+        "First position",
         "Longer text",
         "Own wording",
         "The same, by others",

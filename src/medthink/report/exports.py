@@ -1,4 +1,4 @@
-"""Tables to take away: CSV for spreadsheets, Markdown and LaTeX for papers."""
+"""Table exports: CSV for spreadsheets, Markdown and LaTeX for papers."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ _NOT_LATEX = re.compile(r"[^\x20-\x7e\xa1-\xff]")
 
 
 def csv_table(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
-    """One row a run, numbers as numbers; no text is left that a spreadsheet would run as a formula."""
+    """One row per run, with numbers as numbers; no text can be executed by a spreadsheet as a formula."""
     named = [(number, group, audits_by_label(audited, number)) for number, group in enumerate(groups)]
     rows = [row for number, group, audits in named for row in _records(group, number + 1, audits)]
     columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -57,7 +57,7 @@ def csv_table(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
 
 
 def markdown_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
-    """A table a group."""
+    """One table per group."""
     return "\n".join(
         part
         for number, group in enumerate(groups)
@@ -67,7 +67,7 @@ def markdown_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) ->
 
 
 def latex_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
-    """A `booktabs` table a group."""
+    """One `booktabs` table per group."""
     return "\n".join(
         part
         for number, group in enumerate(groups)
@@ -168,7 +168,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def paper_table(group: Group, audits: Mapping[str, Audit]) -> Table:
-    """What a paper shows of a group: accuracy, rival, gain, rank, tier, steps, states and cost, with intervals."""
+    """A group's table for a paper: accuracy, rival, gain, rank, tier, steps, states and cost, with intervals."""
     places = {entry.label: place for entry, place in group.ranked()}
     steps = [(step, metric) for step in STEP_NAMES for metric in _PAPER_METRICS if _has_metric(group, step, metric)]
     rows = []

@@ -1,4 +1,4 @@
-"""The first screen: accuracy with its interval, strongest rival, gain and cost of every run in one figure."""
+"""The first screen: accuracy with interval, strongest rival, gain and cost of every run in one figure."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from medthink.validity.audit import Audit, Rival
 _WIDTH, _HEIGHT, _MARGIN = 260, 18, 6
 _COLUMNS = ("Run", "Accuracy, 95 % interval", "Strongest rival", "Gain over it, points", "Cost")
 _LEGEND = (
-    "Dot and line: accuracy and its 95 % interval. Dashed tick: the strongest rival, which cannot see what should "
-    "decide. Thin line: chance. Gain is accuracy minus the rival's on the same cases. “Guessing only”: no run of the "
-    "same model without images is here, so the gain may be knowledge of the text and not of the images."
+    "Dot and line: accuracy and its 95 % interval. Dashed tick: the strongest rival, which lacks the decisive input. "
+    "Thin line: chance. Gain is accuracy minus the rival's on the same cases. “Guessing only”: there is no run of the "
+    "same model without images, so the gain may come from the text and not from the images."
 )
 
 
@@ -28,17 +28,17 @@ class _Scale(NamedTuple):
     high: float
 
     def x(self, share: float) -> float:
-        """Where a share lies on the axis, in the units of the picture."""
+        """The position of a share on the axis, in the picture's units."""
         return round(_MARGIN + (share - self.low) / (self.high - self.low) * (_WIDTH - 2 * _MARGIN), 1)
 
 
 def is_baseline(entry: Entry) -> bool:
-    """Whether the run is of an embedded baseline, which stands in the report for comparison only."""
+    """Whether it is a run of an embedded baseline, which is included for comparison only."""
     return entry.manifest.model.startswith("baseline/")
 
 
 def headline_markup(group: Group, audited: Audited) -> Iterator[Markup]:
-    """A row a run, best first; embedded baselines folded, unless there is nothing else."""
+    """One row per run, best first; embedded baselines are folded, unless there is nothing else."""
     audits = {entry.label: audit for entry, audit in audited.audits}
     models = [entry for entry in group.lettered if not is_baseline(entry)] or list(group.lettered)
     rest = [entry for entry in group.lettered if entry not in models]
@@ -127,7 +127,7 @@ def _gain_cells(audit: Audit | None) -> Iterator[str]:
 def _chart(
     value: float | None, ends: tuple[float, float] | None, rival: float | None, scale: _Scale, line: float
 ) -> Markup:
-    """The row's picture; hidden from screen readers, which have the numbers beside it."""
+    """The row's picture; hidden from screen readers, which get the numbers next to it."""
     middle, parts = _HEIGHT / 2, [_line(scale.x(line), scale.x(line), 0, _HEIGHT, "chance")]
     if rival is not None:
         parts.append(_line(scale.x(rival), scale.x(rival), 1, _HEIGHT - 1, "rival"))

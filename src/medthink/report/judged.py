@@ -1,4 +1,4 @@
-"""What judges said of the runs, kind by kind and seat by seat, with what is not judged beside it."""
+"""Judges' verdicts on the runs, by kind and seat, with what was not judged."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -23,10 +23,10 @@ from medthink.scoring.scores import number, percent
 
 _WIRING = "A seat marked “smoke test” is the embedded judge: it shows that judging works and says nothing about a run."
 _AGREEMENT = (
-    "A number is worth as much as its judge. Beside each is κ (of 0–2 scores, with quadratic weights) of the judge "
-    "with what most readers say, or with each reader, its interval, and the number of units that both judged. "
-    "Where one label prevails κ misleads, and AC1 is given too. Its exam tells which share of known errors in expert "
-    "sentences it finds, and which share of true sentences it accepts; a judge below the floor is marked."
+    "A number is only as good as its judge. Next to each is κ (with quadratic weights for 0–2 scores) between the "
+    "judge and the readers' majority, or each reader, with its interval and the number of units both judged. "
+    "Where one label prevails κ misleads, and AC1 is given too. The exam shows the share of known errors in expert "
+    "sentences that the judge finds, and the share of true sentences it accepts; a judge below the floor is marked."
 )
 # Kinds that have a figure, what is drawn, and its heading.
 _DRAWINGS: dict[str, tuple[str, Callable[[Seated[Any], int], Drawing]]] = {
@@ -36,9 +36,9 @@ _DRAWINGS: dict[str, tuple[str, Callable[[Seated[Any], int], Drawing]]] = {
 
 
 class Judged(NamedTuple):
-    """A judged run with its scores, and how far its judges agree with readers where that was measured.
+    """A judged run with its scores, and how far its judges agree with readers, if measured.
 
-    `is_outdated` says that it was measured of other judgements than these.
+    `is_outdated` says that it was measured on other judgements.
     """
 
     entry: Entry
@@ -49,7 +49,7 @@ class Judged(NamedTuple):
 
 
 def score_judgements(entries: Sequence[Entry]) -> list[Judged]:
-    """The runs that have been judged, with what their judgements add up to, slice by slice too."""
+    """The judged runs with their scores, also by slice."""
     found = (entry for entry in entries if (entry.path / JUDGEMENTS_FILE).is_file())
     return [_open(entry) for entry in found]
 
@@ -74,7 +74,7 @@ def _exam_markup(results: Iterable[ExamResult]) -> Iterator[Markup]:
     found = list(results)
     yield from _headed("Exams of the judges", exams_table(found))
     yield from (tag("p", line, class_="soft") for line in shortfall_lines(found))
-    yield from _headed("What sways the judges", leanings_table(found))
+    yield from _headed("Biases of the judges", leanings_table(found))
     edits = edits_table(found)
     if edits.rows:
         yield fold("Errors found, edit by edit", table_markup(edits, name="Errors found, edit by edit"))
@@ -126,7 +126,7 @@ def _disagreement_table(judged: Sequence[Judged]) -> Table:
     rows = tuple(
         (run.entry.label, what, share(measured)) for run in judged for what, measured in run.scores.disagreement.items()
     )
-    return Table(("Run", "Of", "Pairs of judges that differ over a unit"), rows, frozenset({2}))
+    return Table(("Run", "Of", "Pairs of judges that differ on a unit"), rows, frozenset({2}))
 
 
 def _agreement_table(judged: Sequence[Judged]) -> Table:

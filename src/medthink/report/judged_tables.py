@@ -1,4 +1,4 @@
-"""The tables of what judges say; every number has beside it how far the judge agrees with readers."""
+"""The tables of judged scores; every number comes with the judge's agreement with readers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def kind_tables(what: str, seats: Seats) -> dict[str, tuple[str, Table]]:
 
 
 def coverage_table(seats: Iterable[tuple[str, Seated[Any]]]) -> Table:
-    """What was to be judged, what was, and why the rest was not."""
+    """What should be judged, what was, and why the rest was not."""
     rows = tuple(
         (
             one.run,
@@ -52,7 +52,7 @@ def coverage_table(seats: Iterable[tuple[str, Seated[Any]]]) -> Table:
 
 
 def slices_table(what: str, one: Seated[Any]) -> Table:
-    """The scores of one seat, slice by slice, with the agreement of each slice behind them."""
+    """The scores of one seat by slice, each followed by the agreement in that slice."""
     kind = KINDS[what]
     aspects = [aspect.name for aspect in kind.aspects if aspect.is_main]
     rows = []

@@ -1,4 +1,4 @@
-"""What a run is called: its model, and what tells it from the other runs beside it."""
+"""A run's label: its model, and what distinguishes it from the other runs."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from medthink.workflow.fields import FIELDS
 from medthink.workflow.tasks import default_condition, ends_in_answer
 
 _LONGEST = 60
-# Providers that say what kind of thing the model is.
+# Providers that indicate the kind of model.
 _TELLING = ("baseline/", "replay/")
 # A number with b or m that no letter or digit touches: "27b", "0.8B", "270m"; "a3b" is the active part, "8x7b" no sum.
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])", re.IGNORECASE)
@@ -19,10 +19,10 @@ _FEWEST_MILLIONS = 20
 
 
 def model_size(model: str) -> float | None:
-    """The number of parameters in billions that the name states, or None; of a mixture, all experts together."""
+    """The number of parameters in billions that the name states, or None; all experts of a mixture together."""
     stated = [(float(number), unit.lower()) for number, unit in _SIZE.findall(model)]
     billions = [number for number, unit in stated if unit == "b" and number > 0]
-    # A small number of m is the length of a context ("1m"), not a size.
+    # A small number with m is a context length ("1m"), not a size.
     millions = [number / 1000 for number, unit in stated if unit == "m" and number >= _FEWEST_MILLIONS]
     return next(iter(billions + millions), None)
 
@@ -33,12 +33,12 @@ def model_family(model: str) -> str:
 
 
 def model_shown(model: str) -> str:
-    """The model as a page names it: of a replayed run's folder only the name, for its place is no part of a run."""
+    """The model as a page names it: only the name of a replayed run's folder, because its path is not part of a run."""
     return f"replay/{Path(model).name}" if model.startswith("replay/") else model
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:
-    """The shortest ends of the paths that tell them apart."""
+    """The shortest unique ends of the paths."""
     whole = [path.resolve().parts for path in paths]
     for length in range(1, max(map(len, whole), default=1) + 1):
         names = ["/".join(parts[-length:]) for parts in whole]
@@ -55,14 +55,14 @@ def run_labels(manifests: Sequence[Manifest], names: Sequence[str]) -> list[str]
         same = [other for other in manifests if other.model == manifest.model]
         labels.append(one_line(" · ".join([models[manifest.model], *_distinctions(manifest, same)]), _LONGEST))
     counts = Counter(labels)
-    # Tables find a run by its label: what tells two apart is never cut off.
+    # Tables find a run by its label: the distinguishing part is never cut off.
     return [
         label if counts[label] == 1 else f"{label} ({clean(name)})" for label, name in zip(labels, names, strict=True)
     ]
 
 
 def short_models(models: Sequence[str]) -> dict[str, str]:
-    """Models by their own names, the provider left out where that leaves no two alike."""
+    """Model names, without the provider where they stay unique."""
     bare = {model: model if model.startswith(_TELLING) else model.partition("/")[2] or model for model in models}
     counts = Counter(bare.values())
     return {model: name if counts[name] == 1 else model for model, name in bare.items()}
@@ -70,17 +70,17 @@ def short_models(models: Sequence[str]) -> dict[str, str]:
 
 def _distinctions(manifest: Manifest, same: list[Manifest]) -> list[str]:
     words = [manifest.task] if _is_task_said(manifest, same) else []
-    # Tasks bring conditions of their own; only what differs within the task is worth a word.
+    # Tasks have their own default conditions; only differences within the task are mentioned.
     within = [other.condition for other in same if other.task == manifest.task]
     for field in FIELDS:
         value = getattr(manifest.condition, field.name)
         differs = len({getattr(condition, field.name) for condition in within}) > 1
-        # The usual goes without saying, but for the share of images, which is a number on a scale.
+        # Defaults are not mentioned, except the share of images, which is a number on a scale.
         if differs and (field.name == "image_share" or value != getattr(default_condition(manifest.task), field.name)):
             words.append(field.say(value))
     return words
 
 
 def _is_task_said(manifest: Manifest, same: list[Manifest]) -> bool:
-    """A discussion is always said to be one; the tasks that end in an answer, where there are several."""
+    """Whether the label names the task: always for a discussion, for answer tasks only if there are several."""
     return not ends_in_answer(manifest.task) or len({other.task for other in same if ends_in_answer(other.task)}) > 1

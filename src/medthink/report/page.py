@@ -1,4 +1,4 @@
-"""The report as one HTML file: it opens from disk and asks nothing of any network; a script only where asked for."""
+"""The report as one HTML file: it opens from disk and uses no network; JavaScript only on request."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -28,13 +28,11 @@ from medthink.report.wrong_cases import MOST_CASES, choose_cases, other_cases_ma
 
 _TITLE = "Diagnostic reasoning report"
 _READING = (
-    "Every accuracy is over all cases: a reply that could not be read, a refusal or a failure counts as wrong, and how "
-    "many there are stands beside it. The interval is the range that holds the true rate at 95 %; in figures it is a "
-    "line.",
-    "A rank is a range: it holds the run's true rank at 95 %, all comparisons taken together. Every run of a higher "
-    "tier is better than every run of a lower one beyond chance; within a tier nothing is claimed.",
-    "Runs on other cases, other data or with an expert's cues stand in groups of their own and are never ranked "
-    "together.",
+    "Every accuracy is over all cases: a reply that could not be read, a refusal or a failure counts as wrong, and "
+    "their number is given next to it. Intervals are 95 % confidence intervals; in figures they are lines.",
+    "A rank is a range that contains the run's true rank with 95 % confidence, over all comparisons together. Every "
+    "run of a higher tier is better than every run of a lower one beyond chance; within a tier nothing is claimed.",
+    "Runs on other cases, other data or with an expert's cues are shown in separate groups and never ranked together.",
 )
 _STEPS = "Means over cases, of the texts that have a score."
 
@@ -50,7 +48,7 @@ class Section(NamedTuple):
 def report_page(
     groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged], *, interactive: bool = False
 ) -> str:
-    """The whole page; `audited` runs parallel to the groups, `interactive` adds a script that sorts and filters."""
+    """The whole page; `audited` is parallel to the groups, `interactive` adds JavaScript that sorts and filters."""
     sections = list(_sections(groups, audited, judged))
     return frame_page(
         _page_title(groups),
@@ -67,7 +65,7 @@ def _page_title(groups: Sequence[Group]) -> str:
 
 
 def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
-    """What the numbers are about, at the head of the page: benchmark, fingerprint, dates, runs, release."""
+    """The facts at the head of the page: benchmark, fingerprint, dates, runs, release."""
     entries = [entry for group in groups for entry in group.entries]
     prints = dict.fromkeys(entry.manifest.fingerprint[:12] for entry in entries if not entry.is_submission)
     texts = dict.fromkeys(f"{entry.manifest.text_fingerprint[:12]} (texts)" for entry in entries)
@@ -85,7 +83,7 @@ def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
 
 
 def _dates(entries: Sequence[Entry]) -> str:
-    """The day of the first and of the last call, not of the report: the same runs make the same page."""
+    """The dates of the first and last call, not of the report, so that the same runs give the same page."""
     first = min((entry.manifest.created_at[:10] for entry in entries if entry.manifest.created_at), default="")
     ended = (entry.manifest.progress and entry.manifest.progress.last_call_at for entry in entries)
     last = max((day[:10] for day in ended if day), default=first)
@@ -98,7 +96,7 @@ def _sections(groups: Sequence[Group], audited: Sequence[Audited], judged: Seque
         key = f"group-{number}"
         yield Section(key, "Results" if len(groups) == 1 else group.title, tuple(_results(group, key)))
     if judged:
-        yield Section("judged", "What judges say", tuple(_judged(judged)))
+        yield Section("judged", "Judged results", tuple(_judged(judged)))
     if any(one.audits for one in audited):
         named = [(group.title, one) for group, one in zip(groups, audited, strict=True) if one.audits]
         yield Section("validity", "Diagnosis or guessing", tuple(validity_markup(named)))
@@ -131,7 +129,7 @@ def _results(group: Group, prefix: str) -> Iterator[Markup]:
         yield table_markup(headline_table(group), name="Accuracy by run")
     pairwise = pairwise_markup(group)
     if pairwise:
-        yield tag("h3", "Each run against each other")
+        yield tag("h3", "Pairwise differences")
         yield pairwise
     for heading, names in (("Written steps", ("findings", "summary")), ("Discussions", ("discussion",))):
         steps = steps_table(group.entries, names)
@@ -155,16 +153,16 @@ def _drawings(group: Group) -> Iterator[Drawing]:
 
 
 def _judged(judged: Sequence[Judged]) -> Iterator[Markup]:
-    """What judges say; behind a line that opens it where only the embedded judge has spoken."""
+    """Judged results; folded if only the embedded judge was asked."""
     content = tuple(judged_markup(judged))
     if all(one.is_smoke_test for run in judged for found in run.scores.kinds.values() for one in found):
-        yield fold("Only the embedded judge was asked: a check that judging works, not a judgement", *content)
+        yield fold("Only the embedded judge was asked: a smoke test of judging, not a judgement", *content)
     else:
         yield from content
 
 
 def _cases(groups: Sequence[Group]) -> Iterator[Markup]:
-    """The matrix of cases and runs, and the cases it leads to."""
+    """The matrix of cases and runs, and the cases it links to."""
     for number, group in enumerate(groups, 1):
         if not group.lettered:
             continue

@@ -1,4 +1,4 @@
-"""Every run against every other: the difference in points, and whether it is more than luck."""
+"""Every run against every other: the difference in points, and whether it is more than chance."""
 
 from medthink.core.markup import Markup, tag
 from medthink.core.numbers import as_points
@@ -6,14 +6,15 @@ from medthink.report.entries import Group, ends_of, value_of
 from medthink.stats.ranks import RankedPair
 
 _MEANING = (
-    "The run of the row minus the run of the column, in points of accuracy. ▲ and ▼: better and worse; ≈: these cases "
-    "do not tell the two apart. All pairs are one family: the chance of calling any two equal runs different is 5 %."
+    "The run of the row minus the run of the column, in points of accuracy. ▲ and ▼: better and worse; ≈: not "
+    "distinguishable on these cases. All pairs are one family: the chance of calling any two equal runs different "
+    "is 5 %."
 )
 MOST_RUNS = 24
 
 
 def pairwise_markup(group: Group) -> Markup | None:
-    """A matrix of the ranked runs, best first; None where there are not two, or too many to read."""
+    """A matrix of the ranked runs, best first; None if there are fewer than two, or too many to read."""
     ranked = list(group.ranked())
     if group.ranking is None or not 2 <= len(ranked) <= MOST_RUNS:
         return None

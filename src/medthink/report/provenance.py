@@ -1,4 +1,4 @@
-"""How the runs were made: conditions, fingerprints, prompt versions, and the command to make each again."""
+"""How the runs were made: conditions, fingerprints, prompt versions, and the command to reproduce each."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from medthink.scoring.scores import SCORER_VERSION
 
 
 def provenance_markup(entries: Sequence[Entry]) -> Markup:
-    """A fold for every run."""
+    """One fold per run."""
     return joined(_run_markup(entry) for entry in entries)
 
 
@@ -41,7 +41,7 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "Condition", manifest.condition.label()
     yield "Condition's digest", manifest.condition.digest()
     yield "Benchmark's fingerprint", manifest.fingerprint
-    yield "of its texts alone", manifest.text_fingerprint
+    yield "of its texts only", manifest.text_fingerprint
     yield "Split", manifest.selection.split
     if entry.scores.partial:
         yield "Partial", str(entry.scores.partial)

@@ -1,4 +1,4 @@
-"""One judge's scores of one run, how far readers bear that judge out, and how it did in its exam."""
+"""One judge's scores of one run, its agreement with readers, and its exam."""
 
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -19,7 +19,7 @@ NO_READER = "not measured: no reader has judged this run"
 OUTDATED = "not measured: judged again since readers were compared; run medthink agree again"
 NO_PANEL = "not measured: readers are compared with single judges"
 NO_EXAM = "not examined; run medthink judge exam RUN"
-NO_PANEL_EXAM = "not examined: its judges are, one by one"
+NO_PANEL_EXAM = "not examined as a panel; its judges are, one by one"
 NO_SETTING_EXAM = "not examined under this setting"
 BELOW_FLOOR = "BELOW THE FLOOR"
 NO_SHARED = "not measured: no reader has judged what this judge has"
@@ -31,7 +31,7 @@ Scored = TypeVar("Scored", bound=SeatScores)
 class Seated(msgspec.Struct, Generic[Scored], frozen=True):
     """The scores that one judge gives one run; `judge` is its name among the judges of that run.
 
-    `is_outdated` says that readers were compared with other judgements than these; `exams` are those of all judges.
+    `is_outdated` says that readers were compared with other judgements; `exams` are those of all judges.
     """
 
     run: str
@@ -47,7 +47,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
         return f"{self.run}, judged by {self.judge}"
 
     def agreement(self, *aspects: str) -> str:
-        """How far the judge agrees with readers on these aspects, over all cases, or why that is not known."""
+        """How far the judge agrees with readers on these aspects, over all cases, or why that is unknown."""
         if self.is_outdated:
             return OUTDATED
         if not self._is_read():
@@ -79,7 +79,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
             return NO_SETTING_EXAM if own else NO_EXAM
         told = _exam_text(result, what)
         is_earlier = told and result.prompts.get(what) != seat.prompt
-        return f"{told}; by earlier words of the prompt" if is_earlier else told or f"not examined in {what}"
+        return f"{told}; with an earlier version of the prompt" if is_earlier else told or f"not examined in {what}"
 
     def _is_read(self) -> bool:
         return self.agreements is not None and any(pair.kind == "reader–judge" for pair in self.agreements.pairs)
@@ -106,7 +106,7 @@ def seat_scores(
 
 
 def _exam_text(result: ExamResult, what: str) -> str:
-    """What the judge finds and accepts, or what it makes of a pair; nothing where it was not examined in this kind."""
+    """What the judge finds and accepts, or how it compares pairs; empty if it was not examined in this kind."""
     if KINDS[what].is_pairwise:
         if result.pairs is None:
             return ""
@@ -119,14 +119,14 @@ def _exam_text(result: ExamResult, what: str) -> str:
 
 
 def share(measured: Measured) -> str:
-    """`57.2 % (53.6–60.8)`; why there is no interval would make a column too wide."""
+    """`57.2 % (53.6–60.8)`; the reason for a missing interval would make a column too wide."""
     if isinstance(measured, Estimate):
         return as_rate(measured.value, measured.low, measured.high)
     return "–" if measured.value is None else f"{as_percent(measured.value)} (no interval)"
 
 
 def mean(measured: Measured, digits: int) -> str:
-    """`1.17 (1.09–1.25)` with so many digits."""
+    """`1.17 (1.09–1.25)` with this many digits."""
     if isinstance(measured, Estimate):
         return f"{measured.value:.{digits}f} ({measured.low:.{digits}f}–{measured.high:.{digits}f})".replace("-", "−")
     return "–" if measured.value is None else f"{measured.value:.{digits}f} (no interval)".replace("-", "−")
@@ -146,9 +146,9 @@ def _pairs_text(pairs: Sequence[RaterPair]) -> str:
 
 
 def _pair_text(pair: RaterPair) -> str:
-    """κ with its interval, weighted where the labels are an order; what it rests on, and whether it misleads."""
+    """κ with its interval, weighted for ordered labels, its n, and whether it misleads."""
     name, measured = ("weighted κ", pair.ordered.kappa_quadratic) if pair.ordered else ("κ", pair.nominal.kappa)
     kappa = f"{name} {mean(measured, 2)}" if measured.value is not None else f"{name} undefined ({measured.reason})"
-    caution = f", AC1 {mean(pair.nominal.ac1, 2)} as labels are uneven" if pair.nominal.caution else ""
+    caution = f", AC1 {mean(pair.nominal.ac1, 2)} because labels are unbalanced" if pair.nominal.caution else ""
     whom = "" if pair.a == READERS else f" with {one_line(pair.a, _LONGEST_NAME)}"
     return f"{kappa}{caution}, n = {pair.nominal.n:,}{whom}".replace("n = ", "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")

@@ -25,7 +25,7 @@ class Table(NamedTuple):
 
 
 def table_markup(table: Table, *, name: str) -> Markup:
-    """The table in a box of its own that scrolls when it is too wide; the first cell of a row heads it."""
+    """The table in a box that scrolls if it is too wide; the first cell of a row is its header."""
     head = tag("tr", *(tag("th", cell, scope="col", class_=_align(table, i)) for i, cell in enumerate(table.columns)))
     rows = (
         tag(
@@ -40,9 +40,9 @@ def table_markup(table: Table, *, name: str) -> Markup:
 
 
 def headline_table(group: Group) -> Table:
-    """One row a run: accuracy over all cases, rank range, what could not be read, what it took.
+    """One row per run: accuracy over all cases, rank range, unreadable replies, usage.
 
-    Columns that would say nothing (accuracy of those answered, when all were) are left out.
+    Columns without information (accuracy of those answered, when all were) are left out.
     """
     places = {entry.label: place for entry, place in group.ranked()}
     rows = []
@@ -61,7 +61,7 @@ def headline_table(group: Group) -> Table:
             )
         )
     columns = ("Run", "Accuracy (95 % interval)", "Rank", "Tier", "Predictions", "No letter", "Of those answered")
-    table = Table((*columns, "Output tokens a case", "Cost"), tuple(rows), frozenset({1, 2, 3, 4, 6, 7, 8}))
+    table = Table((*columns, "Output tokens per case", "Cost"), tuple(rows), frozenset({1, 2, 3, 4, 6, 7, 8}))
     idle = {2, 3} if group.ranking is None else set()
     if all(row[5] == "–" for row in rows):
         idle |= {6}
@@ -71,7 +71,7 @@ def headline_table(group: Group) -> Table:
 
 
 def steps_table(entries: Sequence[Entry], steps: Sequence[str]) -> Table | None:
-    """One row a run and step with the metrics that apply; None when no run wrote any of them."""
+    """One row per run and step with the metrics that apply; None if no run wrote any."""
     rows, metrics = [], shown_in("tables")
     written = [(entry, step) for entry in entries for step in entry.scores.steps]
     for name in steps:
@@ -115,14 +115,14 @@ def states_text(states: dict[str, int]) -> str:
 
 
 def usage_cells(entry: Entry) -> Iterator[str]:
-    """Output tokens a case and cost; a dash where nobody counted or knows the price."""
+    """Output tokens per case and cost; a dash if unknown."""
     tokens = tokens_per_case(entry)
     yield as_count(tokens)
     yield cost(entry.scores.usage)
 
 
 def tokens_per_case(entry: Entry) -> float | None:
-    """Mean output tokens of a case, thinking included; None where a provider did not count or nothing was written."""
+    """Mean output tokens per case, including thinking; None if a provider did not count them or nothing was written."""
     usage = entry.scores.usage
     if usage is None or not usage.output_tokens.value:
         return None
@@ -132,7 +132,7 @@ def tokens_per_case(entry: Entry) -> float | None:
 def _metric_text(metric: MetricScore | None) -> str:
     if metric is None:
         return "–"
-    # Why a value or its interval is not there would make the column too wide; `scores.json` has the reason.
+    # The reason for a missing value or interval would make the column too wide; `scores.json` has it.
     if metric.not_computed:
         return _NOT_COMPUTED
     if isinstance(metric.value, Undefined) and metric.value.value is not None:

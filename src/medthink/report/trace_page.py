@@ -1,4 +1,4 @@
-"""Cases of a run as one page: each with every prompt as sent, every reply as received, and what came of them."""
+"""Cases of a run as one page: each with every prompt as sent, every reply as received, and the result."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,14 +14,14 @@ from medthink.report.words import count_of
 from medthink.runs.prediction import Prediction
 from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, SentImage, Trace
 
-# More cases than these stand in the list alone: each comes with its pictures and all its texts.
+# Further cases are only listed: each case comes with its pictures and all its texts.
 MOST_CASES = 100
 _SHOWN_ELSEWHERE = ("case", "split", "sample", "calls", "tokens", "cost_usd", "latency_s")
 _RIGHT = {True: "right", False: "wrong", None: "–"}
 
 
 def trace_page(trace: Trace, rows: Sequence[CaseRow]) -> str:
-    """The page of the cases that the rows name."""
+    """The page of the cases in the rows."""
     cases = list(dict.fromkeys(row.case for row in rows))
     shown = cases[:MOST_CASES]
     is_one = len(cases) == 1
@@ -108,7 +108,7 @@ def describe_image(image: SentImage) -> str:
 
 
 def describe_result(prediction: Prediction) -> str:
-    """What was read from the replies, as JSON on several lines; what is empty or stands elsewhere is left out."""
+    """What was read from the replies, as JSON on several lines; empty fields and those shown elsewhere are left out."""
     held = {name: value for name, value in to_builtins(prediction).items() if value and name not in _SHOWN_ELSEWHERE}
     return json.format(json.encode(held), indent=2).decode()
 
@@ -118,7 +118,7 @@ def _cost(one: CaseRow | CallTrace) -> str:
 
 
 def describe_use(call: CallTrace) -> str:
-    """What the call took: attempts, tokens, time and money."""
+    """What the call used: attempts, tokens, time and money."""
     words = [count_of(len(call.attempts), "attempt")] if call.attempts else []
     if any(one.outcome != "ok" for one in call.attempts):
         words[0] += f" ({', '.join(one.outcome for one in call.attempts)})"

@@ -1,4 +1,4 @@
-"""What the runs add to guessing: each set against a rule, trained guessers where asked for, and its own blind runs."""
+"""What the runs add over guessing: each compared with a rule, trained guessers if requested, and its own blind runs."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,11 +17,13 @@ from medthink.validity.probe import ALPHA, Probe, probe_benchmark
 from medthink.validity.rivals import rival_guesses
 
 _MEANING = (
-    "Diagnostic gain is accuracy minus that of the strongest rival on the same cases, in points. A rival cannot see "
-    "what should decide: a guesser, or the same model without the images. Where the interval reaches zero, the run has "
-    "not shown more than the rival."
+    "Diagnostic gain is accuracy minus that of the strongest rival on the same cases, in points. A rival lacks the "
+    "decisive input: a guesser, or the same model without the images. If the interval includes zero, the run has not "
+    "shown more than the rival."
 )
-_UNTRAINED = "--probe also audits the benchmark itself: what each guesser gets right, and whether chance would."
+_UNTRAINED = (
+    "--probe also audits the benchmark itself: what each guesser gets right, and whether that is more than chance."
+)
 
 
 class Audited(NamedTuple):
@@ -44,7 +46,7 @@ def audit_group(group: Group, data: Path | None = None, *, trains: bool) -> Audi
 
 
 def validity_markup(named: Sequence[tuple[str, Audited]]) -> Iterator[Markup]:
-    """The section, group by group: what is meant, a row a run, every rival, what a change of form does."""
+    """The section, group by group: the definition, one row per run, every rival, and the effect of a change of form."""
     yield tag("p", _MEANING)
     if any(audited.probe is None for _, audited in named):
         yield tag("p", _UNTRAINED, class_="soft")
@@ -75,7 +77,7 @@ def points(measured: Measured) -> str:
 
 def _alarm_words(alarms: list[str]) -> str:
     if not alarms:
-        return "The benchmark raises no alarm: no guesser beats chance by more than luck allows"
+        return "The benchmark raises no alarm: no guesser beats chance significantly"
     return f"The benchmark raises an alarm: {name_some(alarms)} beat{'s' if len(alarms) == 1 else ''} chance"
 
 
@@ -107,7 +109,7 @@ def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
         "Accuracy",
         "Strongest rival",
         "Diagnostic gain (points)",
-        "Right where it misses",
+        "Accuracy where it is wrong",
         "Letters even: p",
     )
     return Table(columns, tuple(rows), frozenset({1, 3, 4, 5}))
@@ -119,7 +121,7 @@ def _rival_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
         for entry, audit in audits
         for rival in audit.rivals
     )
-    columns = ("Run", "Rival", "Rival's accuracy", "Run's gain (points)", "Run where the rival misses")
+    columns = ("Run", "Rival", "Rival's accuracy", "Run's gain (points)", "Run's accuracy where the rival is wrong")
     return Table(columns, rows, frozenset({2, 3, 4}))
 
 

@@ -1,4 +1,4 @@
-"""The summary in words: what was run, what came out, what can and cannot be told apart, what it took."""
+"""The summary in words: what was run, the results, what can and cannot be distinguished, and the cost."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _MOST_NAMES = 4
 
 
 def summarise_group(group: Group, audits: Mapping[str, Audit] | None = None) -> list[str]:
-    """The group in a few sentences; `audits` by label say what guessing gets."""
+    """The group in a few sentences; `audits` by label give the results of guessing."""
     sentences = [_what_was_run(group), _headline(group, audits or {}), _told_apart(group), _resolution(group)]
     return [sentence for sentence in (*sentences, _states(group), _cost(group)) if sentence]
 
@@ -64,7 +64,7 @@ def _headline(group: Group, audits: Mapping[str, Audit]) -> str:
     rival = strongest(audit) if audit else None
     if audit is None or rival is None:
         return f"{right}; guessing by chance gets {as_percent(chance(group), 0)}."
-    caveat = "" if audit.has_own_blind else ", over guessing only: no run of that model without images is here"
+    caveat = "" if audit.has_own_blind else ", over guessing only: there is no run of that model without images"
     return (
         f"{right}. Its strongest rival, {rival.name}, gets {as_percent(value_of(rival.accuracy) or 0.0)}: "
         f"a gain of {points(audit.diagnostic_gain)}{caveat}."
@@ -77,16 +77,16 @@ def _told_apart(group: Group) -> str:
         return ""
     best = ranked[0][1]
     if best.worst == 1:
-        return "It stands alone: every other run is worse beyond chance (rank 1)."
+        return "Every other run is worse beyond chance (rank 1)."
     leaders = [entry.label for entry, place in ranked[1:] if place.is_leader]
     if len(leaders) + 1 == len(ranked) == best.worst:
-        return f"These cases do not tell the {len(ranked)} runs apart: no rank is certain."
+        return f"These cases do not distinguish the {len(ranked)} runs: no rank is certain."
     lead = f"It shares the lead with {name_some(leaders)}: no run is shown to be better than these. " if leaders else ""
     return f"{lead}Its rank lies within {rank_range(best.rank, best.worst)} of {len(ranked)}."
 
 
 def _resolution(group: Group) -> str:
-    """What difference these cases can show between two runs that disagree as the leader and the others do."""
+    """The difference these cases can show between two runs that disagree as the leader and the others do."""
     if group.ranking is None:
         return ""
     leader, *others = (np.array([one.right for one in entry.scores.cases]) for entry in group.lettered)
@@ -100,7 +100,7 @@ def _resolution(group: Group) -> str:
     apart = as_percent(float(np.mean(leader != middle)), 0)
     return (
         f"With {cases}, two runs that disagree on {apart} of them must differ "
-        f"by about {found.difference * 100:.1f} points to be told apart four times in five."
+        f"by about {found.difference * 100:.1f} points to be distinguished with 80 % power."
     )
 
 
@@ -127,7 +127,7 @@ def _cost(group: Group) -> str:
     unknown = len(group.entries) - len(complete)
     spent = sum(complete)
     if unknown == len(group.entries):
-        return f"{count_of(calls, 'call')}; what they cost is not known."
-    rest = f"; the cost of {count_of(unknown, 'run')} is not known" if unknown else ""
+        return f"{count_of(calls, 'call')}; the cost is unknown."
+    rest = f"; the cost of {count_of(unknown, 'run')} is unknown" if unknown else ""
     is_least = any(entry.scores.usage and entry.scores.usage.unseen_replies for entry in group.entries)
     return f"{count_of(calls, 'call')} for {as_usd(spent, is_least=is_least)}{rest}."

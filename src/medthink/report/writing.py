@@ -1,4 +1,4 @@
-"""Write a report: the page, and what is asked for beside it."""
+"""Write a report: the page, and any other files requested."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ FIGURES = (".svg", ".pdf", ".png")
 
 
 class ReportOptions(TypedDict, total=False):
-    """Where the benchmark has moved to, whether to train guessers or add a script, what to write beside the page."""
+    """Where the benchmark has moved, whether to train guessers or add JavaScript, which other files to write."""
 
     data: str | Path | None
     probe: bool
@@ -39,7 +39,7 @@ def write_report(runs: Sequence[RunOrPath], page: str | Path, **options: Unpack[
     groups = group_entries(load_entries([path_of(run) for run in runs], data))
     audited = [audit_group(group, data, trains=options.get("probe", False)) for group in groups]
     judged = score_judgements([entry for group in groups for entry in group.entries])
-    # What can be refused is made first, so that a refusal leaves no file behind.
+    # Whatever may be refused is made first, so that a refusal leaves no file behind.
     overview = overview_drawing(groups) if figure is not None else None
     write_atomic(page, [report_page(groups, audited, judged, interactive=options.get("interactive", False)).encode()])
     if figure is not None and overview is not None:
@@ -56,7 +56,7 @@ def write_report(runs: Sequence[RunOrPath], page: str | Path, **options: Unpack[
 
 
 def refuse_names(page: Path, figure: Path | None) -> None:
-    """Raise UsageError where a name does not end in what is written there."""
+    """Raise UsageError if a file name has the wrong suffix."""
     if page.suffix.lower() not in PAGES:
         hint = "; a figure is written by --figure" if page.suffix.lower() in FIGURES else ""
         raise UsageError(f"the page {page} must end in .html{hint}", remedy="name it report.html, for instance")

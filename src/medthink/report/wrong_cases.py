@@ -1,4 +1,4 @@
-"""Cases worth opening: those most runs missed, those the runs divide over, those all got right."""
+"""Cases worth opening: those most runs missed, those that divide the runs, those all got right."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ MOST_CASES = 32
 MOST_DIVIDED, MOST_RIGHT = 8, 4
 _MOST_BESIDE = 6
 _MOST_IMAGES = 24
-# Kinds of failure whose detail is the server's address, and nothing that a reader of the page needs.
+# Kinds of failure whose detail is only the server's address, which readers of the page do not need.
 _ABOUT_A_PLACE = ("connection", "timeout")
 
 
 class ShownCases(NamedTuple):
-    """The cases of a group that can be opened on the page, kind by kind; none stands under two kinds."""
+    """The cases of a group that can be opened on the page, by kind; none is listed twice."""
 
     missed: tuple[int, ...]
     divided: tuple[int, ...]
@@ -45,7 +45,7 @@ def choose_cases(group: Group, most: int) -> ShownCases:
 
 
 def other_cases_markup(group: Group, shown: ShownCases, prefix: str) -> Iterator[Markup]:
-    """The cases that runs divide over, and those that every run got right."""
+    """The cases that divide the runs, and those that every run got right."""
     wrong = count_wrong(group.lettered)
     kinds = (("Cases that divide the runs", shown.divided), ("Right in every run", shown.right))
     for heading, numbers in kinds:
@@ -55,25 +55,25 @@ def other_cases_markup(group: Group, shown: ShownCases, prefix: str) -> Iterator
 
 
 def wrong_cases_markup(group: Group, most: int, prefix: str = "group-1") -> Markup:
-    """The group's wrong cases, those that most runs got wrong first; says how many are not shown."""
+    """The group's wrong cases, those that most runs missed first, with the number not shown."""
     entries = group.lettered
     wrong = count_wrong(entries)
     order = sorted(wrong, key=lambda case: (-wrong[case], case))
-    intro = f"{count_of(len(order), 'case')} of {group.n_cases:,} went wrong in at least one run"
+    intro = f"{count_of(len(order), 'case')} of {group.n_cases:,} are wrong in at least one run"
     if len(order) > most:
-        intro += f"; the {most} that went wrong in the most runs are shown, {len(order) - most:,} are not"
+        intro += f"; the {most} that are wrong in the most runs are shown, {len(order) - most:,} are not"
     return joined((tag("p", f"{intro}."), _case_folds(group, order[:most], wrong, prefix)))
 
 
 def _case_folds(group: Group, numbers: Sequence[int], wrong: Counter[int], prefix: str) -> Markup:
     cases = group.entries[0].material.cases
-    # Nearly all the time goes into pictures, which decode side by side.
+    # Nearly all the time is spent on pictures, which are decoded in parallel.
     with ThreadPoolExecutor() as pool:
         return joined(pool.map(lambda number: _case_markup(cases[number], group, wrong[number], prefix), numbers))
 
 
 def count_wrong(entries: Sequence[Entry]) -> Counter[int]:
-    """How many runs were wrong on each case, in one sample at least."""
+    """How many runs were wrong on each case, in at least one sample."""
     wrong: Counter[int] = Counter()
     for entry in entries:
         wrong.update(one.case for one in entry.scores.cases if one.right < 1)
@@ -148,7 +148,7 @@ def _reference(case: Case) -> Iterator[Markup]:
 
 
 def _steps_markup(entry: Entry, said: list[Prediction], case: Case) -> Markup:
-    """What the run wrote, step by step, beside what the expert wrote; of several samples the first wrong one."""
+    """What the run wrote, step by step, next to what the expert wrote; of several samples, the first wrong one."""
     one = next(prediction for prediction in said if not _is_right(prediction, case))
     letters = ", ".join(prediction.prediction or prediction.state for prediction in said)
     head = joined((tag("span", entry.label), tag("span", f" said {letters}", class_="soft")))
@@ -163,7 +163,7 @@ def _beside(entry: Entry, one: Prediction, case: Case) -> Iterator[Markup]:
     if rows:
         yield _two_columns(rows)
     elif one.state == "ok":
-        yield tag("p", "The run gave a letter and no words.", class_="soft")
+        yield tag("p", "The run gave a letter without a text.", class_="soft")
 
 
 def _rows(entry: Entry, one: Prediction, case: Case) -> Iterator[tuple[str, str, str]]:
@@ -181,7 +181,7 @@ def _rows(entry: Entry, one: Prediction, case: Case) -> Iterator[tuple[str, str,
 
 
 def _outputs(entries: Sequence[Entry], said: dict[str, list[Prediction]], case: Case) -> Iterator[Markup]:
-    """What the runs wrote, side by side with the expert's words; the best few of many runs."""
+    """What the runs wrote, side by side with the expert's words; only the best of many runs."""
     some = entries[:_MOST_BESIDE]
     if len(entries) < 2:
         return

@@ -1,1 +1,1 @@
-"""A run's predictions against the references: scores, slices, comparisons; offline, and the same bytes every time."""
+"""A run's predictions against the references: scores, slices, comparisons; offline and reproducible to the byte."""

@@ -27,7 +27,7 @@ def outcomes_by_case(material: Material) -> dict[int, list[GradedAnswer]]:
 
 
 def score_answers(material: Material) -> AnswerScores:
-    """The headline and what stands beside it."""
+    """The headline accuracy and the numbers next to it."""
     grouped = outcomes_by_case(material)
     outcomes = [outcome for listed in grouped.values() for outcome in listed]
     counted = count_answers(outcomes)
@@ -82,7 +82,7 @@ def _with_repeats(
     summary = summarise_repeats({str(case_id): listed for case_id, listed in grouped.items()})
     return replace(
         scores,
-        # Student's interval, which `repeated_mean` gives, leaves 0 to 100 % where cases are few.
+        # Student's interval, from `repeated_mean`, can leave 0 to 100 % if there are few cases.
         repeats=replace(repeated_mean(hits, cases=clusters), mean=scores.accuracy),
         consistency=summary.consistency,
         majority=wilson(summary.majority_right, summary.n_cases),
@@ -90,7 +90,7 @@ def _with_repeats(
 
 
 def _count_chosen(predictions: list[Prediction]) -> dict[str, int]:
-    """The letters as they were shown, where that is known: a bias of place shows there."""
+    """The letters as shown, if known: they reveal a position bias."""
     letters = Counter(one.letter_shown or one.prediction for one in predictions if one.state == "ok")
     return {letter: count for letter, count in sorted(letters.items(), key=lambda item: str(item[0])) if letter}
 

@@ -22,7 +22,7 @@ from medthink.stats.power import Resolution, minimum_detectable_difference
 from medthink.stats.ranks import Ranking, rank_runs
 
 MOST_SLICED = 12
-"""Slices are compared among so many runs; of more, no table could show them all."""
+"""Slices are compared among at most this many runs; no table could show more."""
 
 Rights = np.ndarray[tuple[int], np.dtype[np.float64]]
 """The share of right answers of every case."""
@@ -61,7 +61,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Several runs on the same cases, compared as one family.
 
     `ranking` is None for two runs and for runs of several kinds. A p-value equal to `p_floor` means "this or less".
-    `partial` says of each run that has not come to all of its cases how far it is: `n_cases` are those that all have.
+    `partial` gives the progress of each unfinished run: `n_cases` are those that all have.
     """
 
     runs: tuple[str, ...]
@@ -87,12 +87,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_paths(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> Comparison:
-    """Compare runs or submission files where they lie; scores that are still true are not made again."""
+    """Compare runs or submission files by path; scores that are still valid are reused."""
     return compare_loaded(load_scored(paths, data, split=split))
 
 
 class Compared(NamedTuple):
-    """What is compared: the scores of every run, the cases that all have, and how far those are that lack some."""
+    """What is compared: the scores of every run, the cases all have, and the progress of unfinished runs."""
 
     scored: list[Scores]
     cases: dict[int, Case]
@@ -100,7 +100,7 @@ class Compared(NamedTuple):
 
 
 def load_scored(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> Compared:
-    """Runs and files with their scores; where one has not come to all of its cases, on those that all of them have."""
+    """Runs and files with their scores; if one is unfinished, on the cases that all of them have."""
     materials = load_all(paths, data, split=split)
     partial = {one.name: one.partial for one in materials if one.partial is not None}
     if not partial or len({one.due for one in materials}) > 1:
@@ -108,13 +108,13 @@ def load_scored(paths: Sequence[Path], data: Path | None = None, *, split: str =
         return Compared(scored, materials[0].cases, partial)
     shared = frozenset.intersection(*(frozenset(one.cases) for one in materials))
     if not shared:
-        raise UsageError("the runs have no finished case in common", remedy="let them come further, then compare")
+        raise UsageError("the runs have no finished case in common", remedy="wait for more cases, then compare")
     common = [keep_cases(material, shared) for material in materials]
     return Compared([score_letters(material) for material in common], common[0].cases, partial)
 
 
 def compare_loaded(loaded: Compared) -> Comparison:
-    """Compare every run with every other, saying which of them have not come to all of their cases."""
+    """Compare every run with every other, and say which are unfinished."""
     return msgspec.structs.replace(compare_runs(loaded.scored, loaded.cases), partial=loaded.partial)
 
 
@@ -154,7 +154,7 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
 
 
 def refuse_incomparable(scored: Sequence[Scores]) -> None:
-    """Raise UsageError, naming the field, when runs are not about the same thing."""
+    """Raise UsageError, naming the field, if runs are not comparable."""
     if len(scored) < 2:
         raise UsageError("a comparison needs two runs", remedy="name another one")
     if len({one.origin.name for one in scored}) < len(scored):
@@ -178,14 +178,14 @@ def _incomparable_field(a: Scores, b: Scores) -> str:
         return "whether there are letters to compare (task or show_options)"
     if [one.case for one in a.cases] != [one.case for one in b.cases]:
         return "the selection of cases"
-    # An expert's cues may be compared with none to see what they are worth to one model; never across two models.
+    # Runs with and without expert cues may be compared for one model, to see the cues' effect; never across two models.
     if comparable_kind(a) != comparable_kind(b) and a.origin.model != b.origin.model:
         return f"the kind of condition ({a.origin.kind}, {b.origin.kind})"
     return ""
 
 
 def comparable_kind(scores: Scores) -> str:
-    """The kind of condition; a submission, which states none, is taken to be unaided, as the card's rules ask."""
+    """The kind of condition; a submission, which states none, is taken as unaided, as the card's rules require."""
     return "unaided" if scores.origin.kind == "submitted" else scores.origin.kind
 
 
@@ -194,14 +194,14 @@ def _cases_where(ids: list[int], chosen: np.ndarray[Any, np.dtype[np.bool_]]) ->
 
 
 def resolve(right_a: Rights, right_b: Rights, *, threshold: float | None = None) -> Resolution | Undefined:
-    """What difference these cases can show between two runs that disagree as much as these; shares over samples too.
+    """The difference these cases can show between two runs that disagree this much; also for shares over samples.
 
     `threshold` is that of the ranking where more than two runs are compared.
     """
     gaps = np.abs(np.asarray(right_a) - np.asarray(right_b))
     if not gaps.any():
         return Undefined(reason="the runs agree on every case", n=len(gaps))
-    # Rounded, so that the many pairs of many runs share what was computed for one of them.
+    # Rounded, so that the many pairs of many runs can share one computation.
     discordance, largest = (round(float(np.mean(part)), 4) for part in (gaps**2, gaps))
     return minimum_detectable_difference(n=len(gaps), discordance=discordance, largest=largest, threshold=threshold)
 
@@ -231,12 +231,12 @@ def _compare_slices(
 
 
 def _is_one_list(scored: Sequence[Scores]) -> bool:
-    # Unaided and cued runs may be paired to see what cues are worth, but have no place on one list.
+    # Unaided and cued runs may be paired to see the cues' effect, but are not ranked together.
     return len(scored) > 2 and len({comparable_kind(one) for one in scored}) == 1
 
 
 def _with_scored_means(ranking: Ranking, scored: Sequence[Scores]) -> Ranking:
-    """The accuracy as it is scored, so that one run has one interval wherever it is shown."""
+    """The scored accuracy, so that a run has the same interval wherever it is shown."""
     runs = (
         msgspec.structs.replace(place, mean=answers.accuracy)
         for place in ranking.runs
@@ -246,7 +246,7 @@ def _with_scored_means(ranking: Ranking, scored: Sequence[Scores]) -> Ranking:
 
 
 def _differing(scored: Sequence[Scores]) -> dict[str, tuple[str, ...]]:
-    """The fields in which the runs differ, value by run: what the comparison is about, in the open."""
+    """The fields in which the runs differ, with each run's value."""
     fields: dict[str, tuple[str, ...]] = {}
     for name in ("model", "task", "kind"):
         fields[name] = tuple(str(getattr(one.origin, name)) for one in scored)

@@ -1,4 +1,4 @@
-"""The cases of a benchmark seen over many runs: hard ones, ones that separate the leaders, keys worth a second look."""
+"""A benchmark's cases over many runs: hard ones, ones that separate the leaders, keys worth a second look."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_key
 
 
 class ItemView(msgspec.Struct, frozen=True, kw_only=True):
-    """Difficulty and discrimination by case, one vote a model, and the reading list of suspect keys.
+    """Difficulty and discrimination by case, one vote per model, and the reading list of suspect keys.
 
-    `suspects` is None where fewer than six models are compared; `vendors` counts where the voters come from, and is
-    None where a file of predictions, which does not say it, is among them.
+    `suspects` is None where fewer than six models are compared; `vendors` counts the voters' vendors, and is None if a
+    file of predictions, which does not state its vendor, is among them.
     """
 
     models: tuple[str, ...]
@@ -28,7 +28,7 @@ class ItemView(msgspec.Struct, frozen=True, kw_only=True):
 def view_items(scored: Sequence[Scores], comparison: Comparison) -> ItemView:
     """The item view of runs that were compared; several runs of one model are averaged to its one vote."""
     if comparison.ranking is None:
-        raise UsageError("the cases are viewed over three runs of one kind, or more", remedy="name more runs")
+        raise UsageError("viewing items needs at least three runs of one kind", remedy="name more runs")
     by_model: dict[str, list[Scores]] = {}
     for one in scored:
         by_model.setdefault(one.origin.model, []).append(one)
@@ -58,7 +58,7 @@ def _vendors(voters: Sequence[str], by_model: Mapping[str, Sequence[Scores]]) ->
 
 
 def _votes(runs: Sequence[Scores]) -> dict[int, str | None]:
-    """A model's most frequent letter for each case; None where two lead together or nothing was answered."""
+    """A model's most frequent letter for each case; None if there is a tie or no answer."""
     given: dict[int, list[CaseScore]] = {}
     for one in runs:
         for case in one.cases:

@@ -1,4 +1,4 @@
-"""What is scored: predictions, from a run or a submission, beside the cases they are about."""
+"""What is scored: predictions from a run or a submission, with their cases."""
 
 from collections import Counter
 from collections.abc import Sequence, Set
@@ -19,9 +19,9 @@ from medthink.workflow.tasks import has_letters
 
 
 class Material(NamedTuple):
-    """Predictions and the cases they are about; `manifest` is None for predictions made elsewhere.
+    """Predictions and their cases; `manifest` is None for predictions made elsewhere.
 
-    `missing` are the cases that a run which was stopped, or is under way, has not come to the end of.
+    `missing` are the cases that a stopped or running run has not finished.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Material(NamedTuple):
 
     @property
     def partial(self) -> Partial | None:
-        """So many of so many cases, where some are missing."""
+        """How many cases are done, if some are missing."""
         return Partial(len(self.cases), len(self.due)) if self.missing else None
 
     @property
     def due(self) -> frozenset[int]:
-        """All cases that it is to be about."""
+        """All cases it should cover."""
         return self.missing.union(self.cases)
 
     @property
@@ -58,7 +58,7 @@ class Material(NamedTuple):
 
 
 def load_run(path: Path, data: Path | None = None) -> Material:
-    """A run with its references, from where it was made or from `data`; other texts than then are refused."""
+    """A run with its references, from its original path or from `data`; changed texts are refused."""
     return load_runs([path], data)[0]
 
 
@@ -69,7 +69,7 @@ def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[Material]
 
 
 def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[Material]:
-    """Runs and submission files alike, in the order given; a file is about the `split` of `data`."""
+    """Runs and submission files alike, in the order given; a file belongs to the `split` of `data`."""
     read = cache(read_selected)
     return [_load_either(path, data, split, read) for path in paths]
 
@@ -81,7 +81,7 @@ def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) 
         raise UsageError(f"{path}: no such run or file", remedy="check the path")
     if data is None:
         raise UsageError(
-            f"{path} is a file of predictions and does not say for which benchmark", remedy="name it with --data"
+            f"{path} is a file of predictions and does not name its benchmark", remedy="name it with --data"
         )
     return _load_submission(path, read(data, Selection(split=split)))
 
@@ -104,7 +104,7 @@ def _load(run: Run, data: Path | None, read: ReadSelected) -> Material:
 
 
 def keep_cases(material: Material, kept: Set[int]) -> Material:
-    """The material of these cases alone; the others are missing."""
+    """The material of only these cases; the others count as missing."""
     if material.cases.keys() <= kept:
         return material
     return material._replace(
@@ -124,7 +124,7 @@ def refuse_partial(material: Material) -> Material:
 
 
 def load_submission(path: Path, data: Path, split: str) -> Material:
-    """Predictions made elsewhere, in the card's submission format; whatever gold they carry is ignored."""
+    """Predictions made elsewhere, in the card's submission format; any answer key in them is ignored."""
     return _load_submission(path, read_selected(data, Selection(split=split)))
 
 

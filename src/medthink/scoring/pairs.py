@@ -1,4 +1,4 @@
-"""Written texts beside the expert's: which there are, and which are missing, empty or too many."""
+"""Written texts paired with the expert's: which exist, and which are missing, empty or superfluous."""
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ PairState = Literal["ok", "missing", "empty", "extra", "no reference", "not in r
 
 
 class TextPair(NamedTuple):
-    """One written text beside the expert's; `group` is the modality it is about, or a section's name.
+    """One written text with the expert's; `group` is its modality, or a section's name.
 
     `id` names it in files computed elsewhere: `case/sample/slot` for findings, `case/sample` for a summary or a whole
     discussion, `case/sample/section` for a section.
@@ -25,7 +25,7 @@ class TextPair(NamedTuple):
 
 
 def finding_pairs(material: Material) -> Iterator[TextPair]:
-    """Step 1: every image's finding beside its caption; an image without one is `missing`."""
+    """Step 1: every image's finding with its caption; an image without one is `missing`."""
     for one in material.predictions:
         case = material.cases[one.case]
         captions = {
@@ -42,14 +42,14 @@ def finding_pairs(material: Material) -> Iterator[TextPair]:
 
 
 def summary_pairs(material: Material) -> Iterator[TextPair]:
-    """Step 2: the summary beside the expert's integrated findings."""
+    """Step 2: the summary with the expert's integrated findings."""
     for one in material.predictions:
         written = one.prediction_twi.step2_integrated_summary if one.prediction_twi else None
         yield _pair(f"{one.case}/{one.sample}", material.cases[one.case].reference.findings, written, "")
 
 
 def discussion_pairs(material: Material) -> Iterator[TextPair]:
-    """The discussion as a whole, headings left out on both sides, whether or not the expert's has any."""
+    """The whole discussion, without headings on either side."""
     for one in material.predictions:
         reference = split_discussion(material.cases[one.case].reference.discussion).body
         written = None if one.discussion is None else "\n\n".join(filter(None, map(one.discussion.get, SECTIONS)))

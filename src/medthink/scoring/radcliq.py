@@ -1,4 +1,4 @@
-"""RadCliQ of written steps: computed with the weights at hand, read from a file, or not computed and why."""
+"""RadCliQ of written steps: computed with available weights, read from a file, or not computed, with the reason."""
 
 from functools import cache, partial
 from pathlib import Path
@@ -26,7 +26,7 @@ _PORTION = 64
 
 
 class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How RadCliQ is to be had: a folder of weights, leave to download, or files computed elsewhere.
+    """Where RadCliQ comes from: a folder of weights, permission to download, or files computed elsewhere.
 
     With `spread`, others compute it in portions; the folder of weights must be theirs too.
     """
@@ -40,7 +40,7 @@ class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Computed(NamedTuple):
-    """The composites and their components, a value a pair, and what they were computed with; or why not."""
+    """The composites and their components, one value per pair, and what they were computed with; or why not."""
 
     columns: Columns
     fingerprint: Fingerprint

@@ -1,7 +1,7 @@
-"""What a reply earns in training: the letter and the process, computed from the expert's references alone.
+"""The training reward of a reply: for the letter and for the process, computed only from the expert's references.
 
-Which expert texts count is settled by those texts: a reply cannot opt out of a comparison by leaving a step out,
-writing in another language or stating nothing.
+Those texts alone decide what is compared: a reply cannot avoid a comparison by leaving out a step, writing in another
+language or stating nothing.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ PROCESS_WEIGHT = 0.2
 
 
 class RewardKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reply is compared with; plain data, so that it can go with a training example."""
+    """What a reply is compared with, as plain data that can accompany a training example."""
 
     task: RewardTask
     answer: str
@@ -30,7 +30,7 @@ class RewardKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reward(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reply earns, from 0 to 1 each; `process` is None where no expert text states a finding that can be read.
+    """A reply's rewards, each from 0 to 1; `process` is None if no expert text states a readable finding.
 
     A reply that commits to no answer earns nothing and has the state `unparsed`: it is not a wrong answer.
     """
@@ -54,13 +54,13 @@ def reward_key(case: Case, task: RewardTask) -> RewardKey:
 
 
 def reward(case: Case, reply: str, *, task: RewardTask | None = None, process_weight: float = PROCESS_WEIGHT) -> Reward:
-    """Reward a reply to a case; without a task, as a reply in three steps where it has any of them."""
+    """Reward a reply to a case; without a task, as a reply in three steps if it has any of them."""
     known = task or ("twi" if '"step1_per_image_findings"' in reply else "answer")
     return reward_by_key(reward_key(case, known), reply, process_weight=process_weight)
 
 
 def reward_by_key(key: RewardKey, reply: str, *, process_weight: float = PROCESS_WEIGHT) -> Reward:
-    """Reward a reply: so much for the right letter, the rest for findings that agree with the expert's."""
+    """Reward a reply: one part for the right letter, the rest for findings that agree with the expert's."""
     read = _read_twi(key, reply) if key.task == "twi" else _read_answer(key, reply)
     if isinstance(read, Unparsed):
         return Reward(total=0.0, letter=0.0, process=None, state="unparsed", detail=read.reason)

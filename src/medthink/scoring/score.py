@@ -33,14 +33,14 @@ def score_loaded(path: Path, material: Material, *, radcliq: RadCliQOptions | No
     """Score a run that is already open, and leave `scores.json` in its folder."""
     plain = to_plain(score(material, usage=_usage(path), radcliq=radcliq))
     write_json(path / SCORES_FILE, plain)
-    # As a later reader has them, to the digit: scores kept and scores just made meet in one comparison.
+    # Rounded as when read back, because stored and fresh scores meet in one comparison.
     return from_plain(plain)
 
 
 def kept_scores(path: Path, material: Material) -> Scores:
-    """The scores in a run's folder, made again if they are older than its predictions or by another scorer.
+    """The scores in a run's folder, recomputed if they are older than its predictions or from another scorer.
 
-    A submission file keeps no scores beside it: its scores are made each time.
+    A submission file stores no scores: they are computed each time.
     """
     if material.manifest is None:
         return from_plain(to_plain(score(material)))
@@ -71,7 +71,7 @@ def _read_scores(path: Path, material: Material) -> Scores | None:
 
 
 def score(material: Material, *, usage: UsageSummary | None = None, radcliq: RadCliQOptions | None = None) -> Scores:
-    """Everything that can be said of these predictions without asking anybody."""
+    """All scores of these predictions that need no model."""
     cases = score_cases(material) if material.has_letters else ()
     return Scores(
         package=__version__,
@@ -87,7 +87,7 @@ def score(material: Material, *, usage: UsageSummary | None = None, radcliq: Rad
 
 
 def score_letters(material: Material) -> Scores:
-    """The letters alone, without a word of the texts: enough to compare runs."""
+    """Only the letters, without the texts: enough to compare runs."""
     return Scores(
         package=__version__,
         origin=_origin(material),
@@ -102,7 +102,7 @@ def score_letters(material: Material) -> Scores:
 
 
 def _score_steps(material: Material, radcliq: RadCliQOptions | None) -> tuple[TextScores, ...]:
-    # The same references give the same draws, whichever model wrote and in whichever order its lines stand.
+    # The same references give the same draws, whichever model wrote the texts and in whatever order.
     rng = np.random.default_rng(seed_from("scoring", material.text_fingerprint))
     if material.task == "discussion":
         return (_score_discussions(material, rng=rng),)
@@ -139,9 +139,7 @@ def _wrote(material: Material, step: str) -> bool:
 def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...]:
     notes = []
     if material.partial is not None:
-        notes.append(
-            f"Partial: {material.partial}. Every score is over these alone; the others may be harder or easier."
-        )
+        notes.append(f"Partial: {material.partial}. Every score covers only these; the others may be harder or easier.")
     if not material.has_options:
         notes.append("The options were hidden: free-text diagnoses have no letter and are not scored here.")
     if material.manifest is not None and material.manifest.condition.swap_images:
@@ -151,14 +149,14 @@ def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...
     if material.task == "discussion":
         notes += _discussion_notes(material)
     elif material.task == "recall":
-        notes.append("Recall has no score: medthink probe --contamination says what the run shows.")
+        notes.append("Recall has no score: use medthink probe --contamination.")
     elif radcliq is not None:
         notes.append("RadCliQ was fitted on chest radiographs: elsewhere it is out of domain; read it by modality.")
     return tuple(notes)
 
 
 def _discussion_notes(material: Material) -> list[str]:
-    """Which expert's discussions are compared as whole texts alone."""
+    """Which expert discussions are compared only as whole texts."""
     references = [material.cases[number].reference.discussion for number in {one.case for one in material.predictions}]
     plain = sum(bool(text.strip()) and not has_headings(text) for text in references)
     if not plain:

@@ -16,7 +16,7 @@ SCORER_VERSION = "6"
 
 
 class Partial(msgspec.Struct, frozen=True):
-    """How much of what was ordered is there: a run that was stopped, or is under way, has `done` of `due` cases."""
+    """A run's progress: a stopped or running run has `done` of `due` cases."""
 
     done: int
     due: int
@@ -26,7 +26,7 @@ class Partial(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Which predictions were scored: all that must be equal, or said, when two scores are set side by side."""
+    """Which predictions were scored: everything that must be equal, or stated, when two scores are compared."""
 
     name: str
     model: str
@@ -55,8 +55,8 @@ class MetricScore(msgspec.Struct, frozen=True, kw_only=True):
 class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
     """Accuracy of the letters: over all cases, and over those that were answered.
 
-    With several samples per case, `repeats`, `consistency` and `majority` say more; `chosen` counts the letters as
-    shown, `confusion` how often each right letter (rows) was answered by each letter (columns) of the file.
+    With several samples per case, `repeats`, `consistency` and `majority` add detail; `chosen` counts the letters as
+    shown, `confusion` is the confusion matrix: right letter (rows) by answered letter (columns), in the file's letters.
     """
 
     n_cases: int
@@ -75,10 +75,10 @@ class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
 class TextScores(msgspec.Struct, frozen=True, kw_only=True):
     """Step 1, step 2 or a discussion against the expert's text: pairs by state, and metrics over the pairs that are ok.
 
-    A text that is missing or empty has no score; it is counted here. Means go image → case → benchmark. `by_group` has
-    the same by modality (step 1) or by section (discussion, where the reference has headings; `group_states` then
-    counts the sections by state). `case_values` has every metric's mean for each case, for figures and for
-    those who compare runs case by case. `radcliq` says what RadCliQ was computed with, where it was.
+    A text that is missing or empty has no score, but is counted here. Means are taken image → case → benchmark.
+    `by_group` has the same by modality (step 1) or by section (discussion, where the reference has headings;
+    `group_states` then counts the sections by state). `case_values` has every metric's mean for each case, for figures
+    and for case-by-case comparisons. `radcliq` says what RadCliQ was computed with, if it was.
     """
 
     step: str
@@ -111,7 +111,7 @@ class CaseScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything `medthink score` says of a run; `partial` where it has not come to all of its cases."""
+    """All scores of a run; `partial` is set if it is unfinished."""
 
     format: int = FORMAT
     scorer: str = SCORER_VERSION
@@ -126,7 +126,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     partial: Partial | None = None
 
     def __repr__(self) -> str:
-        # One line, and none of the answers that stand in `cases`.
+        # One line, without the answers in `cases`.
         said = f"accuracy {percent(self.answers.accuracy)}" if self.answers else "no letters to score"
         return f"Scores({self.origin.name!r}: {said}{f', {self.partial}' if self.partial else ''})"
 
@@ -140,7 +140,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_plain(scores: Scores) -> Any:
-    """Plain data for JSON, floats cut to ten digits: the last ones depend on the processor."""
+    """Plain data for JSON, floats rounded to ten digits: the last ones depend on the processor."""
     return _round(msgspec.to_builtins(scores, str_keys=True))
 
 

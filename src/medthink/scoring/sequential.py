@@ -1,8 +1,8 @@
 """Runs watched case by case: what is known, after how many cases, and what stopping there saves.
 
-Cases are taken in a random order that the benchmark's fingerprint fixes, so nobody chooses it. Only the unbroken
-beginning of that order counts: answers that come early because they are easy must wait for those before them. A case
-that failed is wrong, as in the score, and never skipped.
+Cases are taken in a random order fixed by the benchmark's fingerprint, so it cannot be chosen. Only the unbroken prefix
+of that order counts: answers that arrive early because they are easy must wait for those before them. A case that
+failed is wrong, as in the score, and never skipped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ class KnownStatement(msgspec.Struct, frozen=True, kw_only=True):
     """What watching a run, or two, has shown so far.
 
     `claim`: *these* `n_cases` (what the finished run would show), or *such* cases. `seen` cases count, the unbroken
-    beginning of the order; `known_after` of them were enough (None: not known yet). `low` and `high` hold at every case
+    prefix of the order; `known_after` of them were enough (None: not known yet). `low` and `high` hold at every case
     with 95 %, over all pairs watched; both are None for the claim about such cases of a pair, which has only a verdict.
     """
 
@@ -48,9 +48,9 @@ def watch_order(cases: Iterable[int], text_fingerprint: str) -> list[int]:
 
 
 class StopWhenKnown:
-    """Says when a run may stop: its accuracy is known to `half_width`, or whether it beats a rival is.
+    """Stops a run when its accuracy is known to `half_width`, or when it is known whether it beats a rival.
 
-    It is handed to the run as its stopping rule; see `medthink.runs.engine.StoppingRule`.
+    It is passed to the run as its stopping rule; see `medthink.runs.engine.StoppingRule`.
     """
 
     def __init__(
@@ -64,7 +64,9 @@ class StopWhenKnown:
         rival: Mapping[int, float] | None = None,
     ) -> None:
         if (half_width is None) == (rival is None):
-            raise UsageError("until what is known?", remedy="give a half-width in points, or a run to compare with")
+            raise UsageError(
+                "the goal of --until-known is missing", remedy="give a half-width in points, or a run to compare with"
+            )
         if rival is not None and not rival.keys() >= cases.keys():
             raise UsageError("the other run lacks cases of this one", remedy="compare with a run on the same cases")
         if claim == "such" and samples > 1 and rival is None:
@@ -87,7 +89,7 @@ class StopWhenKnown:
         return sorted(cases, key=lambda case: place[case.id])
 
     def see(self, prediction: Prediction) -> None:
-        """Take in a prediction, in whatever order it comes."""
+        """Add a prediction; they may arrive in any order."""
         gold = self._cases[prediction.case].reference.answer
         outcome = GradedAnswer(prediction.state, prediction.prediction, gold)
         self._rights[prediction.case][prediction.sample] = outcome.is_right
@@ -130,12 +132,12 @@ class StopWhenKnown:
 
 
 def watch_runs(materials: Sequence[Material]) -> list[KnownStatement]:
-    """Every pair of runs (one run: its accuracy), finished or not, watched along one order, under both claims."""
+    """Every pair of runs (one run: its accuracy), finished or not, watched in the same order, under both claims."""
     rights = [case_rights(material) for material in materials]
     order = watch_order(materials[0].due, materials[0].text_fingerprint)
     for material in materials[1:]:
         if material.due != materials[0].due or (material.text_fingerprint != materials[0].text_fingerprint):
-            raise UsageError(f"{material.name} is not about the same cases", remedy="watch runs on the same cases")
+            raise UsageError(f"{material.name} does not cover the same cases", remedy="watch runs on the same cases")
     if len(materials) == 1:
         return [_watch_one(materials[0], rights[0], order)]
     pairs = list(combinations(range(len(materials)), 2))
@@ -189,7 +191,7 @@ def _watch_one(material: Material, rights: dict[int, float], order: list[int]) -
 
 
 def _prefix(order: list[int], *rights: Mapping[int, float]) -> list[int]:
-    """The unbroken beginning of the order that all of them have."""
+    """The unbroken prefix of the order that all of them have."""
     for k, case in enumerate(order):
         if any(case not in one for one in rights):
             return order[:k]

@@ -20,14 +20,14 @@ from medthink.runs.prediction import Prediction, TwiSteps
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_SAMPLES = 100
-# Whoever has so many problems has one of another kind, and a hostile file has millions.
+# A file with this many problems has a deeper one, and a hostile file has millions.
 MAX_PROBLEMS = 10_000
 _TELL_EVERY = 50
 
 ProblemCode = Literal[
     "file", "line", "case", "twice", "version", "letter", "text", "steps", "images", "sample", "missing"
 ]
-# A wrong letter, a missing case, and a finding too few or too many have states of their own: such a file can be scored.
+# A wrong letter, a missing case, and too few or too many findings have their own states: such a file can be scored.
 SCORABLE: frozenset[ProblemCode] = frozenset({"letter", "images", "missing"})
 
 
@@ -52,7 +52,7 @@ class SubmissionProblem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds: a prediction for every case and sample, and every problem in it, by line.
+    """The contents of a file: a prediction for every case and sample, and every problem by line.
 
     A case without a line has a prediction in the state `failed`; a wrong letter gives the state `unparsed`.
     """
@@ -69,14 +69,16 @@ def read_submission(
     max_bytes: int = MAX_BYTES,
     tell: Callable[[int, int], None] = lambda *_: None,
 ) -> Submission:
-    """Read a file of predictions about these cases; what is wrong with it is told, not raised.
+    """Read a file of predictions about these cases; problems are returned, not raised.
 
-    `tell` hears now and then how many lines were read, and how many problems were found in them.
+    `tell` is called from time to time with the lines read and the problems found.
     """
     reader = _Reader(path, cases)
     size = path.stat().st_size
     if size > max_bytes:
-        reader.tell("file", None, "", f"the file has {size:,} bytes; at most {max_bytes:,} are taken", "send less text")
+        reader.tell(
+            "file", None, "", f"the file has {size:,} bytes; at most {max_bytes:,} are accepted", "send less text"
+        )
         return reader.result(0)
     n_lines = 0
     try:
@@ -86,7 +88,7 @@ def read_submission(
                 tell(n_lines, reader.problems)
             if reader.problems >= MAX_PROBLEMS:
                 said = f"there are more than {MAX_PROBLEMS:,} problems; the lines from here on were not read"
-                reader.tell("file", n_lines, "", said, "mend the first ones and check again")
+                reader.tell("file", n_lines, "", said, "fix the first ones and check again")
                 return reader.result(0)
             try:
                 reader.take(line.number, parse_line(line, file=path))
@@ -135,7 +137,7 @@ class _Reader:
         self._found[case.id, sample] = prediction
 
     def result(self, n_lines: int) -> Submission:
-        """Everything read, the cases without a line included."""
+        """Everything read, including cases without a line."""
         samples = sorted({sample for _, sample in self._found}) or [0]
         due = [(case, sample) for case in self._cases for sample in samples]
         if n_lines:
@@ -172,11 +174,11 @@ class _Reader:
         return None
 
     def _compare(self, number: int, row: dict[str, Any], case: Case) -> None:
-        """What a model may see must be what we have; withheld columns are not looked at."""
+        """Columns a model may see must equal ours; withheld columns are not read."""
         question = case.question
         for field, ours in (("options", question.options), ("CLINICAL_HISTORY", question.history)):
             if row.get(field) is not None and row[field] != ours:
-                said = f"not as in case {case.id} of this benchmark"
+                said = f"differs from case {case.id} of this benchmark"
                 self.tell("version", number, field, said, "use the released version, its options in their order")
 
     def _prediction(self, number: int, row: dict[str, Any], case: Case, sample: int) -> Prediction:
@@ -194,7 +196,7 @@ class _Reader:
         )
 
     def _letter(self, number: int, row: dict[str, Any], case: Case) -> tuple[str | None, str]:
-        """The letter, or None and why; null says on purpose that there is no answer."""
+        """The letter, or None with the reason; null states explicitly that there is no answer."""
         letters = ", ".join(case.question.options)
         if "prediction" not in row:
             self.tell("letter", number, "prediction", "the field is missing", f"give one of {letters}, or null")
@@ -229,7 +231,9 @@ class _Reader:
         written, images = len(steps.step1_per_image_findings or ()), len(case.question.images)
         if steps.step1_per_image_findings is not None and written != images:
             said = f"{written} findings for {images} images"
-            self.tell("images", number, field, said, "give each image of the case its finding, in order; null for none")
+            self.tell(
+                "images", number, field, said, "give a finding for each image of the case, in order; null for none"
+            )
         return steps
 
 
@@ -239,7 +243,7 @@ def refuse_problems(path: Path, problems: tuple[SubmissionProblem, ...]) -> None
     if not blocking:
         return
     first, others = blocking[0], len(blocking) - 1
-    more = f" ({others} more: medthink submit check names them all)" if others else ""
+    more = f" ({others} more: medthink submit check lists them all)" if others else ""
     raise DataError(first.message + more, file=path, row=first.line, field=first.field, remedy=first.remedy)
 
 
@@ -261,10 +265,10 @@ def _slots(case: Case) -> tuple[int, ...]:
 
 
 def _case_number(value: Any) -> int | None:
-    """The one number that a line names its case by; of two numbers ("12.0", "12 (2)") none is guessed at."""
+    """The one number that a line names its case by; with two numbers ("12.0", "12 (2)") none is guessed."""
     if type(value) is int:
         return value
-    # Longer ones are no case's number, and the longest no number that Python reads.
+    # Longer ones are not case numbers, and Python refuses to parse the longest.
     found = re.findall(r"\d{1,18}", value, re.ASCII) if isinstance(value, str) else []
     return int(found[0]) if len(found) == 1 else None
 

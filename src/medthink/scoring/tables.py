@@ -15,7 +15,7 @@ from medthink.stats.ranks import RankedRun
 
 Row = tuple[object, ...]
 
-# Letters of more runs than this are harder to read than their ranges.
+# With more runs than this, letters are harder to read than ranges.
 MOST_LETTERED = 12
 
 
@@ -29,14 +29,14 @@ class Grid(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What is shown beside a run's accuracy: the strongest rival that sees no image, and the gain over it."""
+    """Shown next to a run's accuracy: the strongest rival that sees no image, and the gain over it."""
 
     rival: str
     gain: str
 
 
 def headline_grid(scored: Sequence[Scores], beside: Mapping[str, Beside] | None = None) -> Grid:
-    """Accuracy, the strongest rival and the gain over it where known (by run), states and cost, one row a run."""
+    """Accuracy, the strongest rival and the gain over it where known (by run), states and cost, one row per run."""
     between = () if beside is None else ("strongest rival", "gain")
     columns = ("run", "n", "accuracy (95 %)", *between, "of answered", "states", "cost")
     rows = []
@@ -72,14 +72,14 @@ def slices_grid(one: Scores) -> Grid:
 
 
 def repeats_line(one: Scores) -> str:
-    """Several answers to a case: how far they agree, and what their majority says; "" where there is one."""
+    """Several answers per case: how far they agree, and the majority vote; "" if there is only one."""
     answers = one.answers
     if answers is None or answers.repeats is None:
         return ""
     agreeing = "–" if answers.consistency is None else as_percent(answers.consistency)
     return (
         f"{answers.n_predictions} answers to {answers.n_cases} cases; "
-        f"two answers to a case agree in {agreeing}; majority vote {percent(answers.majority)}"
+        f"two answers to the same case agree in {agreeing}; majority vote {percent(answers.majority)}"
     )
 
 
@@ -120,16 +120,16 @@ def ranking_grid(comparison: Comparison) -> Grid:
 
 def ranking_note(comparison: Comparison) -> str:
     """What leaders, letters and tiers mean, in the order of the table's columns."""
-    lettered = "Runs that share a letter are not told apart. " if len(comparison.runs) <= MOST_LETTERED else ""
+    lettered = "Runs that share a letter are not distinguishable. " if len(comparison.runs) <= MOST_LETTERED else ""
     return (
         "Leaders: no run is shown to be better; the best run is among them with 95 % confidence. "
         f"{lettered}Every run of a tier is better than all of the next; within a tier nothing is claimed. "
-        "Not told apart means that these cases do not show which is better, not that the runs are equal."
+        "Not distinguishable means that these cases do not show which is better, not that the runs are equal."
     )
 
 
 def with_short_names(comparison: Comparison) -> Comparison:
-    """The comparison with each run by the last part of its path, where that tells them apart."""
+    """The comparison with each run by the last part of its path, where that is unique."""
     names = short_names(comparison.runs)
     pairs = tuple(replace(pair, a=names[pair.a], b=names[pair.b]) for pair in comparison.pairs)
     partial = {names[run]: how_far for run, how_far in comparison.partial.items()}
@@ -137,7 +137,7 @@ def with_short_names(comparison: Comparison) -> Comparison:
 
 
 def partial_note(comparison: Comparison) -> str:
-    """Which runs have not come to all of their cases; "" where all have."""
+    """Which runs are unfinished; "" if none is."""
     if not comparison.partial:
         return ""
     far = "; ".join(f"{run} has {how_far}" for run, how_far in comparison.partial.items())
@@ -187,7 +187,7 @@ def _headline(one: Scores) -> Row:
 
 
 def _counted(one: Scores) -> str:
-    """The number of cases; of a run that has not come to all of them, so many of so many."""
+    """The number of cases; for an unfinished run, done of due."""
     if one.partial is not None:
         return f"{one.partial.done:,} of {one.partial.due:,}"
     return f"{one.answers.n_cases:,}" if one.answers else NOTHING

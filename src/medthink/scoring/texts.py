@@ -1,6 +1,6 @@
 """Written steps against the expert's text: findings per image, the integrated summary, the discussion.
 
-Means go from image to case to benchmark, so that a case with many images weighs no more than one with few, and the
+Means are taken from image to case to benchmark, so that a case with many images weighs no more than one with few; the
 interval is a bootstrap over cases.
 """
 
@@ -28,7 +28,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class CaseMeans(NamedTuple):
-    """Every metric's mean for every case: two columns of `sums` a metric, its values and whether they are known."""
+    """Every metric's mean for every case: two columns of `sums` per metric, its values and whether they are known."""
 
     names: tuple[str, ...]
     cases: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -65,7 +65,7 @@ def score_texts(
 ) -> TextScores:
     """Every text metric over the pairs that are ok, and how many are not."""
     listed = list(pairs)
-    # In one order, whatever that of the lines: sums of floats depend on it in their last digits.
+    # In a fixed order, because the last digits of float sums depend on it.
     usable = sorted(pair for pair in listed if pair.state == "ok")
     columns = score_pairs([pair.reference for pair in usable], [pair.candidate for pair in usable])
     composites = compute_radcliq(usable, radcliq)
@@ -83,7 +83,7 @@ def score_texts(
 
 
 def score_coverage(material: Material, *, rng: np.random.Generator) -> TextScores:
-    """The metrics of whole discussions with their headings; a discussion that never came is an empty one."""
+    """The metrics of whole discussions with their headings; a missing discussion counts as empty."""
     references = [material.cases[one.case].reference.discussion for one in material.predictions]
     written = [
         "\n\n".join(f"{name.replace('_', ' ')}:\n{text}" for name, text in (one.discussion or {}).items())

@@ -1,4 +1,4 @@
-"""Audit of a run: what it adds to guessing, and whether it keeps its answers when only the form changes.
+"""Audit of a run: what it adds over guessing, and whether it keeps its answers when only the form changes.
 
 The definitions, with their assumptions, are on one page: docs/validity.md.
 """
@@ -26,15 +26,15 @@ Fields = dict[str, Any]
 IMAGE_FREE_RUNS = frozenset({"own run without images", "own run, options only"})
 """The runs of the same model that saw no image."""
 
-# Fields of a condition whose change should leave a reader's answer alone.
+# Fields of a condition whose change should not affect the answer.
 _FORM_FIELDS = ("option_order", "image_order")
 
 
 class Rival(msgspec.Struct, frozen=True, kw_only=True):
-    """The run against something that cannot see what should decide: a guesser, or its own blind condition.
+    """The run against something that lacks the decisive input: a guesser, or its own blind condition.
 
-    `gain` is the run's accuracy minus the rival's on the same cases; `on_misses` is the run's accuracy on the cases
-    the rival gets wrong, where nothing but reading helps.
+    `gain` is the run's accuracy minus the rival's on the same cases; `on_misses` is the run's accuracy on the cases the
+    rival gets wrong, where only reading the images helps.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Consistency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlaceBias(msgspec.Struct, frozen=True, kw_only=True):
-    """The letters chosen, as shown, against an even spread; a small p-value means that place matters."""
+    """The letters chosen, as shown, against an even spread; a small p-value means that position matters."""
 
     chosen: dict[str, int]
     p_value: float
@@ -61,9 +61,9 @@ class PlaceBias(msgspec.Struct, frozen=True, kw_only=True):
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """What an audit of a run found; `diagnostic_gain` is over the strongest rival.
 
-    `normalised_gain` is its share of what that rival leaves to gain, (accuracy − rival)/(1 − rival). Where
-    `has_own_blind` is false no image-free run of the same model was among the rivals: the gain is over guessers
-    alone, and a model that saw no image may have one too.
+    `normalised_gain` is its share of what that rival left to gain, (accuracy − rival)/(1 − rival). Where
+    `has_own_blind` is false no image-free run of the same model was among the rivals: the gain is only over guessers,
+    and a model without images may have one too.
     """
 
     run: str
@@ -79,7 +79,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Scores]) -> Audit:
-    """Set a run against guessers, and against its own model's other runs on the same cases."""
+    """Compare a run with guessers, and with its own model's other runs on the same cases."""
     assert scores.answers is not None
     rng = np.random.default_rng(seed_from("audit", scores.origin.text_fingerprint))
     right = _rights(scores)
@@ -103,12 +103,12 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
 
 
 def gain_caution(audit: Audit) -> str:
-    """What the gain does not say, where no image-free run of the same model was among the rivals; else ""."""
+    """The caveat of the gain if no image-free run of the same model was among the rivals; else ""."""
     if audit.has_own_blind:
         return ""
     return (
         "no image-free run of this model was given, so this is gain over guessers: a model that reads the history well "
-        "has it without any image"
+        "has it even without images"
     )
 
 
@@ -117,7 +117,7 @@ def _rights(scores: Scores) -> Floats:
 
 
 def _guessed_rights(scores: Scores, guesses: Guesses) -> Floats:
-    """A case the guesser was not asked about (a defective one) counts as missed by it."""
+    """A case the guesser could not be asked about (a defective one) counts as wrong."""
     return np.array([float(guesses.letters.get(case.case) == case.gold) for case in scores.cases])
 
 
@@ -131,7 +131,7 @@ def _set_against(name: str, right: Floats, rival: Floats, rng: np.random.Generat
 
 
 def _rate(rights: Floats) -> Measured:
-    """Wilson for plain right and wrong, a bootstrap where several samples make shares of them."""
+    """Wilson for right or wrong, a bootstrap for shares over several samples."""
     if np.isin(rights, (0.0, 1.0)).all():
         return wilson(int(rights.sum()), len(rights))
     return bootstrap_mean(rights, rng=np.random.default_rng(seed_from("rate", len(rights))))
@@ -148,7 +148,7 @@ def is_variant(scores: Scores, other: Scores) -> bool:
 
 
 def _changes(scores: Scores, other: Scores) -> dict[str, Any]:
-    """The fields of the condition that the other run has differently, with its values."""
+    """The fields of the condition in which the other run differs, with its values."""
     return _changed_fields(scores.origin.condition or {}, other.origin.condition or {})
 
 
@@ -193,10 +193,10 @@ def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Con
 
 
 def _place_bias(answers: AnswerScores) -> PlaceBias | None:
-    """A χ² test; the samples of a case, which may all be alike, count as one answer together."""
+    """A χ² test; the samples of a case, which may all be the same, count as one answer together."""
     counts = [answers.chosen.get(letter, 0) * answers.n_cases / answers.n_predictions for letter in "ABCDE"]
     expected = sum(counts) / len(counts)
-    if expected < 5:  # the test does not hold
+    if expected < 5:  # the test is not valid
         return None
     statistic = sum((count - expected) ** 2 for count in counts) / expected
     # The upper tail of χ² with four degrees of freedom.

@@ -1,9 +1,9 @@
 """Whether a model has seen the published cases: what it remembers of them that cannot be worked out.
 
-Which letter an option stands under, in which order the options stand and which number a case has was settled without
-regard to what is in the case. A model that never saw the file knows none of it, however good it is; so an alarm is
-false at a known rate. Rates that skill alone may explain (a hidden option named word for word, accuracy before and
-after a date) are shown beside their controls, and raise none.
+The letter of each option, the order of the options and the number of a case are unrelated to the case's content. A
+model that never saw the file cannot know them, however good it is, so the false-alarm rate is known. Rates that skill
+alone may explain (a hidden option named word for word, accuracy before and after a date) are shown next to their
+controls, and raise no alarm.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,14 +29,14 @@ from medthink.validity.probe import ALPHA
 from medthink.workflow.outcome import Recollection
 from medthink.workflow.view import apply
 
-# Four ways in which a file's order may be no lot: by the alphabet or by length, up or down.
+# Four ways in which a file's order may not be random: by alphabet or by length, ascending or descending.
 _ORDER_ALPHA = 0.001 / 4
 
 TraceKind = Literal["letters", "hidden option", "case number", "answers"]
 
 
 class MemoryTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that only memory can tell: the test of it, corrected by Holm over all that were made.
+    """One thing that only memory can explain, with its test, Holm-corrected over all tests made.
 
     `untested` says why there is no test.
     """
@@ -48,12 +48,12 @@ class MemoryTrace(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_alarm(self) -> bool:
-        """Whether it is more than luck allows."""
+        """Whether it is more than chance allows."""
         return self.p_holm is not None and self.p_holm < ALPHA
 
 
 class VerbatimRate(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a hidden wrong option was named word for word in a run; `gap` is the probed run's rate minus this."""
+    """How often a hidden wrong option was named word for word in a run; `gap` is the probed run's rate minus it."""
 
     run: str
     model: str
@@ -80,7 +80,7 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Recalled(NamedTuple):
-    """A case and what a model said of it from memory."""
+    """A case and what a model recalled about it."""
 
     case: Case
     said: Recollection
@@ -95,7 +95,7 @@ def probe_contamination(
 ) -> list[Contamination]:
     """Test every recall run, and every control in the same way; `answered` are runs whose answers are scored."""
     if not recalls:
-        raise UsageError("none of the runs is one of recall", remedy="make one: medthink run DATA --task recall …")
+        raise UsageError("none of the runs is a recall run", remedy="make one: medthink run DATA --task recall …")
     rates = [_verbatim(one, _words_for(one, recalls)) for one in (*recalls, *controls)]
     return [
         _probe(one, rates, answered, released, is_control=place >= len(recalls))
@@ -132,7 +132,7 @@ def _probe(
 def _test(
     said: Sequence[_Recalled], recall: Material, own: Sequence[tuple[Material, Scores]]
 ) -> tuple[MemoryTrace, ...]:
-    """All tests that can be made; the level of each is what is left of 1 % for that many."""
+    """All possible tests; the level of each is 1 % shared among them."""
     disorder = _why_not_by_lot(recall.cases.values())
     pair = _order_pair(own)
     made: dict[TraceKind, Callable[[float], MemoryTest | None]] = {
@@ -143,7 +143,7 @@ def _test(
     }
     why: dict[TraceKind, str] = {kind: disorder for kind in made if disorder and kind != "case number"}
     if pair is None:
-        why["answers"] = "no two answer runs of this model that differ in --option-order alone were given"
+        why["answers"] = "no two answer runs of this model that differ only in --option-order were given"
     testable = [kind for kind in made if kind not in why]
     tests = {kind: made[kind](ALPHA / len(testable)) for kind in testable}
     done = {kind: test for kind, test in tests.items() if test is not None and test.n}
@@ -166,7 +166,7 @@ def _recollections(material: Material) -> Iterable[_Recalled]:
 
 
 def _test_letters(said: Sequence[_Recalled], alpha: float) -> MemoryTest:
-    """The wrong options alone: where the right one stands may follow the benchmark's own habits."""
+    """Only the wrong options: the position of the right one may follow the benchmark's own pattern."""
     named, actual = [], []
     for case, one in said:
         if one.letters is not None:
@@ -199,7 +199,7 @@ def _test_order(published: tuple[Material, Scores], other: tuple[Material, Score
 def _order_pair(
     own: Sequence[tuple[Material, Scores]],
 ) -> tuple[tuple[Material, Scores], tuple[Material, Scores]] | None:
-    """Two runs of the model that differ in the order of the options alone, the published order first."""
+    """Two runs of the model that differ only in the order of the options, the published order first."""
     for first in own:
         for second in own:
             before, after = (one.origin.condition or {} for _, one in (first, second))
@@ -227,7 +227,7 @@ def _is_verbatim(text: str | None, case: Case, letter: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    """A text without its case, its spaces and a letter, quotes or full stop around it."""
+    """A text without case, spaces, a leading letter, quotes or a final full stop."""
     words = " ".join(text.split()).strip("\"'“”‘’ ").rstrip(".").casefold()
     return words[2:].strip() if len(words) > 2 and words[0] in "abcde" and words[1] in ".):" else words
 
@@ -243,7 +243,7 @@ def _verbatim(recall: Material, what: str) -> VerbatimRate:
 
 
 def _beside(rates: Sequence[VerbatimRate], run: str) -> tuple[VerbatimRate, ...]:
-    """The run's own rate first, then the others with what it has more than they."""
+    """The run's own rate first, then the others with the run's difference from each."""
     own = next(one for one in rates if one.run == run)
     return (own, *(replace(one, gap=newcombe(own.rate, one.rate)) for one in rates if one.run != run))
 
@@ -256,7 +256,7 @@ def _words_for(recall: Material, recalls: Sequence[Material]) -> str:
 
 
 def _why_not_by_lot(cases: Iterable[Case]) -> str:
-    """Why the file's order of wrong options was not drawn by lot, or "" where no sign of that is found."""
+    """Why the file's order of wrong options is not random, or "" if there is no sign of that."""
     wrong: list[Mapping[str, str]] = [
         {letter: text for letter, text in case.question.options.items() if letter != case.reference.answer}
         for case in cases
@@ -267,12 +267,12 @@ def _why_not_by_lot(cases: Iterable[Case]) -> str:
             named = [_arranged(options, key, is_down=is_down) for options in wrong]
             actual = [[ord(letter) for letter in options] for options in wrong]
             if places_recalled(named, actual, alpha=_ORDER_ALPHA).p_value < _ORDER_ALPHA:
-                return f"the options of the file follow the {habit}, so that their order need not be remembered"
+                return f"the options of the file follow the {habit}, so their order can be known without memory"
     return ""
 
 
 def _arranged(options: Mapping[str, str], key: Callable[[str], object], *, is_down: bool) -> list[int]:
-    """The place of each option if they stood in the order of the key, equals as by lot."""
+    """The position of each option if sorted by the key, ties at random."""
     ranked = sorted(options, key=lambda at: (key(options[at]), seed_from("equals", options[at])), reverse=is_down)
     places = dict(zip(ranked, sorted(options), strict=True))
     return [ord(places[letter]) for letter in options]

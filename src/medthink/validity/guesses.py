@@ -1,4 +1,4 @@
-"""What guessers say of a split's cases: trained on the train split, or cross-validated where there is none."""
+"""Guessers' answers for a split: trained on the train split, or cross-validated if there is none."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -58,7 +58,7 @@ def guess_longest(cases: Sequence[Case]) -> Guesses:
 
 
 def guess_majority(material: Guessable) -> Guesses:
-    """Always the letter that is right most often: in the train split, or in the other folds."""
+    """Always the most frequent right letter in the train split, or in the other folds."""
     if material.lessons:
         letter = rank_letters(material.lessons)[0]
         return Guesses("majority letter", "train → split", {case.id: letter for case in material.cases})

@@ -1,8 +1,8 @@
-"""Audit of a benchmark without any model: what can be had from the options, the history, the letters, the lengths.
+"""Audit of a benchmark without any model: what the options, the history, the letters and the lengths alone reveal.
 
-A probe raises the alarm when it beats chance by more than luck allows: a one-sided exact binomial test, corrected by
-Holm over all probes of the audit, at 1 %. The images' guesser raises none: the images are what should decide. A guesser
-that was given the same inputs as another (there is no history, or no image) is no evidence of its own.
+A probe raises the alarm when it beats chance significantly: a one-sided exact binomial test, corrected by Holm over all
+probes of the audit, at 1 %. The images' guesser raises none: the images are what should decide. A guesser with the same
+inputs as another (no history, or no image) adds no evidence.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ class LengthGap(msgspec.Struct, frozen=True, kw_only=True):
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """What an audit of a benchmark found.
 
-    `detectable` is the true rate of a guesser that would have raised the alarm with 80 % power; None: none would.
+    `detectable` is the true rate of a guesser that would have raised the alarm with 80 % power; None if none would.
     """
 
     split: str
@@ -71,7 +71,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 _MEANINGS = {
     "majority letter": "the same letter every time",
     "longest option": "the longest option every time",
-    "guesser:options": "the five options alone, nothing of the case",
+    "guesser:options": "the five options only, nothing of the case",
     "guesser:question": "history and options, no image",
     "guesser:images": "images and options, no history",
 }
@@ -80,7 +80,7 @@ _COUNTED = ("answer-in-history", "history-duplicate-across-splits", "id-duplicat
 
 
 def probe_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> Probe:
-    """Audit a split; `advance` is told what is being tried."""
+    """Audit a split; `advance` is called with the name of each probe."""
     material = gather(benchmark, split)
     found = []
     for name, guess in _probes(material).items():
@@ -136,12 +136,12 @@ def _judge(found: list[Guesses], cases: list[Case]) -> tuple[ProbeScore, ...]:
 
 
 def _same_inputs(cases: list[Case]) -> dict[str, str]:
-    """The guessers that see no more than the options do here, with why."""
+    """The guessers that see no more than the options here, with the reason."""
     same = {}
     if not any(case.question.history.strip() for case in cases):
-        same["guesser:question"] = "no case has a history: the options alone, once more"
+        same["guesser:question"] = "no case has a history, so this is the options alone again"
     if not any(case.question.images for case in cases):
-        same["guesser:images"] = "no case has an image: the options alone, once more"
+        same["guesser:images"] = "no case has an image, so this is the options alone again"
     return same
 
 

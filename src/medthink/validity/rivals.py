@@ -1,4 +1,4 @@
-"""The guessers that every run is set against, the same for `score`, `report` and `probe`; trained once."""
+"""The guessers that every run is compared with, the same for `score`, `report` and `probe`; trained once."""
 
 from pathlib import Path
 from typing import get_args
@@ -30,8 +30,8 @@ IMAGE_FREE: tuple[Inputs, ...] = ("options", "question")
 def rival_guesses(benchmark: Benchmark, split: str) -> list[Guesses]:
     """The longest option, and guessers trained on the options alone and on history and options.
 
-    Training takes a while, so what the guessers say is kept in the user's cache by the texts of the splits and the
-    release. A split of too few cases to train or cross-validate on leaves the rule alone.
+    Training takes a while, so the guessers' answers are cached by the texts of the splits and the release. A split with
+    too few cases to train on has only the longest-option rule.
     """
     cases = [case for case in benchmark[split] if is_usable(case)]
     rule = guess_longest(cases)
@@ -68,5 +68,5 @@ def _keep(place: Path, guesses: Guesses) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(place, [encode_json([guesses.name, guesses.source, letters])])
     except OSError:
-        # A home that cannot be written to costs time, not numbers.
+        # A cache that cannot be written costs time, but changes no numbers.
         return

@@ -119,7 +119,7 @@ def test_a_name_and_a_team_are_taken_once(store):
     with pytest.raises(UsageError, match="taken"):
         add(store, "ANN", "submitter")
     new = NewAccount(name="bob", roles=("submitter",), team=" north ", password=PASSWORD)
-    with pytest.raises(UsageError, match="there is a team"):
+    with pytest.raises(UsageError, match="there is already a team"):
         add_account(store, new, actor="test", is_team_new=True)
     assert find_account(store, "bob") is None
     assert add_account(store, new, actor="test").team == "North"
@@ -219,7 +219,7 @@ def test_an_invitation_makes_one_account_with_its_roles_and_team(store):
     made = accept(store, secret, asked)
     assert (made.roles, made.team) == (("submitter",), "North")
     assert find_invitation(store, secret) is None
-    with pytest.raises(Declined, match="used or over"):
+    with pytest.raises(Declined, match="has been used or has expired"):
         accept(store, secret, NewAccount(name="bob", roles=(), password=PASSWORD))
     assert find_account(store, "bob") is None
 

@@ -111,7 +111,7 @@ def test_a_run_of_other_cases_or_from_before_is_refused(wide, board, tmp_path):
     with pytest.raises(UsageError, match="no sample is drawn"):
         enter_rerun(store, token, wide / "run", held, actor="ann")
     plan = plan_rerun(store, token, actor="ann")
-    with pytest.raises(UsageError, match="not about the cases drawn"):
+    with pytest.raises(UsageError, match="does not cover exactly the cases drawn"):
         enter_rerun(store, token, wide / "run", held, actor="ann")
     run = run_again(wide, tmp_path / "again", plan)
     manifest = read_json(run / "run.json")
@@ -133,7 +133,7 @@ def test_a_row_without_traces_and_too_small_a_sample_are_refused(wide, board, tm
     path = tmp_path / "bare.jsonl"
     path.write_text("".join(json.dumps({key: row[key] for key in ("title", "prediction")}) + "\n" for row in bare))
     scored = add_to_board(store, held, Addition(source=path, team="north", model="bare"), actor="ann")
-    with pytest.raises(UsageError, match="no traces"):
+    with pytest.raises(UsageError, match="no confirmed traces"):
         plan_rerun(store, scored.token, actor="ann")
 
 

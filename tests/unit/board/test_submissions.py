@@ -120,7 +120,7 @@ def test_what_kills_every_worker_fails_after_three_tries(store, held, entered, l
         assert claim(store).token == token
         expire(store, lease_at=LONG_AGO)
     assert claim(store) is None
-    assert (found := find_submission(store, token)).status == "failed" and "cut short 3 times" in found.detail
+    assert (found := find_submission(store, token)).status == "failed" and "interrupted 3 times" in found.detail
     assert receive(store, upload(entered, lines("B")), per_day=1).is_new
     with pytest.raises(Declined):
         receive(store, upload(entered, lines("A")), per_day=1)
@@ -269,7 +269,7 @@ def test_the_place_in_the_queue_is_known(store, held, entered, lines):
 def test_a_benchmark_without_files_is_our_failure_not_the_submitters(store, held, entered, lines):
     token = receive(store, upload(entered, lines("A"))).token
     work_once(store, {})
-    assert find_submission(store, token).detail == "the files of its benchmark are not at hand"
+    assert find_submission(store, token).detail == "the files of its benchmark are not available here"
 
 
 def test_only_what_is_scored_can_be_published(store, held, entered, lines):
@@ -337,7 +337,7 @@ def test_the_tables_are_those_of_the_migrations(store):
 
 
 def test_an_address_that_leads_nowhere_is_one_message(tmp_path):
-    with pytest.raises(UsageError, match="not the address of a store"):
+    with pytest.raises(UsageError, match="not a store address"):
         BoardStore("nonsense://x")
     with pytest.raises(OutsideError, match="cannot be opened"):
         BoardStore(store_url(tmp_path / "missing" / "board.sqlite"))

@@ -389,7 +389,7 @@ def test_a_judged_number_shows_its_judges_exam_in_terminal_and_report(bench, tmp
     assert enter(["report", str(run), "-o", str(page)]) == 0
     text = page.read_text()
     assert "Exam of the judge" in text and "BELOW THE FLOOR: finds 0.0 %" in text
-    assert "Exams of the judges" in text and "What sways the judges" in text and "negation dropped" in text
+    assert "Exams of the judges" in text and "Biases of the judges" in text and "negation dropped" in text
 
 
 def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys):

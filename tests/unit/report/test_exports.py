@@ -111,15 +111,15 @@ def test_every_markdown_row_has_the_same_cells(groups, hostile):
 
 def test_the_headline_has_no_column_that_says_nothing(blind, groups, runs):
     whole = headline_table(blind)
-    assert {"Rank", "Tier", "No letter", "Of those answered", "Output tokens a case"} <= set(whole.columns)
+    assert {"Rank", "Tier", "No letter", "Of those answered", "Output tokens per case"} <= set(whole.columns)
     rows = {row[0]: dict(zip(whole.columns, row, strict=True)) for row in whole.rows}
     assert [rows[label]["No letter"] for label in ("big · 100 % images", "dice")] == ["2 unparsed", "–"]
     assert [rows[label]["Cost"] for label in ("dice", "kin-4b")] == ["$0.036", "unknown"]
-    assert [rows[label]["Output tokens a case"] for label in ("dice", "kin-4b")] == ["200", "–"]
+    assert [rows[label]["Output tokens per case"] for label in ("dice", "kin-4b")] == ["200", "–"]
     alone = headline_table(groups[1])
     assert not {"Rank", "Tier", "Of those answered"} & set(alone.columns)
     (silent,) = group_entries(load_entries([runs["small"]]))
-    assert "Output tokens a case" not in headline_table(silent).columns
+    assert "Output tokens per case" not in headline_table(silent).columns
 
 
 def test_markdown_is_escaped():

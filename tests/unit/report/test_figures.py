@@ -192,7 +192,7 @@ def test_the_overview_says_what_it_leaves_out(groups, runs):
     assert "Left out" not in whole.message
     assert overview_drawing(groups[::-1]).table == whole.table
     (pair,) = group_entries(load_entries([runs["low"], runs["high"]]))
-    assert "Left out for want of runs that vary in it: share of images, model size." in overview_drawing([pair]).message
+    assert "Left out, because no runs vary in it: share of images, model size." in overview_drawing([pair]).message
     (alone,) = group_entries(load_entries([runs["cued"]]))
     assert "effort or output tokens" in overview_drawing([alone]).message
 

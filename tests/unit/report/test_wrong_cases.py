@@ -22,8 +22,8 @@ def test_what_is_not_shown_is_counted(blind):
     assert wrong > 3
     shown = wrong_cases_markup(blind, 3)
     assert shown.count('class="case"') == 3
-    assert f"{wrong} cases of 12 went wrong" in shown
-    assert f"the 3 that went wrong in the most runs are shown, {wrong - 3} are not" in shown
+    assert f"{wrong} cases of 12 are wrong" in shown
+    assert f"the 3 that are wrong in the most runs are shown, {wrong - 3} are not" in shown
 
 
 def test_the_cases_most_runs_got_wrong_come_first(blind):
@@ -71,8 +71,8 @@ def test_findings_stand_beside_the_image_they_are_about(bench, tmp_path):
 
 def test_a_letter_without_words_is_said_to_be_one(bench, tmp_path):
     group = load(make_run(tmp_path / "mute", bench, skill=0.0))
-    assert "gave a letter and no words" in wrong_cases_markup(reread(group, prediction_rationale=None), 1)
-    assert "gave a letter and no words" not in wrong_cases_markup(group, 1)
+    assert "gave a letter without a text" in wrong_cases_markup(reread(group, prediction_rationale=None), 1)
+    assert "gave a letter without a text" not in wrong_cases_markup(group, 1)
 
 
 def test_pictures_beyond_the_most_are_counted(tmp_path):

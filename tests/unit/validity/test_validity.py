@@ -365,7 +365,7 @@ def test_a_guesser_without_inputs_of_its_own_is_no_evidence_of_its_own(clean, tm
     (bench / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = {one.name: one for one in probe_benchmark(Benchmark.open(bench), "test").scores}
     assert (found["guesser:question"].verdict, found["guesser:question"].p_holm) == ("same as another", None)
-    assert "once more" in found["guesser:question"].meaning
+    assert "the options alone again" in found["guesser:question"].meaning
     raw = binomtest(round(found["longest option"].accuracy.value * 40), 40, 0.2, alternative="greater").pvalue
     assert found["longest option"].p_holm <= 3 * raw + 1e-9
 

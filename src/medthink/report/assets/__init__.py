@@ -1,4 +1,4 @@
-"""The style sheets and templates of the pages; `tokens.css` is the one home of colours, sizes and durations.
+"""The style sheets and templates of the pages; `tokens.css` defines all colours, sizes and durations.
 
 The web rooms serve the same `tokens.css`.
 """

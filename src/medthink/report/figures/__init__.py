@@ -1,1 +1,1 @@
-"""The figures of a report: what each shows, drawn by matplotlib, with the numbers it was drawn from."""
+"""The figures of a report: drawn by matplotlib, each with the numbers behind it."""

@@ -10,19 +10,19 @@ from medthink.scoring.scores import percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# About what a number takes up of an axis of shares.
+# Approximate width of a number on an axis of shares.
 _NUMBER_WIDTH = 0.1
 
 
 def chance(group: Group) -> float:
-    """What a guess among the options gets right on average."""
+    """The expected accuracy of a random guess among the options."""
     # A case without options, which only a defective file has, is not guessed right either.
     counts = [len(case.question.options) for case in group.entries[0].material.cases.values()]
     return sum(1 / count for count in counts if count) / len(counts)
 
 
 def accuracy_drawing(group: Group) -> Drawing | None:
-    """A mark and an interval a run, best at the top, tiers by colour and shape; one run alone needs no figure."""
+    """One mark and interval per run, best at the top, tiers by colour and shape; a single run needs no figure."""
     entries = group.lettered
     if len(entries) < 2:
         return None
@@ -60,12 +60,12 @@ def accuracy_drawing(group: Group) -> Drawing | None:
     message = f"Accuracy over all {group.n_cases:,} cases with 95 % intervals."
     if group.ranking:
         message += (
-            " Every run of one colour is shown to be better than all of the next; within a colour nothing is claimed."
+            " Every run of one colour is better than all of the next beyond chance; within a colour nothing is claimed."
         )
     table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
     return Drawing("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)
 
 
 def _beside(end: float, line: float) -> float:
-    """Where the number of an interval goes: at its end, or past the chance line that would cross it out."""
+    """Where to print the number: at the end of the interval, or past the chance line if that would cross it."""
     return line if end < line < end + _NUMBER_WIDTH else end

@@ -25,7 +25,7 @@ class Priced(NamedTuple):
 
 
 def priced_runs(group: Group) -> list[Priced]:
-    """The runs whose whole cost is known and not nothing, cheapest first."""
+    """The runs whose total cost is known and not zero, cheapest first."""
     found = []
     for entry, answers in answer_pairs(group.entries):
         cost = entry.scores.usage.cost_usd.value if entry.scores.usage else None
@@ -72,7 +72,7 @@ def cost_drawing(group: Group) -> Drawing | None:
     )
     message = (
         f"{len(best)} of {len(priced)} runs with a known cost are in the Pareto set (blue, joined, numbered): no "
-        "other is both cheaper and more accurate. Intervals overlap where the step between two is small."
+        "other is both cheaper and more accurate. Small differences between neighbours may be within their intervals."
     )
     columns = ("Run", "Cost", "Accuracy (95 % interval)", "In the Pareto set")
     table = Table(columns, rows, frozenset({1, 2}))

@@ -20,14 +20,14 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
 class _Alike(NamedTuple):
-    """Runs of a model that are alike but for what varies."""
+    """Runs of a model that differ only in the field varied."""
 
     model: str
     points: list["Point"]
 
 
 class Point(NamedTuple):
-    """One run at its place on the axis; `note` is written beside it."""
+    """One run at its position on the axis; `note` is written next to it."""
 
     x: float
     entry: Entry
@@ -42,7 +42,7 @@ class Curve(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """A panel: its curves, runs that stand alone, and the words around them."""
+    """A panel: its curves, single runs, and captions."""
 
     key: str
     short_title: str
@@ -60,7 +60,7 @@ class Curves(NamedTuple):
 
 
 def curve_panels(group: Group) -> list[Curves]:
-    """The panels that these runs have data for: two places on an axis are the least that makes a curve."""
+    """The panels that these runs have data for; a curve needs at least two positions on the axis."""
     panels = (share_curves(group), effort_curves(group), token_curves(group), size_curves(group))
     return [panel for panel in panels if panel is not None]
 
@@ -88,13 +88,13 @@ def effort_curves(group: Group) -> Curves | None:
 
 
 def token_curves(group: Group) -> Curves | None:
-    """Accuracy against what a case made the model write; runs of one model at several efforts are joined."""
+    """Accuracy against output tokens per case; runs of one model at several efforts are joined."""
     found = _grow(group.unhindered, "effort", tokens_per_case, note=lambda entry: entry.manifest.condition.effort or "")
     message = (
-        "Accuracy against mean output tokens of a case, thinking included. Runs that differ in effort alone are "
-        "joined, the effort written at the point; runs on their own are grey."
+        "Accuracy against mean output tokens per case, including thinking. Runs that differ only in effort are "
+        "joined, with the effort at each point; single runs are grey."
     )
-    panel = _panel("tokens", "Output tokens", "output tokens a case", message, found)
+    panel = _panel("tokens", "Output tokens", "output tokens per case", message, found)
     return panel and panel._replace(is_log=True)
 
 
@@ -109,7 +109,7 @@ def size_curves(group: Group) -> Curves | None:
             found.setdefault(key, _Alike(family, [])).points.append(Point(size, entry))
     message = (
         "Accuracy against the number of parameters that the model's name states; models whose name states none are "
-        "left out, models without a sibling are grey."
+        "left out, models without other sizes are grey."
     )
     panel = _panel("size", "Model size", "parameters (billions)", message, list(found.values()))
     return panel and panel._replace(is_log=True)
@@ -177,7 +177,7 @@ def _grow(
     place: Callable[[Entry], float | None],
     note: Callable[[Entry], str] | None = None,
 ) -> list[_Alike]:
-    """The runs sorted by all but the field varied."""
+    """The runs grouped by everything except the field varied."""
     found: dict[tuple[Any, ...], _Alike] = {}
     for entry in entries:
         x = place(entry)
@@ -191,7 +191,7 @@ def _grow(
 
 
 def _panel(key: str, title: str, axis: str, message: str, found: list[_Alike]) -> Curves | None:
-    """The panel, or None when all runs stand at one place; a curve takes two places, and only so many have colours."""
+    """The panel, or None if all runs are at one position; a curve needs two, and the number of colours is limited."""
     if len({point.x for alike in found for point in alike.points}) < 2:
         return None
     joined = [alike for alike in found if len({point.x for point in alike.points}) > 1][: len(COLOURS)]
@@ -212,7 +212,7 @@ def _name_curves(joined: list[_Alike]) -> tuple[Curve, ...]:
 
 
 def _only_curves(panel: Curves) -> Curves | None:
-    """The panel without runs that stand alone: at one place of such an axis they say nothing."""
+    """The panel without single runs: at one position of such an axis they show nothing."""
     return panel._replace(alone=()) if panel.curves else None
 
 

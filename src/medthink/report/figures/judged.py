@@ -1,4 +1,4 @@
-"""What judges find: types of error in steps of reasoning, and the truth and teaching of discussions."""
+"""What judges find: error types in reasoning steps, and the correctness and education value of discussions."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +30,7 @@ class _Series(NamedTuple):
 
 
 def profile_drawing(one: Seated[StepScores], number: int) -> Drawing:
-    """A row a type of error: its share of the critical steps and of the other ones."""
+    """One row per error type: its share of the critical steps and of the other ones."""
     cells = {(cell.error_type, cell.critical): cell for cell in one.scores.profile}
     series = [
         _Series(
@@ -51,8 +51,8 @@ def profile_drawing(one: Seated[StepScores], number: int) -> Drawing:
         figure.legend(loc="outside lower center", ncols=2)
 
     message = (
-        f"How often a step of the rationale holds each type of error; a step may hold several"
-        f"{_untyped(one.scores.untyped)}. Intervals take the steps of a case together. "
+        f"How often a step of the rationale has each type of error; a step may have several"
+        f"{_untyped(one.scores.untyped)}. Intervals are clustered by case. "
         f"{AGREEMENT}: {one.agreement('factual', 'critical')}."
     )
     title = f"Error profile: {one.title}"
@@ -80,7 +80,7 @@ def discussion_drawing(one: Seated[DiscussionScores], number: int) -> Drawing:
 
     message = (
         "What discussions teach, 0 to 2 in each of five dimensions, and how their sentences are labelled in each of "
-        f"six sections. Intervals take the sentences of a case together. "
+        f"six sections. Intervals are clustered by case. "
         f"{AGREEMENT}: {one.agreement('sentence', 'education')}."
     )
     title = f"Discussions: {one.title}"
@@ -88,7 +88,7 @@ def discussion_drawing(one: Seated[DiscussionScores], number: int) -> Drawing:
 
 
 def _draw_series(axes: "Axes", series: Sequence[_Series], names: Sequence[str], *, most: int) -> None:
-    """Dots with intervals, a row a name, the series of a row one above the other, each with its number."""
+    """Dots with intervals, one row per name, the series of a row one above the other, each with its number."""
     spread = 0.7 / len(series)
     for place, one in enumerate(series):
         for row, measured in enumerate(one.values):

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ACROSS = 2
-# The states by name would run into each other under so narrow columns; they stand in the table.
+# State names would overlap under such narrow columns; they are in the table.
 _NO_LETTER = "none"
 
 
 def letters_drawing(group: Group) -> Drawing | None:
-    """A square a run: right letters down, given letters (and none at all) across."""
+    """One square per run: right letters down, given letters (and none) across."""
     scored = list(answer_pairs(group.entries))
     if not scored:
         return None

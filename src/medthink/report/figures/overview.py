@@ -35,10 +35,10 @@ class _Panels(NamedTuple):
 
 
 def overview_drawing(groups: list[Group]) -> Drawing:
-    """The figure of the largest unaided group that has letters; what is left out is said below it."""
+    """The figure of the largest unaided group that has letters; what is left out is stated below it."""
     lettered = [group for group in groups if group.lettered]
     if not lettered:
-        raise UsageError("no run here answered by letter, so there is no overview", remedy="leave --figure out")
+        raise UsageError("no run here answered by letter, so there is no overview", remedy="leave out --figure")
     group = next((group for group in lettered if group.kind == "unaided"), lettered[0])
     entries = list(group.unhindered)
     panels = _find_panels(group)
@@ -78,10 +78,10 @@ def _find_panels(group: Group) -> _Panels:
 def _note(groups: list[Group], group: Group, entries: list[Entry], panels: _Panels) -> str:
     notes = []
     if panels.missing:
-        notes.append(f"Left out for want of runs that vary in it: {', '.join(panels.missing)}.")
+        notes.append(f"Left out, because no runs vary in it: {', '.join(panels.missing)}.")
     if len(entries) < len(group.lettered):
         has_shares = any(panel.key == "share" for panel in panels.present)
-        where = "are in the panel of shares alone" if has_shares else "are not drawn"
+        where = "are only in the panel of shares" if has_shares else "are not drawn"
         notes.append(f"Runs that saw less than all of each case {where}.")
     others = sum(len(other.entries) for other in groups) - len(group.lettered)
     if others:

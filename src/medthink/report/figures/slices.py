@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = 4
-# Too many values to draw; they stand in the table.
+# Too many values to draw; they are in the table.
 _TABLE_ONLY = frozenset({"sub-modality"})
 _FEWEST_DRAWN = 5
 
@@ -28,7 +28,7 @@ class _Row(NamedTuple):
 
 
 def slices_drawing(group: Group) -> Drawing | None:
-    """A row a slice and a dot a run: at most four runs drawn, all of them in the table."""
+    """One row per slice and one dot per run: at most four runs are drawn, all are in the table."""
     entries = group.lettered
     rows = _rows(entries)
     drawn = [row for row in rows if row.by not in _TABLE_ONLY and row.n >= _FEWEST_DRAWN]
@@ -43,7 +43,7 @@ def slices_drawing(group: Group) -> Drawing | None:
 
     names = ", ".join(entry.label for entry in shown)
     message = (
-        f"Accuracy in slices of the cases, for {names}. Hollow marks: fewer than {SMALL} cases, where chance rules. "
+        f"Accuracy in slices of the cases, for {names}. Hollow marks: fewer than {SMALL} cases, too few to rely on. "
         f"Slices of fewer than {_FEWEST_DRAWN} cases and sub-modalities stand in the table alone."
     )
     height = 1.1 + 0.225 * (len(drawn) + len({row.by for row in drawn})) + 0.1 * len(shown)

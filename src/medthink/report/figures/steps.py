@@ -34,7 +34,7 @@ def steps_drawings(group: Group) -> Iterator[Drawing]:
 
 
 def _drawing(metric: Metric, spreads: dict[str, list[_Spread]]) -> Drawing:
-    """A panel a step, a bar a run: the middle half of the cases thick, nine in ten thin, the median a dot."""
+    """One panel per step, one bar per run: thick over the middle half of the cases, thin over nine in ten."""
     tallest = [len(found) for found in spreads.values()]
 
     def draw(figure: "Figure") -> None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, its yellow darkened: told apart with every common colour blindness.
+# Okabe and Ito's palette with a darker yellow: distinguishable with every common colour blindness.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5c9e", "#8a8a2e")
-# Beside its colour each series has a shape, for readers and printers without colour.
+# Each series also has a shape, for readers and printers without colour.
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "p")
 INK, SOFT, LINE = "#24292f", "#66707b", "#d9dde2"
 # On the page each colour is a variable, so that a dark page has light ink and lighter colours.
@@ -73,7 +73,7 @@ _LINE_LENGTH = 24
 
 
 class Drawing(NamedTuple):
-    """A figure before it is drawn: what it says, how, how large (inches), and the numbers behind it."""
+    """A figure before it is drawn: title, caption, drawing function, size (inches), and the numbers behind it."""
 
     key: str
     title: str
@@ -92,7 +92,7 @@ def draw_markup(drawing: Drawing, *, prefix: str) -> Markup:
 
 
 def figure_markup(drawing: Drawing, *, prefix: str) -> Markup:
-    """The drawing in its frame, with the numbers it was drawn from behind a line that opens them."""
+    """The drawing in its frame, with its numbers in a fold."""
     numbers = fold("Numbers", table_markup(drawing.table, name=f"{drawing.title}: numbers"))
     return tag("div", draw_markup(drawing, prefix=prefix), numbers, class_="figure")
 
@@ -127,7 +127,7 @@ def _styled() -> Iterator[None]:
 
 
 def _inline(svg: str, name: str, drawing: Drawing) -> Markup:
-    """The SVG for use inside HTML: named for screen readers, colours by variable, ids its own, no namespace."""
+    """The SVG for use inside HTML: labelled for screen readers, colours by variable, unique ids, no namespace."""
     body = svg[svg.index("<svg") :]
     box = re.search(r'viewBox="([\d. ]+)"', body)
     assert box is not None  # matplotlib always writes one
@@ -142,14 +142,14 @@ def _inline(svg: str, name: str, drawing: Drawing) -> Markup:
 
 
 def _own_ids(content: str, name: str) -> str:
-    """Only ids that something points to are kept, with the figure's name before them: a page has each id once."""
+    """Only ids that are referenced are kept, prefixed with the figure's name, so that each id is unique on the page."""
     used = set(re.findall(r'(?:url\(|href=")#([\w.-]+)', content))
     content = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", content)
     return re.sub(r'(url\(|href=")#', rf"\1#{name}-", content)
 
 
 def wrapped(label: str) -> str:
-    """A run's label on two lines when it is long, broken where its parts meet."""
+    """A run's label on two lines if it is long, broken between its parts."""
     if len(label) <= _LINE_LENGTH or " · " not in label:
         return label
     parts = label.split(" · ")
@@ -160,7 +160,7 @@ def wrapped(label: str) -> str:
 
 
 def percent_axis(axes: "Axes", *, along: str) -> None:
-    """Let an axis of shares read as percentages, from zero."""
+    """Show an axis of shares as percentages, from zero."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis = axes.xaxis if along == "x" else axes.yaxis

@@ -255,7 +255,7 @@ def test_a_place_that_cannot_be_written_is_a_clean_error(tmp_path):
     bench = write_benchmark(tmp_path / "bench", cases=2)
     code, _, err = finish(medthink("run", bench, "--model", "baseline/random", "--out", "/proc/nowhere/run"))
     assert code == 2
-    assert "cannot be made" in err
+    assert "cannot be created" in err
     assert "Traceback" not in err
 
 

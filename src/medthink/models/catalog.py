@@ -1,6 +1,6 @@
 """Model names: `openai/NAME`, `openai-chat/NAME`, `anthropic/NAME`, `google/NAME`, `server/NAME`.
 
-A provider is one line here and one wire module, which is imported when it is asked for.
+A provider is one line here and one wire module, which is imported on demand.
 """
 
 import importlib
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a provider is, how it is spoken to, and what it takes."""
+    """A provider's address, its wire, and its limits."""
 
     wire: str
-    # Its module in `batches`; empty where a batch is a file that a person has the server run.
+    # Its module in `batches`; empty if a batch is a file that a person runs on the server.
     batches: str = ""
-    # The path of a question that costs nothing: only a server of one's own has one.
+    # The path of a free test request: only one's own server has one.
     free_path: str | None = None
     url: str = ""
     url_variable: str = ""
@@ -39,7 +39,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
 _OPENAI_IMAGES = ImageLimits(max_images=500, max_image_bytes=50 * MB, max_request_bytes=50 * MB)
 # 10 MB is Anthropic's limit for the base64 of an image, so three quarters of it for the file. Models with a context of
-# 200,000 tokens take 100 images and say so themselves.
+# 200,000 tokens accept 100 images and report that themselves.
 _ANTHROPIC_IMAGES = ImageLimits(
     max_images=600, max_image_bytes=10 * MB * 3 // 4, max_request_bytes=32 * MB,
     max_side=8_000, crowd=20, max_crowded_side=2_000,
@@ -96,9 +96,9 @@ def parse_model_name(spec: str) -> ModelName:
 def resolve_target(
     spec: str, *, base_urls: tuple[str, ...] = (), env: Mapping[str, str] | None = None, needs_key: bool = True
 ) -> "Target":
-    """Settle everything about the model that does not need the network, or raise UsageError.
+    """Resolve everything about the model that does not need the network, or raise UsageError.
 
-    A model that nothing will be sent to does without its key: `needs_key=False`.
+    With `needs_key=False` no key is required, because nothing will be sent.
     """
     from medthink.models.transport import Target
 
@@ -133,7 +133,7 @@ def open_model(
 
 
 def open_batches(target: "Target", transport: "Transport | None" = None) -> "BatchService":
-    """The batches of a model; those of a server are files that a person has it run."""
+    """The batches of a model; those of a server are files that a person runs."""
     from medthink.models.batches.client import BatchClient
     from medthink.models.batches.files import FileBatches
 
@@ -141,7 +141,7 @@ def open_batches(target: "Target", transport: "Transport | None" = None) -> "Bat
     if not module:
         return FileBatches()
     if len(target.urls) > 1:
-        raise UsageError("a batch goes to one address", remedy="give one --base-url")
+        raise UsageError("a batch needs exactly one address", remedy="give one --base-url")
     return BatchClient(target, importlib.import_module(f"medthink.models.batches.{module}"), transport)
 
 
@@ -150,7 +150,9 @@ def _settle_urls(
 ) -> tuple[str, ...]:
     urls = base_urls or tuple(url for url in (env.get(provider.url_variable, "") or provider.url,) if url)
     if not urls:
-        raise UsageError(f"where is {model}?", remedy="give --base-url, e.g. --base-url http://localhost:8000/v1")
+        raise UsageError(
+            f"the address of {model} is missing", remedy="give --base-url, e.g. --base-url http://localhost:8000/v1"
+        )
     for url in urls:
         parts = _split_url(url)
         if parts.username or parts.password:
@@ -164,11 +166,11 @@ def _split_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not match, or a port that is no port
+    except ValueError:  # unmatched brackets, or an invalid port
         is_whole = False
     if not is_whole:
-        shown = "what was given" if "@" in url else repr(url)  # it may hold a password
-        raise UsageError(f"{shown} is no base URL", remedy="write it as http://HOST:PORT/v1 or https://HOST/v1")
+        shown = "the value given" if "@" in url else repr(url)  # it may hold a password
+        raise UsageError(f"{shown} is not a base URL", remedy="write it as http://HOST:PORT/v1 or https://HOST/v1")
     return parts
 
 

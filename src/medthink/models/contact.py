@@ -1,7 +1,7 @@
-"""Whether a server is there, knows the model and accepts the key, found out without a paid call.
+"""Whether a server is running, knows the model and accepts the key, checked without a paid call.
 
-`check_server` is asked before a run's first call and says what is wrong and what to do about it. `is_alive` is asked
-while no call gets through: any reply but a server error means that the server is back.
+`check_server` is called before a run's first call and says what is wrong and what to do about it. `is_alive` is called
+while no call gets through: any reply except a server error means that the server is back.
 """
 
 import difflib
@@ -23,14 +23,14 @@ _ODD_SERVER = "--no-preflight skips this check"
 
 
 class Contact(NamedTuple):
-    """How to ask a server about itself: where its list of models is, and the headers it wants."""
+    """How to query a server: where its list of models is, and the headers it needs."""
 
     models_path: str
     headers: Mapping[str, str]
     model: str
     key: Key | None
     key_variable: str
-    # Where a question of one token costs nothing; a provider's is paid for and never asked.
+    # Where a one-token test request is free; a provider would charge for it, so it is never sent there.
     chat_path: str | None
 
 
@@ -47,7 +47,7 @@ class _Heard(NamedTuple):
 
 
 async def is_alive(session: aiohttp.ClientSession, url: str, proxy: str | None, contact: Contact) -> bool:
-    """Whether anything but a server error comes back."""
+    """Whether anything except a server error comes back."""
     heard = await _ask(session, "GET", url + contact.models_path, contact, proxy=proxy)
     return 0 < heard.status < 500
 
@@ -55,7 +55,7 @@ async def is_alive(session: aiohttp.ClientSession, url: str, proxy: str | None, 
 async def check_server(
     session: aiohttp.ClientSession, url: str, proxy: str | None, contact: Contact
 ) -> OutsideError | None:
-    """What is wrong with this server for this model, if anything is."""
+    """What is wrong with this server for this model, if anything."""
     heard = await _ask(session, "GET", url + contact.models_path, contact, proxy=proxy)
     if heard.status == 0:
         return OutsideError(
@@ -65,7 +65,7 @@ async def check_server(
     if heard.status >= 500:
         return OutsideError(
             f"the server at {url} fails with HTTP {heard.status}{words}",
-            remedy=f"wait until it is ready, or look at its log; {_ODD_SERVER}",
+            remedy=f"wait until it is ready, or check its log; {_ODD_SERVER}",
         )
     if heard.status == 401 or (heard.status == 400 and "key" in words.lower()):
         return _bad_key(url, words, contact)
@@ -76,7 +76,7 @@ async def check_server(
 
 
 def _bad_key(url: str, words: str, contact: Contact) -> OutsideError:
-    problem = f"{url} does not accept the key{words}" if contact.key else f"{url} wants a key{words}"
+    problem = f"{url} does not accept the key{words}" if contact.key else f"{url} requires a key{words}"
     verb = "check" if contact.key else "set"
     return OutsideError(problem, remedy=f"{verb} {contact.key_variable or 'the key'}")
 
@@ -84,14 +84,14 @@ def _bad_key(url: str, words: str, contact: Contact) -> OutsideError:
 async def _check_address(
     session: aiohttp.ClientSession, url: str, proxy: str | None, contact: Contact
 ) -> OutsideError | None:
-    """No list of models there: is the address right all the same?"""
+    """There is no list of models: check whether the address is right all the same."""
     nearby = url.removesuffix("/v1") if url.endswith("/v1") else f"{url}/v1"
     heard = await _ask(session, "GET", nearby + contact.models_path, contact, proxy=proxy)
     if (heard.is_good and _read_names(heard.body) is not None) or heard.status == 401:
         return OutsideError(f"there is no model server at {url}, but there is one at {nearby}", remedy=_as_flag(nearby))
     if contact.chat_path is None:
         return None
-    # A server that speaks the API complains about an empty question; anything else has no such page.
+    # A server with this API rejects an empty request; anything else has no such path.
     heard = await _ask(session, "POST", url + contact.chat_path, contact, proxy=proxy, content={})
     if heard.status in (404, 405, 501):
         form = "" if url.endswith("/v1") else ": most servers want /v1 at its end"
@@ -105,7 +105,7 @@ async def _check_address(
 async def _check_model(
     session: aiohttp.ClientSession, url: str, proxy: str | None, contact: Contact, *, names: list[str]
 ) -> OutsideError | None:
-    """A name that is not listed may be an alias, and some servers answer to any name: they are asked."""
+    """An unlisted name may be an alias, and some servers accept any name, so they are asked."""
     if contact.model in names:
         return None
     by_name = f"{url}{contact.models_path}/{quote(contact.model, safe='')}"
@@ -148,7 +148,7 @@ async def _ask(
 
 
 def _words(heard: _Heard, contact: Contact) -> str:
-    """The server's own words, without the key."""
+    """The server's message, without the key."""
     complaint = find_complaint(heard.body)
     if complaint is None or not complaint.message:
         return ""
@@ -157,7 +157,7 @@ def _words(heard: _Heard, contact: Contact) -> str:
 
 
 def _read_names(body: bytes) -> list[str] | None:
-    """The models that a list names, whichever provider's form it has; None when it is no list of models."""
+    """The models that a list names, whichever provider's form it has; None if it is not a list of models."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:

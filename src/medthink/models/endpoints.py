@@ -1,4 +1,4 @@
-"""Several servers for one model: the one with the least in flight goes first; a sick one rests, and is tried again."""
+"""Several servers for one model: the least busy one goes first; a failing one is paused, then tried again."""
 
 import time
 from collections.abc import Callable, Collection
@@ -11,7 +11,7 @@ MOST_REST_S = 60.0
 
 
 class Endpoint:
-    """One base URL and how it has been doing."""
+    """One base URL and its health."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -27,7 +27,7 @@ class Endpoint:
         return self.failures >= SICK_AFTER
 
     def is_ready(self, now: float) -> bool:
-        """Healthy, or rested and not being tried already."""
+        """Whether it is healthy, or has rested and is not already being retried."""
         return now >= self.rests_until and (not self.is_sick or self.in_flight == 0)
 
 
@@ -41,17 +41,17 @@ class Endpoints:
 
     @property
     def are_all_sick(self) -> bool:
-        """Whether no server is left to be asked."""
+        """Whether no server is left to ask."""
         return all(endpoint.is_sick for endpoint in self.all)
 
     def down_for_s(self) -> float:
-        """For how long all of them have been sick."""
+        """How long all of them have been failing."""
         return 0.0 if self._down_since is None else self._clock() - self._down_since
 
     def choose(self, avoid: Collection[Endpoint] = ()) -> Endpoint:
         """The ready endpoint with the least in flight; when none is ready, the one that recovers first.
 
-        Those to avoid failed for the same call before: they are chosen only when there is no other.
+        Those to avoid already failed for the same call: they are chosen only if there is no other.
         """
         now = self._clock()
         others = [endpoint for endpoint in self.all if endpoint not in avoid] or self.all
@@ -66,7 +66,7 @@ class Endpoints:
         self._down_since = None
 
     def note_failure(self, endpoint: Endpoint) -> None:
-        """It failed: after a few failures in a row it rests, each time twice as long."""
+        """It failed: after several failures in a row it is paused, each time twice as long."""
         endpoint.failures += 1
         if endpoint.is_sick:
             rest_s = min(MOST_REST_S, FIRST_REST_S * 2.0 ** min(10, endpoint.failures - SICK_AFTER))
@@ -75,13 +75,13 @@ class Endpoints:
             self._down_since = self._clock()
 
     def note_recovery(self, endpoint: Endpoint) -> None:
-        """It answers when asked how it is; one more failure and it is sick again."""
+        """It answers a health check; one more failure and it is paused again."""
         endpoint.failures = min(endpoint.failures, SICK_AFTER - 1)
         endpoint.rests_until = 0.0
         self._down_since = None
 
     def note_wait(self, endpoint: Endpoint, wait_s: float) -> None:
-        """It asked for a pause: the others are asked meanwhile."""
+        """It asked for a pause: the others are used meanwhile."""
         endpoint.rests_until = max(endpoint.rests_until, self._clock() + wait_s)
 
 

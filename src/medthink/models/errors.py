@@ -43,7 +43,7 @@ RETRYABLE: frozenset[ErrorKind] = frozenset(
 
 
 class ModelError(OutsideError):
-    """A call that brought no answer; `detail` is what the other side said, shortened and without the key."""
+    """A call without an answer; `detail` is the server's message, shortened and without the key."""
 
     def __init__(
         self,

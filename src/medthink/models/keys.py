@@ -1,4 +1,4 @@
-"""API keys that do not show."""
+"""API keys that are never shown."""
 
 import base64
 import re
@@ -17,7 +17,7 @@ class Key:
         self._secret = secret
         self.source = source
         encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
-        # The start alone is enough to recognise a key, and providers echo keys with the middle starred out.
+        # The beginning identifies a key, and providers echo keys with the middle masked.
         starts = [re.escape(form[:_SHOWN]) + r"[^\s\"',;]*" for form in (secret, quote(secret, safe=""), encoded)]
         self._forms = re.compile("|".join(dict.fromkeys(starts)))
 

@@ -1,4 +1,4 @@
-"""How fast to ask: calls in flight, requests a minute, tokens a minute. Every wait can be cancelled."""
+"""Rate limits: concurrent calls, requests per minute, tokens per minute. Every wait can be cancelled."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gate:
-    """At most `limit` calls at once: the limit halves when the provider says slow down, and creeps back up."""
+    """At most `limit` calls at once: the limit halves when the provider asks to slow down, and recovers gradually."""
 
     def __init__(self, most: int) -> None:
         self.limit = float(most)
@@ -38,18 +38,18 @@ class Gate:
         return self._era
 
     def leave(self) -> None:
-        """Give the place to the next in line."""
+        """Release the place to the next in line."""
         self.in_flight -= 1
         self._admit()
 
     def slow_down(self, ticket: int) -> None:
-        """Halve the limit, once for all the calls that began under it."""
+        """Halve the limit, once for all calls that began under it."""
         if ticket == self._era:
             self._era += 1
             self.limit = max(1.0, self.limit / 2)
 
     def speed_up(self) -> None:
-        """Raise the limit by one for as many successes as the limit is high."""
+        """Raise the limit by one after as many successes as the current limit."""
         self.limit = min(float(self._most), self.limit + 1 / self.limit)
         self._admit()
 
@@ -60,9 +60,9 @@ class Gate:
             await place
         except asyncio.CancelledError:
             if place.cancelled():
-                with contextlib.suppress(ValueError):  # already passed over
+                with contextlib.suppress(ValueError):  # already cancelled
                     self._waiting.remove(place)
-            else:  # the place was given in the same moment
+            else:  # the place was granted at the same moment
                 self.leave()
             raise
 
@@ -85,7 +85,7 @@ class Charge:
 
 
 class RateWindow:
-    """At most so much in any 60 seconds, first come first served."""
+    """At most this much in any 60 seconds, first come, first served."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class RateWindow:
         self._turn = asyncio.Lock()
 
     async def spend(self, amount: float) -> Charge:
-        """Wait until the amount fits; one that is larger than the limit goes when the window is empty."""
+        """Wait until the amount fits; one larger than the limit is sent when the window is empty."""
         async with self._turn:
             while (wait_s := self._wait_s(min(amount, self._per_minute))) > 0:
                 await self._sleep(wait_s)
@@ -124,7 +124,7 @@ class RateWindow:
 
 
 class Throttle:
-    """What keeps calls to a pace; models that share one keep to it together."""
+    """Limits the rate of calls; models that share one are limited together."""
 
     def __init__(self, pace: Pace) -> None:
         self.gate = Gate(pace.concurrency)

@@ -1,6 +1,6 @@
 """`local/PATH`: a transformers model with weights on this machine's disk, in this process, one request at a time.
 
-For small models and for tests. Anything bigger is better behind a server, which batches requests and uses the GPU well.
+For small models and for tests. Larger models are better behind a server, which batches requests and uses the GPU well.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from medthink.models.request import ImagePart, Reply, Request, TextPart, Usage
 if TYPE_CHECKING:
     import torch
 
-# What a model's own settings say is often no more than 20 tokens in all.
+# A model's own default is often only 20 tokens in total.
 DEFAULT_TOKENS = 2_048
 _EXTRA = "pip install 'medthink[local]'"
 
 
 class _Loaded(NamedTuple):
-    """A model ready to generate, and what prepares its input; `special` are the signs that no text may hold."""
+    """A model ready to generate, and what prepares its input; `special` are control tokens that no text may contain."""
 
     processor: Any
     model: Any
@@ -38,17 +38,17 @@ class LocalModel:
         self.path = Path(path)
         if not (self.path / "config.json").is_file():
             raise UsageError(
-                f"{path}: no model there", remedy="give a folder with config.json, weights and processor, as local/PATH"
+                f"{path}: no model found", remedy="give a folder with config.json, weights and processor, as local/PATH"
             )
         self._loaded: _Loaded | None = None
         self._turn = asyncio.Lock()
 
     def refuse(self, request: Request) -> None:
-        """Raise ModelError for settings that cannot be kept to here."""
+        """Raise ModelError for settings that are not supported here."""
         if request.effort is not None:
-            raise ModelError("unsupported", "a local model has no effort", remedy="leave out --effort")
+            raise ModelError("unsupported", "a local model has no effort setting", remedy="leave out --effort")
         if request.schema is not None:
-            raise ModelError("unsupported", "a local model cannot be held to a schema", remedy="add --no-schema")
+            raise ModelError("unsupported", "a local model cannot enforce a schema", remedy="add --no-schema")
 
     async def generate(self, request: Request) -> Reply:
         """Answer the request, or raise ModelError."""
@@ -58,7 +58,7 @@ class LocalModel:
             try:
                 return await asyncio.to_thread(self._generate, request, stop)
             except asyncio.CancelledError:
-                # The thread goes on until its next token.
+                # The thread continues until its next token.
                 stop.set()
                 raise
 
@@ -90,10 +90,10 @@ def _load(path: Path) -> _Loaded:
         model = transformers.AutoModelForImageTextToText.from_pretrained(path, local_files_only=True, dtype="auto")
     except (OSError, ValueError, ImportError) as error:
         first = str(error).strip().partition("\n")[0]
-        remedy = f"is it an image-text-to-text model of transformers? {_EXTRA} brings what most of them need"
+        remedy = f"is it an image-text-to-text model of transformers? {_EXTRA} installs what most of them need"
         raise UsageError(f"{path}: cannot be loaded: {first}", remedy=remedy) from None
     if getattr(processor, "chat_template", None) is None:
-        raise UsageError(f"{path}: it has no chat template", remedy="take an instruction-tuned model")
+        raise UsageError(f"{path}: it has no chat template", remedy="use an instruction-tuned model")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = processor.tokenizer
     added = {str(one) for one in tokenizer.added_tokens_decoder.values() if one.special}
@@ -102,13 +102,13 @@ def _load(path: Path) -> _Loaded:
 
 
 def _refuse_special(request: Request, special: tuple[str, ...]) -> None:
-    """A text that holds the model's own signs would be read as an image or as the end of a turn."""
+    """A text that contains the model's control tokens would be read as an image or as the end of a turn."""
     for text in (request.system, *(part.text for part in request.parts if isinstance(part, TextPart))):
         found = next((sign for sign in special if sign in text), None)
         if found is not None:
             raise ModelError(
                 "unsupported",
-                f"the text holds {found!r}, which this model reads as a sign of its own",
+                f"the text holds {found!r}, which this model reads as a control token",
                 remedy="remove it from the benchmark, or use a server",
             )
 
@@ -138,7 +138,7 @@ def _content(part: TextPart | ImagePart) -> dict[str, Any]:
 
 
 def _settings(request: Request, limit: int) -> dict[str, Any]:
-    """What is asked for; whatever is not stays as the model's own settings have it."""
+    """The settings requested; everything else stays at the model's defaults."""
     import transformers
 
     settings: dict[str, Any] = {"max_new_tokens": limit}

@@ -1,4 +1,4 @@
-"""What a provider takes, checked before anything is sent: nothing is dropped or shrunk to fit."""
+"""A provider's limits, checked before anything is sent: nothing is dropped or resized to fit."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ MB = 1024 * 1024
 
 
 class ImageLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider's limits; None where it names none. Above `crowd` images, `max_crowded_side` holds as well."""
+    """A provider's limits; None if it names none. Above `crowd` images, `max_crowded_side` also applies."""
 
     max_images: int | None = None
     max_image_bytes: int | None = None
@@ -56,7 +56,7 @@ def _check_side(number: int, image: ImagePart, most: int) -> None:
     side = max(image.width or 0, image.height or 0)
     if side > most:
         raise _refusal(
-            f"image {number} is {image.width}×{image.height}, and this model takes {most} px a side for this many",
+            f"image {number} is {image.width}×{image.height}, and this model takes {most} px per side for this many",
             f"set --max-side {most} or less",
         )
 

@@ -1,4 +1,4 @@
-"""What calls cost, from a dated list the user can override; a model without a price costs None, never 0."""
+"""Prices of calls, from a dated list the user can override; a model without a price costs None, never 0."""
 
 import re
 from importlib import resources
@@ -18,9 +18,9 @@ _ALIASES = {"openai-chat": "openai"}
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """US dollars for a million tokens; the `_above` prices hold for prompts of more than `above` tokens.
+    """US dollars for a million tokens; the `_above` prices apply to prompts of more than `above` tokens.
 
-    `batch` is the share of all of them that a request in a batch costs.
+    `batch` is the factor for requests in a batch.
     """
 
     input: float
@@ -33,7 +33,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     batch: float = 0.5
 
     def cost_usd(self, usage: Usage, *, is_batch: bool = False) -> float:
-        """What this usage of one call costs; cached tokens cost as much as others where no rate is known."""
+        """What this usage of one call costs; cached tokens cost the same as others if no rate is known."""
         input_price, cached_price, output_price = self._rates(usage.input)
         fresh = usage.input - usage.cached
         cost_usd = (fresh * input_price + usage.cached * cached_price + usage.output * output_price) / _MILLION
@@ -52,7 +52,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A price list and the day it was true."""
+    """A price list and its date."""
 
     date: str
     models: dict[str, Price]
@@ -73,7 +73,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def load_prices(override: Path | None = None) -> Prices:
-    """The package's list, with the models of the user's file in place of or beside its own."""
+    """The package's list, with the models of the user's file added or replaced."""
     ours = _parse(resources.files("medthink.models").joinpath("prices.toml").read_bytes(), "prices.toml")
     if override is None:
         return ours
@@ -87,5 +87,5 @@ def _parse(data: bytes, file: object) -> Prices:
         return msgspec.toml.decode(data, type=Prices)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(
-            f"not a price list: {error}", file=file, remedy="prices.toml of the package shows the form"
+            f"not a price list: {error}", file=file, remedy="see the package's prices.toml for an example"
         ) from None

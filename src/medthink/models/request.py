@@ -24,7 +24,7 @@ class TextPart(msgspec.Struct, frozen=True, tag="text"):
 
 
 class ImagePart(msgspec.Struct, frozen=True, tag="image"):
-    """An image, its bytes in base64 once and for all, so that every step of a case shares them."""
+    """An image, base64-encoded once and shared by every step of a case."""
 
     media_type: MediaType
     digest: str
@@ -42,7 +42,7 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image"):
         height: int | None = None,
         digest: str | None = None,
     ) -> "ImagePart":
-        """Encode and digest the image's file as it is; `digest` where it is known already."""
+        """Encode and digest the image's file unchanged; pass `digest` if already known."""
         return cls(media_type, digest or digest_bytes(data), pybase64.b64encode(data), width, height)
 
     @property
@@ -55,20 +55,20 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image"):
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """The JSON schema the answer must follow, and the name providers want for it."""
+    """The JSON schema the answer must follow, and its name for providers."""
 
     name: str
     definition: dict[str, Any]
 
 
-# What any reply follows, to see whether schemas are taken at all.
+# Matches any reply, to test whether schemas are accepted at all.
 EXAMPLE_SCHEMA = Schema("example", {"type": "object", "properties": {}, "required": [], "additionalProperties": False})
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a model, with nothing in it that depends on which model is asked.
 
-    Whoever reads replies itself unsets `is_json_checked`: then a reply that is not JSON is no error of the call.
+    With `is_json_checked` unset, a reply that is not JSON is not an error: the caller parses it.
     """
 
     parts: tuple[TextPart | ImagePart, ...]
@@ -87,7 +87,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(part for part in self.parts if isinstance(part, ImagePart))
 
     def content(self) -> dict[str, Any]:
-        """Everything that was asked, as plain data; images stand by digest, never by bytes."""
+        """Everything that was asked, as plain data; images are represented by digest, never by bytes."""
         return {
             "system": self.system,
             "parts": [_describe(part) for part in self.parts],
@@ -100,7 +100,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def key(self) -> str:
-        """The digest of the content: equal requests, equal keys."""
+        """The digest of the content: equal requests have equal keys."""
         return digest_value(self.content())
 
 
@@ -122,10 +122,10 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model answered; `usage` is None where the provider does not say, which is not the same as 0.
+    """What a model answered; `usage` is None if the provider does not report it, which is not the same as 0.
 
-    `wasted` is what earlier attempts of the same call used before they failed: it was paid for as well. `doubts` names
-    fields beside the answer that made no sense, such as a negative count of tokens; they count as unknown.
+    `wasted` is what earlier, failed attempts of the same call used: it was paid for as well. `doubts` names additional
+    fields with invalid values, such as a negative token count; they count as unknown.
     """
 
     text: str
@@ -140,14 +140,14 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
 
 
-# How an attempt ends whose reply never arrived; "unknown" is one that the process did not outlive.
+# Outcomes of attempts whose reply never arrived; "unknown" means that the process died first.
 UNSEEN = ("unknown", "cancelled", "timeout", "connection")
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One try at sending a request; `outcome` is "ok", "cancelled" or the kind of the error.
 
-    `is_sent` is False when no byte of it can have reached the server.
+    `is_sent` is False if no byte of it can have reached the server.
     """
 
     number: int
@@ -159,22 +159,22 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_unseen(self) -> bool:
-        """Whether its reply may have been written and billed, and never arrived."""
+        """Whether its reply may have been generated and billed but never arrived."""
         return self.is_sent and self.outcome in UNSEEN
 
 
 class AttemptLog(Protocol):
-    """Whoever keeps account of the attempts of one call."""
+    """Records the attempts of one call."""
 
     def note(self, attempt: Attempt) -> None:
         """An attempt ended, in whatever way."""
 
     async def again(self) -> None:
-        """The request is about to be sent again: wait until that may be paid for, or raise."""
+        """The request is about to be sent again: wait until the budget allows it, or raise."""
 
 
 class Model(Protocol):
-    """Whatever answers requests."""
+    """Answers requests."""
 
     async def generate(self, request: Request) -> Reply:
         """Answer the request, or raise ModelError."""

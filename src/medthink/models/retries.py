@@ -6,7 +6,7 @@ import msgspec
 
 from medthink.models.errors import ErrorKind, ModelError
 
-# How many tries a call has when the last one ended in this kind. An invalid answer was paid for each time.
+# How many attempts a call has if the last one failed in this way. An invalid answer is paid for each time.
 MAX_TRIES: dict[ErrorKind, int] = {
     "rate_limit": 10,
     "server": 6,
@@ -18,9 +18,9 @@ MAX_TRIES: dict[ErrorKind, int] = {
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """Waits grow from `first_s` by doubling up to `most_s`.
+    """Waits double from `first_s` up to `most_s`.
 
-    `patience_s` is how long a call waits at most: for a provider that asks for a pause, or for a server to come back.
+    `patience_s` is the longest time a call waits: for a provider that asks for a pause, or for a server to come back.
     """
 
     first_s: float = 1.0
@@ -29,14 +29,14 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_final(error: ModelError, tries: int, backoff: Backoff) -> bool:
-    """Whether this many tries are enough, or trying again is pointless."""
+    """Whether there were enough attempts, or another is pointless."""
     if not error.retryable or tries >= MAX_TRIES[error.kind]:
         return True
     return error.retry_after_s is not None and error.retry_after_s > backoff.patience_s
 
 
 def choose_wait_s(error: ModelError, tries: int, backoff: Backoff, chance: random.Random) -> float:
-    """The wait before the next try: never shorter than the provider asks for, and never the same for all."""
+    """The wait before the next try: never shorter than the provider asks for, and randomised."""
     ceiling = min(backoff.most_s, backoff.first_s * 2.0 ** (tries - 1))
     jittered = ceiling * chance.uniform(0.5, 1.0)
     if error.retry_after_s is None:

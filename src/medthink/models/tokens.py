@@ -1,6 +1,6 @@
-"""How many tokens a request will have, before it is sent. Estimates, and named so wherever they are shown.
+"""Estimates of how many tokens a request will have; they are labelled as estimates wherever shown.
 
-Text: one token for four bytes of UTF-8, which English prose stays within some 10 % of.
+Text: one token per four bytes of UTF-8, accurate to about 10 % for English prose.
 Images, by the providers' published rules:
 - OpenAI, tiles (4o, 4.1, o1, o3, gpt-5 … gpt-5.2): fit into 2048×2048, short side to 768, then a base and a price for
   every 512×512 tile. Patches (mini and nano models, o4-mini, from gpt-5.4): 32×32 patches, at most 1,536 (2,500 from

@@ -23,20 +23,20 @@ from medthink.models.wires import Encoded, HttpReply, Wire
 
 # Many servers close an idle connection after 5 s; sending into a closing one is a lost attempt.
 KEEPALIVE_S = 4.0
-# A long answer with its reasoning has a few hundred kilobytes.
+# A long answer with its reasoning takes a few hundred kilobytes.
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 # Small chunks are joined up to this size: fewer system calls, and no second copy of the whole body.
 WRITE_BYTES = 64 * 1024
 
-# A server that fails so is sick; asked about itself, it says when it is well again.
+# A server that fails this way is unhealthy; health checks show when it has recovered.
 _SICKENING: frozenset[ErrorKind] = frozenset({"timeout", "server", "connection", "invalid_reply"})
-# What the model or the provider makes of the prompt: another server would say the same.
+# Errors that depend on the prompt: another server would give the same.
 _SAME_EVERYWHERE: frozenset[ErrorKind] = frozenset({"rate_limit", "invalid_json", "content_filter", "unreachable"})
 _MOST_PROBE_WAIT_S = 30.0
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to ask: everything about the model that the environment and the catalog settled."""
+    """The target of requests: everything about the model resolved from the environment and the catalog."""
 
     provider: str
     name: str
@@ -49,7 +49,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """How to ask: what a person may set. Models given one `throttle` keep to its pace together."""
+    """User settings for requests. Models with the same `throttle` share its limits."""
 
     pace: Pace = Pace()
     throttle: Throttle | None = None
@@ -72,7 +72,7 @@ class HttpModel:
         self.endpoints = Endpoints(target.urls)
         self._chance = random.Random()
         self._recovering = asyncio.Lock()
-        # Told what is waited for while no server answers.
+        # Called with what is being waited for while no server answers.
         self.on_wait: Callable[[str], None] | None = None
         self._session: aiohttp.ClientSession | None = None
 
@@ -92,15 +92,15 @@ class HttpModel:
             await session.close()
 
     def preflight(self, request: Request) -> Encoded:
-        """Encode the request and check what can be checked before sending, or raise ModelError."""
+        """Encode the request and check it before sending, or raise ModelError."""
         encoded = self._wire.encode(request, self.target.name)
         check_fits(request, encoded.size_bytes, self.target.image_limits)
         return encoded
 
     async def check(self) -> list[str]:
-        """Ask the servers about themselves, or raise OutsideError when none will do; returns what is wrong with some.
+        """Check the servers, or raise OutsideError if none is usable; returns the problems of the others.
 
-        Nothing is paid for, and it takes a few seconds at most.
+        It costs nothing and takes a few seconds at most.
         """
         session, contact = self._open_session(), self._contact()
         checks = (check_server(session, one.url, one.proxy, contact) for one in self.endpoints.all)
@@ -112,7 +112,7 @@ class HttpModel:
     async def generate(self, request: Request, log: AttemptLog | None = None) -> Reply:
         """Answer the request, trying again as the errors' kinds allow, or raise ModelError.
 
-        `log` is told of every attempt when it ends, cancelled ones included.
+        `log` is notified of every attempt when it ends, including cancelled ones.
         """
         encoded = self.preflight(request)
         tries, sent, wasted = 0, 0, Usage()
@@ -125,7 +125,7 @@ class HttpModel:
             except ModelError as error:
                 sent += posting.is_sent
                 wasted += error.usage or Usage()
-                # Another server may answer what this one does not.
+                # Another server may answer what this one cannot.
                 if not self._has_other(failed, error):
                     if is_final(error, tries, self.transport.backoff):
                         raise self._finalise(error, sent, wasted) from None
@@ -161,17 +161,17 @@ class HttpModel:
             self.gate.leave()
 
     def _has_other(self, failed: dict[Endpoint, ModelError], error: ModelError) -> bool:
-        """Whether there is a server that this call has not been to, and that might do better."""
+        """Whether there is another server that this call has not tried yet."""
         return error.kind not in _SAME_EVERYWHERE and len(failed) < len(self.endpoints.all)
 
     def _blame(self, failed: dict[Endpoint, ModelError]) -> None:
-        """One server answered: what others made of the same request was their fault, not the request's."""
+        """One server answered: the failures of others on the same request were their fault."""
         for endpoint, error in failed.items():
             if error.kind not in _SAME_EVERYWHERE and not _is_sickening(error):
                 self.endpoints.note_failure(endpoint)
 
     async def _wait_for_server(self) -> None:
-        """Wait until a server answers again; one call asks for all. Raises ModelError when patience is over."""
+        """Wait until a server answers again; one call polls for all. Raises ModelError when `patience_s` is over."""
         async with self._recovering:
             wait_s = self.transport.backoff.first_s
             while self.endpoints.are_all_sick and not await self._find_recovered():
@@ -184,7 +184,7 @@ class HttpModel:
                 wait_s = min(2 * wait_s, _MOST_PROBE_WAIT_S)
 
     async def _find_recovered(self) -> bool:
-        """Ask every server whether it is there; one that is may be asked again."""
+        """Check every server; one that responds may be used again."""
         session, contact, all_of_them = self._open_session(), self._contact(), self.endpoints.all
         alive = await asyncio.gather(*(is_alive(session, one.url, one.proxy, contact) for one in all_of_them))
         for endpoint, is_there in zip(all_of_them, alive, strict=True):
@@ -212,7 +212,7 @@ class HttpModel:
         )
 
     async def _spend(self, request: Request) -> Charge | None:
-        """Wait for the minute's requests and tokens to allow one more call."""
+        """Wait until the per-minute limits allow one more call."""
         if self._requests is not None:
             await self._requests.spend(1)
         if self._tokens is None:
@@ -221,7 +221,7 @@ class HttpModel:
         return await self._tokens.spend(estimate + (request.max_tokens or 0))
 
     async def _record(self, request: Request, posting: "_Posting", endpoint: Endpoint) -> Reply:
-        """Send once, and tell the endpoint's health and the log how it ended."""
+        """Send once, and record the outcome in the endpoint's health and the log."""
         started, outcome, usage = time.monotonic(), "cancelled", None
         endpoint.in_flight += 1
         endpoint.served += 1
@@ -246,7 +246,7 @@ class HttpModel:
                 posting.log.note(attempt)
 
     def read(self, reply: HttpReply, *, wants_json: bool) -> Reply:
-        """Read the reply; one that the wire cannot read fails this call alone."""
+        """Read the reply; one that the wire cannot read fails only this call."""
         try:
             return self._wire.decode(reply, wants_json=wants_json)
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -272,7 +272,7 @@ class HttpModel:
             ) as response:
                 return HttpReply(response.status, response.headers, await _read_body(response))
         except TimeoutError:
-            raise ModelError("timeout", f"no whole reply from {endpoint.url} in time") from None
+            raise ModelError("timeout", f"no complete reply from {endpoint.url} in time") from None
         except (aiohttp.ClientError, OSError) as error:
             raise ModelError("connection", f"{endpoint.url}: {type(error).__name__}: {error}") from None
 
@@ -286,7 +286,7 @@ class HttpModel:
         return self._session
 
     def _finalise(self, error: ModelError, sent: int, wasted: Usage) -> ModelError:
-        """The error as the caller sees it: without the key, with its cost and a remedy."""
+        """The error for the caller: without the key, with its cost and a remedy."""
         key = self.target.key
         remedy = error.remedy
         if error.kind == "auth":
@@ -304,7 +304,7 @@ class HttpModel:
 
 
 class _Posting(aiohttp.Payload):
-    """One attempt's body, written chunk by chunk, that knows whether any of it went out."""
+    """One attempt's body, written chunk by chunk, that knows whether any of it was sent."""
 
     def __init__(self, encoded: Encoded, number: int, log: AttemptLog | None) -> None:
         super().__init__(encoded, content_type="application/json")
@@ -315,7 +315,7 @@ class _Posting(aiohttp.Payload):
         self._size = encoded.size_bytes
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The body as text, which aiohttp wants for its own error messages."""
+        """The body as text, which aiohttp needs for its own error messages."""
         return b"".join(self.encoded.chunks).decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
@@ -334,7 +334,7 @@ class _Posting(aiohttp.Payload):
 
 
 def _is_sickening(error: ModelError) -> bool:
-    """Whether it is the server that failed; a reply that counts tokens is the model's doing."""
+    """Whether the server failed; a reply with token counts comes from the model."""
     return error.kind in _SICKENING and error.usage is None
 
 

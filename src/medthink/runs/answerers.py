@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 NOWHERE = "http://localhost"
-# What a reply is set aside for when --max-tokens does not limit it: a long one of a reasoning model.
+# Output tokens budgeted for a reply without --max-tokens: a long reply of a reasoning model.
 _ASSUMED_OUTPUT_TOKENS = 16_384
 
 
 class Kinded(Protocol):
-    """What is asked: the ledger notes of which kind it is."""
+    """What is asked; the ledger records its kind."""
 
     @property
     def kind(self) -> str:
@@ -45,44 +45,44 @@ Asked = TypeVar("Asked", bound=Kinded, contravariant=True)
 
 
 class Answerer(Protocol[Asked]):
-    """What answers the prompts of a run; an embedded one reads their structure, a model their text."""
+    """Answers the prompts of a run; an embedded baseline reads their structure, a model their text."""
 
     spec: str
     concurrency: int
     first_phase: Phase
-    # Whether it can fail for reasons that have nothing to do with the case: a server, a key, a network.
+    # Whether it can fail for reasons unrelated to the case: a server, a key, a network.
     is_remote: bool
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
-        """Raise ModelError where it is known that such requests, for such prompts, would not be taken."""
+        """Raise ModelError if such requests, for such prompts, would certainly be rejected."""
 
     async def check(self) -> list[str]:
-        """Find out whether it can be asked, or raise OutsideError; returns what is wrong without being in the way."""
+        """Check that it can be asked, or raise OutsideError; returns warnings that do not prevent a run."""
 
     async def answer(self, prompt: Asked, request: Request, log: AttemptLog) -> Reply:
-        """Answer, telling of every attempt, or raise ModelError."""
+        """Answer, reporting every attempt, or raise ModelError."""
 
     def on_wait(self, tell: Callable[[str], None]) -> None:
-        """Tell this what is waited for, if anything has to be."""
+        """Register a callback that is told what is being waited for."""
 
     def cost_usd(self, usage: Usage | None) -> float | None:
-        """What these tokens cost; None when the price or the tokens are not known."""
+        """What these tokens cost; None if the price or the tokens are unknown."""
 
     def input_tokens(self, request: Request) -> int:
         """About how many tokens the request has, images included."""
 
     def upload_bytes(self, request: Request) -> int:
-        """How many bytes are sent, or ModelError where it is known that the request would not be taken."""
+        """How many bytes are sent, or ModelError if the request would certainly be rejected."""
 
     def worst_cost_usd(self, request: Request) -> float | None:
-        """The most that this call may cost; None when that cannot be known."""
+        """The maximum cost of this call; None if that is unknown."""
 
     async def close(self) -> None:
-        """Let go of what is held open."""
+        """Close what is open."""
 
 
 class ModelAnswerer:
-    """A model behind HTTP; what `is_batch` asks is paid at the price of batches."""
+    """A model behind HTTP; with `is_batch`, calls are charged at batch prices."""
 
     first_phase: Phase = "asking"
     is_remote = True
@@ -101,7 +101,7 @@ class ModelAnswerer:
 
         self.spec = spec
         self._is_batch = is_batch
-        # Its batches are files: nobody is spoken to, wherever the server may be.
+        # Its batches are files: no server is contacted.
         provider = PROVIDERS.get(spec.partition("/")[0])
         self._is_offline = is_batch and provider is not None and not provider.batches
         base_urls = base_urls or ((NOWHERE,) if self._is_offline else ())
@@ -116,7 +116,7 @@ class ModelAnswerer:
         return open_batches(self._model.target, self._model.transport)
 
     def encode(self, request: Request) -> Encoded:
-        """The request as it is sent, or ModelError where it is known that it would not be taken."""
+        """The request as sent, or ModelError if it would certainly be rejected."""
         return self._model.preflight(request)
 
     def read(self, reply: HttpReply, *, wants_json: bool) -> Reply:
@@ -124,7 +124,7 @@ class ModelAnswerer:
         return self._model.read(reply, wants_json=wants_json)
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
-        """Settings that the provider does not know."""
+        """Refuse settings that the provider does not know."""
         self._model.preflight(request)
 
     async def check(self) -> list[str]:
@@ -132,7 +132,7 @@ class ModelAnswerer:
         return [] if self._is_offline else await self._model.check()
 
     def on_wait(self, tell: Callable[[str], None]) -> None:
-        """Tell this what is waited for while no server answers."""
+        """Register a callback that is told what is being waited for."""
         self._model.on_wait = tell
 
     async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
@@ -144,7 +144,7 @@ class ModelAnswerer:
         return None if self._price is None or usage is None else self._price.cost_usd(usage, is_batch=self._is_batch)
 
     def input_tokens(self, request: Request) -> int:
-        """By the provider's own rules for images."""
+        """By the provider's rules for images."""
         return estimate_input_tokens(request, self._model.target.provider, self._model.target.name)
 
     def upload_bytes(self, request: Request) -> int:
@@ -168,20 +168,20 @@ class Unchecked:
         """Nothing is refused."""
 
     async def check(self) -> list[str]:
-        """Nothing can be found out."""
+        """Nothing to check."""
         return []
 
     def on_wait(self, tell: Callable[[str], None]) -> None:
-        """Nothing is waited for."""
+        """Nothing to wait for."""
 
 
 class AddedAnswerer(Unchecked):
-    """A model that another package adds: it sends and retries by itself, and each call counts as one attempt."""
+    """A model added by another package: it sends and retries by itself, and each call counts as one attempt."""
 
     concurrency = 8
     first_phase: Phase = "asking"
     is_remote = True
-    # Whether a request leaves this machine, so that a reply that never came may have been billed.
+    # Whether a request leaves this machine, so that a reply that never arrived may have been billed.
     sends = True
 
     def __init__(self, spec: str, model: Model, price: Price | None) -> None:
@@ -190,7 +190,7 @@ class AddedAnswerer(Unchecked):
         self._price = price
 
     async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
-        """Hand the request over."""
+        """Pass the request on."""
         began = time.monotonic()
         outcome, usage = "cancelled", None
         try:
@@ -218,7 +218,7 @@ class AddedAnswerer(Unchecked):
         return estimate_input_tokens(request, "server", "")
 
     def upload_bytes(self, request: Request) -> int:
-        """The images' bytes; what else is sent is the package's own business."""
+        """The images' bytes; anything else sent is up to the package."""
         return sum(image.size_bytes for image in request.images)
 
     def worst_cost_usd(self, request: Request) -> float | None:
@@ -245,7 +245,7 @@ class LocalAnswerer(AddedAnswerer):
         self._local = model
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
-        """Settings that cannot be kept to here."""
+        """Refuse settings that are not supported here."""
         self._local.refuse(request)
 
 
@@ -318,7 +318,7 @@ class BaselineAnswerer(Free):
         return self._baseline.answer(prompt, sample=request.sample if request.seed is None else request.seed)
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
-        """Settings it does not have, and prompts it cannot answer."""
+        """Refuse settings it does not have, and prompts it cannot answer."""
         refuse_settings(self._baseline.name, request)
         self._baseline.refuse(kinds, has_options=has_options)
 
@@ -332,14 +332,14 @@ class BaselineAnswerer(Free):
 
 
 class ReplayAnswerer(Free):
-    """Another run's ledger: what was asked there is answered as it was then; anything else fails."""
+    """Another run's ledger: requests made there get the same reply; anything else fails."""
 
     def __init__(self, spec: str, run: Path, ledger: str = LEDGER) -> None:
         self.spec = spec
         self._records = Records.open(run, ledger)
 
     async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
-        """The reply on record for this very request."""
+        """The recorded reply to exactly this request."""
         reply = self._records.replay(request.key())
         if reply is None:
             raise ModelError("unsupported", f"the replayed run never asked this {prompt.kind} prompt")
@@ -358,13 +358,13 @@ def refuse_unfit(
     has_options: bool = True,
     max_usd: float | None,
 ) -> None:
-    """Raise UsageError for what the answerer cannot do and no server has to be asked about."""
+    """Raise UsageError for anything unsupported that can be detected without a server."""
     try:
         answerer.refuse(example, kinds, has_options=has_options)
     except ModelError as error:
         raise UsageError(error.detail, remedy=error.remedy) from None
     if max_usd is not None and answerer.worst_cost_usd(example) is None:
-        raise UsageError("--max-usd needs a price, and this model's is not known", remedy="give one with --prices")
+        raise UsageError("--max-usd needs a price, and this model's is unknown", remedy="give one with --prices")
 
 
 def open_answerer(
@@ -377,7 +377,7 @@ def open_answerer(
     needs_key: bool = True,
     is_batch: bool = False,
 ) -> Answerer[Prompt]:
-    """Whoever the model spec names; what it needs is imported now and not before."""
+    """Open what the model spec names; its dependencies are imported on demand."""
     provider, _, name = spec.partition("/")
     if provider in ("baseline", "replay"):
         _refuse_flags(spec, base_urls, is_batch=is_batch)
@@ -401,7 +401,7 @@ def open_model_answerer(
     needs_key: bool = True,
     is_batch: bool = False,
 ) -> ModelAnswerer | AddedAnswerer:
-    """The model behind HTTP that the spec names, or the one that another package adds under that name."""
+    """The HTTP model named by the spec, or the one another package adds under that name."""
     provider, _, name = spec.partition("/")
     price = load_prices(prices).find(spec)
     if provider == "local" and name:
@@ -424,7 +424,7 @@ def open_model_answerer(
 
 
 def _refuse_flags(spec: str, base_urls: tuple[str, ...], *, is_batch: bool) -> None:
-    """Raise UsageError for flags about a provider where there is none."""
+    """Raise UsageError for provider flags if there is no provider."""
     if base_urls:
         raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
     if is_batch:

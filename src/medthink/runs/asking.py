@@ -22,7 +22,7 @@ from medthink.runs.streak import Streak
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 
-# What is wrong with the whole run, not with this call: going on would only repeat it.
+# Errors of the whole run, not of this call: continuing would only repeat them.
 _STOPS_THE_RUN: frozenset[ErrorKind] = frozenset({"quota", "unreachable"})
 _STATES: dict[str, Unfinished] = {"truncated": "truncated", "refused": "refused", "filtered": "refused"}
 
@@ -32,22 +32,22 @@ Pass = Callable[[], Awaitable[BudgetReached | None]]
 
 
 class Deferred(Exception):
-    """The call waits in a batch: its case is taken up again when the batch has ended."""
+    """The call is waiting in a batch: its case continues when the batch has ended."""
 
 
 class Caller(Protocol):
-    """Whoever makes the calls of a case."""
+    """Makes the calls of a case."""
 
     async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request, or raise Unanswered."""
 
 
 class Desk(Generic[Asked]):
-    """Where calls are made: answered from the ledger where they were made before, else asked and recorded.
+    """Makes calls: answered from the ledger if made before, else sent and recorded.
 
-    `places` bounds the calls in flight; desks that share them are bounded together. What a run of the same sweep has
-    asked already (`siblings`) is taken over from it. With `preflight` the answerer is checked before the first call
-    that has to be made.
+    `places` limits concurrent calls; desks that share it are limited together. Calls already answered in another run of
+    the same sweep (`siblings`) are reused. With `preflight` the answerer is checked before the first call that has to
+    be sent.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Desk(Generic[Asked]):
         self._checking = asyncio.Lock()
 
     async def work(self, make_pass: Pass) -> BudgetReached | None:
-        """Make one pass over whatever is to be asked; returns what stopped it early, if the budget did."""
+        """Make one pass over everything to be asked; returns the budget limit that stopped it early, if any."""
         return await make_pass()
 
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
-        """Answer the request once and for all, or raise Unanswered."""
+        """Answer the request, or raise Unanswered."""
         call = call_for(self.answerer.spec, prompt, request, case_id)
-        # A case may show an image twice: the same thing asked twice at once is one call.
+        # A case may show an image twice: identical simultaneous requests are one call.
         while (other := self._under_way.get(call.key)) is not None:
             await other.wait()
         if (found := self.ledger.finished(call.key)) is not None:
@@ -105,7 +105,7 @@ class Desk(Generic[Asked]):
         reply, cost = shared.finished.reply, shared.finished.cost_usd
         intent = self.ledger.intend(call)
         self.ledger.note_attempt(call.key, shared.attempt())
-        # Gathered in one turn of the loop, all of it is one transaction.
+        # Gathered in one iteration of the loop, all of it is one transaction.
         _, settled = await asyncio.gather(intent, self.ledger.settle(call.key, reply, cost_usd=cost))
         self.tracker.counts.kept += 1
         self.tracker.counts.count_tokens(reply.usage)
@@ -113,7 +113,7 @@ class Desk(Generic[Asked]):
 
     async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, Spent]:
         """Set money aside, intend, ask, record."""
-        # The place is kept until the outcome is on disk: a crash repeats no more calls than may be made at once.
+        # The place is held until the outcome is on disk: a crash repeats no more calls than the concurrency limit.
         async with self._places:
             if self._stopped_by is not None:
                 raise self._stopped_by
@@ -143,7 +143,7 @@ class Desk(Generic[Asked]):
             await self._fail(call, "budget", account.last_problem or stop.problem, account.wasted)
             raise
         except ModelError as error:
-            # What failed attempts used was paid for too.
+            # Failed attempts were paid for too.
             await self._fail(call, error.kind, error.advice, error.usage)
             raise self._judge(call.case_id, error) from None
         cost = account.cost_of(reply)
@@ -171,7 +171,7 @@ class Desk(Generic[Asked]):
         self.tracker.note_model(reply.model)
 
     def _judge(self, case_id: int, error: ModelError) -> ModelError | Unanswered:
-        """The end of the run, or of this call alone."""
+        """Decide whether the error ends the run or only this call."""
         stop = error if error.kind in _STOPS_THE_RUN else None
         if stop is None and self.answerer.is_remote and error.kind != "content_filter":
             stop = self._streak.note_failure(case_id, error)
@@ -214,11 +214,11 @@ class _Account:
         self._settle(self._desk.answerer.cost_usd(attempt.usage) if known else 0.0)
 
     def close(self) -> None:
-        """Give back what is still set aside: nothing was sent for it."""
+        """Release the money still reserved: nothing was sent for it."""
         self._settle(0.0)
 
     def cost_of(self, reply: Reply) -> float | None:
-        """What the reply cost, and what failed attempts before it; apart, since a long prompt has its own price."""
+        """The cost of the reply and of failed attempts before it; separately, because a long prompt has its own price."""
         costs = [self._desk.answerer.cost_usd(usage) for usage in (reply.usage, reply.wasted)]
         return None if None in costs else sum(cost for cost in costs if cost)
 
@@ -251,7 +251,7 @@ class CaseAsk:
         return reply
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
-        """Ask several things side by side, seeing all to their end before one that failed is reported."""
+        """Ask several things concurrently, and wait for all before a failure is reported."""
         return all_replies(await asyncio.gather(*map(self, prompts), return_exceptions=True))
 
     async def _request(self, prompt: Prompt) -> Request:
@@ -262,13 +262,13 @@ class CaseAsk:
         return request_for(prompt, self._condition, self._sample, self._parts)
 
     async def _encode_images(self, prompt: Prompt) -> None:
-        """Make every image of the case ready with the first that is sent: one that is broken then costs no call."""
+        """Encode all images of the case before the first is sent, so that a broken one costs no call."""
         if not any(isinstance(part, Image) for part in prompt.parts):
             return
         wanted = {image.path: image for image in (*prompt.question.images, *prompt.parts) if isinstance(image, Image)}
         new = [image for path, image in wanted.items() if path not in self._parts]
         if self._condition.image_max_side or self._condition.image_max_bytes:
-            # Making images smaller takes milliseconds each: not on the loop that feeds every other call.
+            # Resizing takes milliseconds per image: not on the loop that feeds every other call.
             await asyncio.to_thread(self._encode, new)
         else:
             self._encode(new)
@@ -279,19 +279,19 @@ class CaseAsk:
 
 
 def call_for(spec: str, prompt: Kinded, request: Request, case_id: int) -> Call:
-    """The call that asks a model this of a case, by the key it has on record."""
+    """The call that asks a model this about a case, with its ledger key."""
     content = canonical_json(request.content())
     asked = digest_bytes(content)
     return Call(digest_value([spec, case_id, asked]), asked, case_id, prompt.kind, content)
 
 
 def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:
-    """The replies to what was asked side by side, or what kept one from coming."""
+    """The replies to concurrent requests, or the error of one of them."""
     replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
     stops = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     if not stops:
         return replies
-    # What ends the whole run goes before what takes a case out for now, and that before what ends a call.
+    # An error that ends the run takes precedence over a deferred case, and that over a failed call.
     first = min(stops, key=lambda stop: isinstance(stop, Deferred) + 2 * isinstance(stop, Unanswered))
     if not isinstance(first, Unanswered):
         raise first
@@ -300,7 +300,7 @@ def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:
 
 
 def encode_image(image: Image, condition: Condition) -> ImagePart:
-    """The image as it is sent: its own bytes, unless the condition allows to make it smaller."""
+    """The image as sent: its own bytes, unless the condition allows resizing."""
     data, known = image.read_known()
     limits = (condition.image_max_side, condition.image_max_bytes)
     if limits == (None, None) and (size := known.plain_size) is not None:
@@ -325,13 +325,13 @@ def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[s
 
 
 def example_request(condition: Condition, sample: int = 0) -> Request:
-    """A request with the settings of a condition and next to nothing in it, to see whether they are taken."""
+    """An almost empty request with the settings of a condition, to see whether they are accepted."""
     return Request(
         parts=(TextPart("?"),),
         schema=EXAMPLE_SCHEMA if condition.use_schema else None,
         max_tokens=condition.max_tokens,
         temperature=condition.temperature,
-        # A server that keeps to its seed would give the same answer to every sample.
+        # A server that honours its seed would give the same answer to every sample.
         seed=None if condition.model_seed is None else condition.model_seed + sample,
         effort=condition.effort,
         sample=sample,
@@ -339,8 +339,8 @@ def example_request(condition: Condition, sample: int = 0) -> Request:
 
 
 def unanswered(error: ModelError) -> Unanswered:
-    """What a call that failed is to its task."""
-    # A provider that will not look at the prompt has refused, whether it says so in a reply or in an error.
+    """The outcome that a failed call has for its task."""
+    # A provider that rejects the prompt has refused, whether it says so in a reply or in an error.
     return Unanswered("refused" if error.kind == "content_filter" else "failed", f"{error.kind}: {error.advice}")
 
 

@@ -1,9 +1,9 @@
 """A run by batches: calls are queued in spool files, sent as jobs and collected; then the tasks run again.
 
 A *pass* takes every case through its task. What the ledger has is answered from it; any other call is queued, and its
-case is left out until the next pass. So a task of three steps is three batches in a row, and no task knows of it. A
+case is left out until the next pass. So a task of three steps is three consecutive batches, without the task knowing. A
 spool is on disk before the ledger has its calls as queued, and that before the job is started: wherever a session is
-cut off, the next one finds the job at the provider or knows that it was never started.
+interrupted, the next one finds the job at the provider or knows that it was never started.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is
 async def take_in_batches(
     answerer: ModelAnswerer, ledger: Ledger, *, tracker: Tracker, folder: Path, cancels: bool
 ) -> float:
-    """What batches of earlier sessions brought; returns what the calls that still wait in them may cost."""
+    """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
     office = BatchOffice(answerer, ledger, Budget(), tracker=tracker, folder=folder)
     try:
         await (office.cancel() if cancels else office.look_round(sends=False))

@@ -7,16 +7,16 @@ from typing import NamedTuple
 from medthink.core.errors import Declined, UsageError
 from medthink.core.numbers import as_usd
 
-# From how many of the last calls the estimates learn.
+# How many recent calls the estimates are based on.
 _LEARNED_FROM = 200
 
 
 class BudgetReached(Declined):
-    """The limit on calls or money is reached; what is under way is finished, nothing new is started."""
+    """The limit on calls or money is reached; calls in progress are finished, nothing new is started."""
 
 
 class Reservation(NamedTuple):
-    """Money set aside for one attempt: the most it should cost by the price list, and what is expected by now."""
+    """Money reserved for one attempt: its maximum cost by the price list, and its expected cost."""
 
     worst_usd: float
     expected_usd: float
@@ -25,11 +25,11 @@ class Reservation(NamedTuple):
 class Budget:
     """Counts calls and money; asked before each attempt, told after.
 
-    The first attempts are counted at their worst-case price. From then on the estimates learn: an attempt is expected
-    to cost as large a part of its worst case as the dearest of the last 200 did, which is more than the whole where the
-    server counts more tokens than we do. What does not fit waits for attempts in flight to end; only when none is in
-    flight is the limit reached. So the limit is passed, if at all, by what the attempts in flight cost more than
-    expected. What earlier sessions of the same run spent counts too; `spent_usd` is None where that is not known.
+    The first attempts are counted at their worst-case price. After that the estimates adapt: an attempt is expected to
+    cost the same share of its worst case as the most expensive of the last 200, which may exceed 1 if the server counts
+    more tokens than we do. What does not fit waits for attempts in flight to end; only when none is in flight is the
+    limit reached. So the limit is exceeded, if at all, by how much the attempts in flight cost more than expected. What
+    earlier sessions of the same run spent counts too; `spent_usd` is None if that is unknown.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Budget:
         self.calls = calls
 
     async def reserve(self, worst_usd: float | None, *, is_retry: bool = False) -> Reservation:
-        """Set money aside for an attempt, waiting for others to end if need be, or raise BudgetReached."""
+        """Reserve money for an attempt, waiting for others to end if necessary, or raise BudgetReached."""
         while (reservation := self._try(worst_usd, is_retry=is_retry)) is None:
             await self._settled.wait()
         self.calls += not is_retry
@@ -66,18 +66,18 @@ class Budget:
         return reservation
 
     def take_over(self, worst_usd: float | None) -> Reservation:
-        """Set money aside for what an earlier session sent, and counted."""
+        """Reserve money for what an earlier session sent and counted."""
         reservation = Reservation(worst_usd or 0.0, worst_usd or 0.0)
         self._hold(reservation)
         return reservation
 
     def give_back(self, reservation: Reservation) -> None:
-        """What it was set aside for was never sent: it counts as no call either."""
+        """Release a reservation that was never sent; it does not count as a call."""
         self.settle(reservation, 0.0)
         self.calls -= 1
 
     def settle(self, reservation: Reservation, cost_usd: float | None) -> None:
-        """Replace what was set aside by what it cost, or keep it spent where that is not known."""
+        """Replace a reservation by the actual cost, or keep it as spent if the cost is unknown."""
         self._in_flight -= 1
         self._reserved_usd = self._reserved_usd - reservation.expected_usd if self._in_flight else 0.0
         if self.spent_usd is not None:
@@ -92,32 +92,33 @@ class Budget:
         self._reserved_usd += reservation.expected_usd
 
     def _try(self, worst_usd: float | None, *, is_retry: bool) -> Reservation | None:
-        """The reservation; None where attempts in flight have to end first."""
+        """The reservation; None if attempts in flight have to end first."""
         if self._max_calls is not None and self.calls >= self._max_calls and not is_retry:
             raise BudgetReached(f"{self.calls} calls were made, the limit of --max-calls", remedy=_AGAIN)
         if self._max_usd is None:
             return Reservation(worst_usd or 0.0, worst_usd or 0.0)
         reservation = self._expect(worst_usd)
         assert self.spent_usd is not None
-        # Written so that a limit which is no number is reached at once.
+        # Written so that a NaN limit is reached at once.
         if self.spent_usd + self._reserved_usd + reservation.expected_usd <= self._max_usd:
             return reservation
         if self._in_flight:
             return None
         raise BudgetReached(
-            f"--max-usd {self._max_usd:g} does not allow another call: {as_usd(self.spent_usd)} are spent,"
+            f"--max-usd {self._max_usd:g} does not allow another call: {as_usd(self.spent_usd)} spent,"
             f" and the next may cost {as_usd(reservation.expected_usd)}",
             remedy=_AGAIN,
         )
 
     def _expect(self, worst_usd: float | None) -> Reservation:
         if worst_usd is None:
-            raise UsageError("--max-usd needs a price, and this model's is not known", remedy="give one with --prices")
+            raise UsageError("--max-usd needs a price, and this model's is unknown", remedy="give one with --prices")
         if self.spent_usd is None:
             raise UsageError(
-                "--max-usd cannot be kept: what earlier calls of this run cost is not known", remedy="use --max-calls"
+                "--max-usd cannot be enforced: the cost of earlier calls of this run is unknown",
+                remedy="use --max-calls",
             )
         return Reservation(worst_usd, worst_usd * max(self._shares, default=1.0))
 
 
-_AGAIN = "run the same command with a higher limit to go on; nothing done is lost"
+_AGAIN = "run the same command with a higher limit to continue; nothing is lost"

@@ -1,4 +1,4 @@
-"""A run as a notebook shows it: what was asked, and how far it is, even while another process works on it."""
+"""A run as a notebook shows it: what was asked, and its progress, even while another process works on it."""
 
 from typing import TYPE_CHECKING
 

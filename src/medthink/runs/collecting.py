@@ -1,4 +1,4 @@
-"""What a job that ended brought: its files of results, read row by row into the outcomes of calls."""
+"""Collecting a finished job: its result files, read row by row into outcomes of calls."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -19,7 +19,7 @@ _ROWS_AT_ONCE = 200
 
 
 class NotOurs(Exception):
-    """The job's results are about other calls than those that were sent."""
+    """The job's results belong to other calls than those sent."""
 
 
 class Collector:
@@ -32,9 +32,9 @@ class Collector:
         self._folder = folder
 
     async def collect(self, job: Job, waiting: dict[str, QueuedRow]) -> Iterator[list[BatchOutcome]]:
-        """The outcomes of all calls that wait for the job, some at a time; NotOurs when it answers none of them.
+        """The outcomes of all calls waiting for the job, in portions; NotOurs if it answers none of them.
 
-        A call that the results pass over may have been answered and billed: its outcome is unknown.
+        A call missing from the results may have been answered and billed: its outcome is unknown.
         """
         files = [await self._fetch(path, number) for number, path in enumerate(job.results)]
         if not self._client.has_marks and files and not self._is_ours(job, files, waiting):
@@ -42,12 +42,12 @@ class Collector:
         return self._read_all(files, job, waiting)
 
     def clear(self) -> None:
-        """Remove the files of results: what they say is in the ledger."""
+        """Remove the result files: their contents are in the ledger."""
         for file in self._folder.glob("results-*.jsonl"):
             file.unlink()
 
     async def _fetch(self, path: str, number: int) -> Path:
-        """A file of results, again where it was cut off."""
+        """Download a result file, again if it was incomplete."""
         file = self._folder / f"results-{number}.jsonl"
         for _ in range(_MOST_FETCHES):
             await self._client.fetch(path, file)
@@ -56,12 +56,12 @@ class Collector:
         return file
 
     def _is_ours(self, job: Job, files: list[Path], waiting: dict[str, QueuedRow]) -> bool:
-        """Whether it answers any call that waits for it, or did so before a session was cut off."""
+        """Whether it answers any call waiting for it, or did so before a session was interrupted."""
         is_answer = (row is not None and row.key in waiting for file in files for row in self._rows(file))
         return self._book.has_outcomes(job.id) or any(is_answer)
 
     def _rows(self, file: Path) -> Iterator[BatchRow | None]:
-        """The rows of a file, None for a line that is none."""
+        """The rows of a file; None for an invalid line."""
         with file.open("rb") as stream:
             for line in stream:
                 if not line.strip():

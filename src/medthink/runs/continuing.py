@@ -1,4 +1,4 @@
-"""The run that is ordered and the one that is in its folder: may the new session go on with it?"""
+"""Whether a new session may continue the run that is already in its folder."""
 
 from pathlib import Path
 
@@ -17,20 +17,20 @@ from medthink.workflow.tasks import prompt_versions
 
 
 def make_folder(out: Path) -> None:
-    """Make the run's folder, or raise LedgerError when it holds something else."""
+    """Make the run's folder, or raise LedgerError if it holds something else."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LedgerError(f"{out}: cannot be made: {error.strerror}", remedy="choose another --out") from None
+        raise LedgerError(f"{out}: cannot be created: {error.strerror}", remedy="choose another --out") from None
     strange = [
         path.name for path in out.iterdir() if not (out / "run.json").exists() and path.name not in (".lock", LIVE)
     ]
     if strange:
-        raise LedgerError(f"{out} is not empty and no run: it holds {strange[0]}", remedy="choose another --out")
+        raise LedgerError(f"{out} is not empty and not a run: it holds {strange[0]}", remedy="choose another --out")
 
 
 def settle_manifest(spec: RunSpec, out: Path, seen: Survey) -> tuple[Manifest, bool]:
-    """The manifest of the run, new or continued, and whether all that is there already was made by this release."""
+    """The manifest of the run, new or continued, and whether everything so far was made by this release."""
     new = plan_manifest(spec, seen.fingerprints)
     old = find_earlier(out, new, seen.digests)
     if old is not None:
@@ -46,7 +46,7 @@ def settle_manifest(spec: RunSpec, out: Path, seen: Survey) -> tuple[Manifest, b
 
 
 def plan_manifest(spec: RunSpec, fingerprints: Fingerprints) -> Manifest:
-    """The manifest of the run that is ordered, as it is before the first call."""
+    """The manifest of the run before its first call."""
     return Manifest(
         benchmark=str(spec.benchmark),
         fingerprint=fingerprints.whole,
@@ -63,9 +63,9 @@ def plan_manifest(spec: RunSpec, fingerprints: Fingerprints) -> Manifest:
 
 
 def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest | None:
-    """The manifest of the run that is continued, if there is one; LedgerError when it is another run.
+    """The manifest of the run to continue, if there is one; LedgerError if it is another run.
 
-    A benchmark that has changed is taken where the change touches only cases without an answered call.
+    A changed benchmark is accepted if the change affects only cases without an answered call.
     """
     if not (out / "run.json").exists():
         return None
@@ -77,7 +77,7 @@ def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest 
 
 
 def _is_open_to(out: Path, new: Manifest, digests: dict[int, str]) -> bool:
-    """Whether no answered call of the run had to do with the cases that have changed."""
+    """Whether no answered call of the run involves the changed cases."""
     changed = find_changed(out, digests)
     if changed is None or not (out / LEDGER).is_file():
         return False
@@ -86,19 +86,19 @@ def _is_open_to(out: Path, new: Manifest, digests: dict[int, str]) -> bool:
         answered = records.answered_cases()
     finally:
         records.close()
-    # Where images are lent, a case that changed stands in the prompts of others too.
+    # With swapped images, a changed case also appears in the prompts of others.
     return not answered if new.condition.swap_images else not (answered & changed)
 
 
 def _amend(old: Manifest, new: Manifest) -> tuple[Amendment, ...]:
-    """The changes of the benchmark during the run, this one included if there is one."""
+    """The changes of the benchmark during the run, including this one if any."""
     if old.fingerprint == new.fingerprint:
         return old.amendments
     return (*old.amendments, Amendment(at=now_utc(), fingerprint=old.fingerprint))
 
 
 def refuse_lost(manifest: Manifest, totals: Totals, ledger: Path) -> None:
-    """Raise LedgerError where calls are gone that were on record: to ask for them again is to pay for them again."""
+    """Raise LedgerError if recorded calls are gone: asking for them again would mean paying again."""
     before = sum(manifest.progress.calls.values()) if manifest.progress else 0
     if sum(totals.calls.values()) < before:
         raise damaged(ledger, f"it holds {sum(totals.calls.values())} calls, and run.json counts {before}")

@@ -1,6 +1,6 @@
-"""A caution: replies whose input tokens are too few for the images that were sent.
+"""A caution: replies with too few input tokens for the images sent.
 
-Some servers take images and never show them to the model. Nothing in the reply says so but the count of input tokens.
+Some servers accept images and never show them to the model. Only the count of input tokens reveals it.
 """
 
 from typing import NamedTuple
@@ -8,19 +8,19 @@ from typing import NamedTuple
 from medthink.models.tokens import estimate_text_tokens
 from medthink.runs.records import Records
 
-# What an image of a diagnostic size takes at the very least; most models take hundreds.
+# The minimum tokens for an image of diagnostic size; most models use hundreds.
 LEAST_IMAGE_TOKENS = 64
 
 
 class ImageDoubts(NamedTuple):
-    """Of the replies to calls with images that count their tokens, those which count too few."""
+    """Among replies with token counts to calls with images, those with too few input tokens."""
 
     replies: int
     doubtful: int
 
 
 def count_image_doubts(records: Records) -> ImageDoubts:
-    """Look at every answered call with images."""
+    """Check every answered call with images."""
     replies = doubtful = 0
     for call in records.calls_with_images():
         replies += 1

@@ -1,4 +1,4 @@
-"""The engine: cases in, predictions in the ledger, a bounded number under way at any time."""
+"""The engine: cases in, predictions in the ledger, with a bounded number in progress at any time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import Task, count_calls
 
 Work = TypeVar("Work")
-# Cases made ready while others wait for their replies; each holds its images in memory.
+# Cases prepared while others wait for replies; each holds its images in memory.
 _MOST_AHEAD = 16
 
 
@@ -28,17 +28,17 @@ class StoppingRule(Protocol):
 
     @property
     def is_known(self) -> bool:
-        """Whether no further case is to be asked."""
+        """Whether no further case needs to be asked."""
 
     def arrange(self, cases: Iterable[Case]) -> Iterable[Case]:
-        """The cases in the order in which they are to be asked."""
+        """The cases in the order to be asked."""
 
     def see(self, prediction: Prediction) -> None:
-        """Take in one more prediction, of this session or an earlier one."""
+        """Add one more prediction, from this session or an earlier one."""
 
 
 class Engine:
-    """Takes cases through a task; storage, limits and money are the desk's business."""
+    """Takes cases through a task; storage, limits and money are handled by the desk."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class Engine:
         self._showing = Showing(condition, benchmark)
 
     async def run(self, cases: Iterable[Case]) -> BudgetReached | None:
-        """Take every case through the task; returns what stopped it early, if the budget did.
+        """Take every case through the task; returns the budget limit that stopped it early, if any.
 
-        A case that waits for a batch gets no prediction: run again, it is taken up from its first step.
+        A case waiting for a batch gets no prediction: the next pass starts it from its first step.
         """
-        # What ended well before stays, if this release would read the replies in the same way.
+        # Earlier good predictions stay, if this release would read the replies in the same way.
         self._kept = self._ledger.good_predictions() if self._is_same_release else frozenset()
         self._tracker.begin_pass()
         arranged = cases if self._rule is None else self._rule.arrange(cases)
@@ -103,9 +103,9 @@ class Engine:
 async def work_through(
     work: Iterable[Work], handle: Callable[[Work], Awaitable[None]], *, workers: int
 ) -> BudgetReached | None:
-    """Handle everything with so many workers; when the budget is reached, finish what is under way and stop.
+    """Process everything with this many workers; when the budget is reached, finish calls in progress and stop.
 
-    What is deferred to a batch is left out.
+    Deferred cases are left out.
     """
     source = iter(work)
     stops: list[BudgetReached] = []
@@ -124,7 +124,7 @@ async def work_through(
             for _ in range(workers):
                 group.create_task(worker())
     except BaseExceptionGroup as failures:
-        # One cause is enough to act on, and it is what the command line knows how to show.
+        # One cause is enough to act on, and the command line can show it.
         raise failures.exceptions[0] from None
     return stops[0] if stops else None
 

@@ -1,7 +1,7 @@
-"""`index.json`: one short row a prediction, so that lists of runs and cases are read without their texts.
+"""`index.json`: one short row per prediction, so that lists of runs and cases are read without their texts.
 
-A session leaves it beside `predictions.jsonl`. Where it is missing or older than the predictions, the rows are read
-from the predictions; while a run is under way, or after it was killed, from its ledger. Reading never writes.
+A session leaves it next to `predictions.jsonl`. If it is missing or older than the predictions, the rows are read from
+the predictions; while a run is in progress, or after it was killed, from its ledger. Reading never writes.
 """
 
 import os
@@ -23,7 +23,7 @@ _LONGEST = 200
 
 
 class IndexRow(msgspec.Struct, frozen=True, array_like=True):
-    """What a list shows of one prediction; `answer` is the letter, or the beginning of a diagnosis in free text."""
+    """What a list shows about one prediction; `answer` is the letter, or the beginning of a diagnosis in free text."""
 
     case: int
     sample: int
@@ -69,13 +69,13 @@ _read_index = msgspec.json.Decoder(RunIndex).decode
 
 
 def write_index(run: Path) -> None:
-    """Make the index of a run's predictions and keep it beside them."""
+    """Write the index of a run's predictions next to them."""
     size, rows = _read_predictions(run)
     write_atomic(run / INDEX_FILE, [msgspec.json.encode(RunIndex(FORMAT, size, rows))])
 
 
 def read_rows(run: Path) -> tuple[IndexRow, ...]:
-    """Every prediction of a run in short, finished or not; none where nothing has come back yet."""
+    """Every prediction of a run in short, finished or not; empty if there is none yet."""
     if is_unsettled(run):
         return _read_ledger(run)
     return _read_kept(run) or _read_predictions(run)[1]
@@ -93,19 +93,19 @@ def read_totals(run: Path) -> Totals | None:
 
 
 def is_unsettled(run: Path) -> bool:
-    """Whether the ledger holds more than the predictions: the run is under way, or was killed."""
+    """Whether the ledger holds more than the predictions: the run is in progress, or was killed."""
     return is_killed(run) or is_held(run)
 
 
 def is_killed(run: Path) -> bool:
-    """Whether the last session ended before it wrote its predictions; they are in the ledger alone."""
+    """Whether the last session ended before it wrote its predictions; they are only in the ledger."""
     log = run / f"{LEDGER}-wal"
     waits = log.exists() and log.stat().st_size > 0
     return waits or not (run / PREDICTIONS_FILE).is_file()
 
 
 def stamp(run: Path) -> tuple[int, ...]:
-    """A value that changes when anything of the run that is shown in lists changes."""
+    """A value that changes whenever anything shown in lists of the run changes."""
     names = ("run.json", PREDICTIONS_FILE, INDEX_FILE, LEDGER, f"{LEDGER}-wal")
     return tuple(part for name in names for part in _stamp_file(run / name))
 
@@ -119,7 +119,7 @@ def _stamp_file(path: Path) -> tuple[int, int]:
 
 
 def _read_kept(run: Path) -> tuple[IndexRow, ...] | None:
-    """The rows of `index.json`, if it is there and made from the predictions as they are."""
+    """The rows of `index.json`, if it exists and matches the current predictions."""
     made_at, _ = _stamp_file(run / INDEX_FILE)
     changed_at, size = _stamp_file(run / PREDICTIONS_FILE)
     if made_at < changed_at or not made_at:
@@ -135,7 +135,7 @@ def _read_predictions(run: Path) -> tuple[int, tuple[IndexRow, ...]]:
     path = run / PREDICTIONS_FILE
     with open_for_reading(path) as stream:
         data = stream.read()
-    # JSON Lines are cut at line feeds alone: texts may hold what Python takes for other ends of lines.
+    # JSON Lines are split at line feeds only: texts may contain other characters that Python treats as line ends.
     return len(data), _shorten(enumerate(data.split(b"\n"), start=1), path)
 
 

@@ -1,4 +1,4 @@
-"""Batch jobs in the ledger: what waits at a provider, and how each call of a job came to its end.
+"""Batch jobs in the ledger: what is waiting at a provider, and how each call of a job ended.
 
 A batch is *planned* together with its calls, in one transaction, when its file is on disk and before anything is sent;
 *sent* when the provider's id for it is known; *ended* when the outcome of every call is on record.
@@ -16,7 +16,7 @@ from medthink.models.request import Reply
 from medthink.runs.ledger import Call
 
 BatchState = Literal["planned", "sent", "ended"]
-# How an attempt that went by a batch names the place it was sent to.
+# The endpoint name of an attempt sent in a batch.
 ENDPOINT = "batch "
 
 _SCHEMA = """
@@ -51,7 +51,7 @@ _COLUMNS = (
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch on record; what it holds has no place here."""
+    """A recorded batch, without its contents."""
 
     mark: str
     model: str
@@ -78,7 +78,7 @@ class QueuedCall(NamedTuple):
 
 
 class QueuedRow(NamedTuple):
-    """A call that waits in a batch, by its key; `worst_usd` was set aside for it."""
+    """A call waiting in a batch, by its key; `worst_usd` is reserved for it."""
 
     key: str
     case_id: int
@@ -87,7 +87,7 @@ class QueuedRow(NamedTuple):
 
 
 class AnsweredInBatch(NamedTuple):
-    """A call that a batch brought a reply to."""
+    """A call answered by a batch."""
 
     key: str
     reply: Reply
@@ -95,7 +95,7 @@ class AnsweredInBatch(NamedTuple):
 
 
 class FailedInBatch(NamedTuple):
-    """A call that a batch brought no reply to; without an outcome it was never sent."""
+    """A call that a batch did not answer; without an outcome it was never sent."""
 
     key: str
     kind: ErrorKind
@@ -137,16 +137,16 @@ class JobBook:
         self._update(mark, "state = 'sent', job = ?, sent_at = ?", job, now_utc())
 
     def note_stranger(self, batch: Batch) -> None:
-        """The job that was taken for this batch is another's: it is planned again."""
+        """The job taken for this batch belongs to something else: the batch is planned again."""
         strangers = msgspec.json.encode((*batch.strangers, batch.job)).decode()
         self._update(batch.mark, "state = 'planned', job = '', sent_at = NULL, strangers = ?", strangers)
 
     def note_detail(self, mark: str, detail: str) -> None:
-        """Keep what the provider says of the job."""
+        """Store the provider's description of the job."""
         self._update(mark, "detail = ?", detail)
 
     def settle(self, job: str, outcomes: Iterable[AnsweredInBatch | FailedInBatch]) -> None:
-        """Commit how calls of a job ended; none of them waits any more."""
+        """Commit how calls of a job ended; they are no longer waiting."""
         now = now_utc()
         with self._connection:
             for one in outcomes:
@@ -162,11 +162,11 @@ class JobBook:
                 self._connection.execute("DELETE FROM queued WHERE call_key = ?", (one.key,))
 
     def end(self, mark: str, detail: str, token_cap: int | None = None) -> None:
-        """Commit that nothing of this batch waits any more."""
+        """Commit that this batch has ended."""
         self._update(mark, "state = 'ended', ended_at = ?, detail = ?, token_cap = ?", now_utc(), detail, token_cap)
 
     def all_unsettled(self) -> list[Batch]:
-        """The batches that are planned or sent, the oldest first."""
+        """The batches planned or sent, oldest first."""
         return [one for one in read_batches(self._connection) if one.state != "ended"]
 
     def unsettled(self, model: str) -> list[Batch]:
@@ -191,7 +191,7 @@ class JobBook:
         return [QueuedRow(key, case, bool(wants), worst) for key, case, wants, worst in found]
 
     def times_asked(self, key: str) -> int:
-        """How often a call went by a batch."""
+        """How often a call was sent in a batch."""
         found = "SELECT count(*) FROM attempts WHERE call_key = ? AND endpoint LIKE ?"
         count: int = self._connection.execute(found, (key, f"{ENDPOINT}%")).fetchone()[0]
         return count
@@ -222,7 +222,7 @@ class JobBook:
 
 
 def read_batches(connection: sqlite3.Connection) -> list[Batch]:
-    """Every batch of a ledger in the order planned; none where it was written before there were batches."""
+    """Every batch of a ledger in the order planned; empty if it was written before batches existed."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
         return []
     rows = connection.execute(f"SELECT {_COLUMNS} FROM batches ORDER BY rowid").fetchall()

@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS predictions (
 ) STRICT;
 """
 
-# How each kind of record is written: one statement takes all rows of its kind that wait, as one JSON array.
+# How each kind of record is written: one statement writes all waiting rows of its kind, as one JSON array.
 _Kind = Literal["intent", "attempt", "reply", "failure", "prediction"]
 _STATEMENTS: dict[_Kind, str] = {
     "intent": (
@@ -110,13 +110,13 @@ class Settled(NamedTuple):
 
 _Written = dict[str, Settled]
 Linked = TypeVar("Linked", bound=sqlite3.Connection)
-# SQLite takes no text of more than a gigabyte; a reply of the largest size allowed has eight times as much at most.
+# SQLite accepts no text over a gigabyte; the largest reply allowed grows at most eightfold.
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_PLACES = 2**31 - 1
 
 
 class _Order(NamedTuple):
-    """A record to commit, as JSON, and the future to resolve then, if anybody waits for it."""
+    """A record to commit, as JSON, and the future to resolve afterwards, if any."""
 
     kind: _Kind
     row: bytes
@@ -126,8 +126,7 @@ class _Order(NamedTuple):
 class Ledger(Records):
     """The open ledger of a run; one process at a time writes it.
 
-    `places` is how many of the calls intended may be under way at once, given in the order of intents; 0 when nobody
-    counts them.
+    `places` is how many of the intended calls may be in progress at once, in the order of intents; 0 if unlimited.
     """
 
     def __init__(self, path: Path, *, places: int = 0) -> None:
@@ -138,7 +137,7 @@ class Ledger(Records):
                 super().__init__(_prepare(open_reader(uri, path), if_it_fails))
                 self._reader.executescript(_SCHEMA)
                 self._close_open_calls()
-                # Kept for the session that finds this one dead.
+                # Stored for the next session in case this one dies.
                 self._reader.execute(f"PRAGMA user_version = {min(places, _MOST_PLACES)}")
                 writer = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=30)
                 self._connection = _prepare(writer, if_it_fails)
@@ -156,7 +155,7 @@ class Ledger(Records):
         await self._commit("intent", call.key, call.asked, call.case_id, call.kind, call.request.decode(), now_utc())
 
     def note_attempt(self, key: str, attempt: Attempt) -> None:
-        """Record one try at sending; it is committed before anything that is awaited after it."""
+        """Record one attempt; it is committed before anything awaited after it."""
         row = (key, attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
         self._gather(_Order("attempt", encode_json(row)))
 
@@ -170,7 +169,7 @@ class Ledger(Records):
         await self._commit("failure", key, kind, detail.replace("\0", "\N{REPLACEMENT CHARACTER}"), cost_usd, now_utc())
 
     async def save_prediction(self, case_id: int, sample: int, *, state: str, body: bytes) -> None:
-        """Commit what came out for a case."""
+        """Commit the prediction of a case."""
         await self._commit("prediction", case_id, sample, state, body.decode())
 
     def take_in(self, other: Path) -> None:
@@ -180,7 +179,7 @@ class Ledger(Records):
             self._copy_other()
         except (sqlite3.Error, LedgerError) as error:
             why = error.problem if isinstance(error, LedgerError) else error
-            raise LedgerError(f"{other}: cannot be taken in: {why}", remedy="run its command again first") from None
+            raise LedgerError(f"{other}: cannot be merged: {why}", remedy="run its command again first") from None
         self._reader.execute("DETACH other")
 
     def _copy_other(self) -> None:
@@ -198,7 +197,7 @@ class Ledger(Records):
             )
 
     def end_writing(self) -> None:
-        """Write what is waiting, and that calls still open were stopped; from then on the ledger can only be read."""
+        """Write what is waiting, and mark open calls as stopped; after that the ledger is read-only."""
         if self._writer.is_alive():
             self._hand_over()
             self._orders.put(None)
@@ -210,13 +209,13 @@ class Ledger(Records):
         super().close()
 
     async def _commit(self, kind: _Kind, *row: Any) -> _Written:
-        # A cancelled task does not take its record with it: the writer commits the order in any case.
+        # A cancelled task does not lose its record: the writer commits it in any case.
         done: asyncio.Future[_Written] = asyncio.get_running_loop().create_future()
         self._gather(_Order(kind, encode_json(row), done))
         return await done
 
     def _gather(self, order: _Order) -> None:
-        """Keep the order until the loop's turn ends: what one turn brings goes to the writer at once."""
+        """Collect records until the loop's iteration ends, then pass them to the writer together."""
         if not self._gathered:
             asyncio.get_running_loop().call_soon(self._hand_over)
         self._gathered.append(order)
@@ -230,7 +229,7 @@ class Ledger(Records):
         is_last = False
         while not is_last and (first := self._orders.get()) is not None:
             orders, is_last = self._take_waiting(first)
-            # What comes after a record that is missing is not written either: the counts would no longer be true.
+            # Nothing is written after a missing record: the counts would no longer be correct.
             written = self._failure or _write_together(self._connection, orders)
             self._failure = written if isinstance(written, sqlite3.Error) else None
             _report(orders, written)
@@ -252,9 +251,9 @@ class Ledger(Records):
         return orders, False
 
     def _close_open_calls(self) -> None:
-        """A call still open belongs to a process that died: nobody knows how it ended, and that is written down.
+        """Mark calls left open by a process that died: their outcome is unknown.
 
-        Calls that waited for a place cannot have been sent, and have no attempt.
+        Calls still waiting for a place cannot have been sent, and have no attempt.
         """
         places = self.places()
         with self._reader:
@@ -280,7 +279,7 @@ def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Wr
         rows.setdefault(order.kind, []).append(order.row)
     try:
         with connection:
-            # Kind by kind, in the order of a call's life: its intent and its reply may wait together.
+            # Kind by kind, in the order of a call's life: its intent and reply may be waiting together.
             written = {kind: _write_rows(connection, kind, rows[kind]) for kind in _STATEMENTS if kind in rows}
     except sqlite3.Error as error:
         return error
@@ -293,7 +292,7 @@ def _write_rows(connection: sqlite3.Connection, kind: _Kind, rows: list[bytes]) 
 
 
 def _portions(rows: list[bytes]) -> Iterator[list[bytes]]:
-    """The rows in as few portions as the longest text that a statement takes allows."""
+    """The rows in as few portions as the maximum statement size allows."""
     portion: list[bytes] = []
     size = 0
     for row in rows:
@@ -311,7 +310,7 @@ def _report(orders: list[_Order], written: _Written | sqlite3.Error) -> None:
         if order.done is not None:
             told.setdefault(order.done.get_loop(), []).append(order.done)
     for loop, waiting in told.items():
-        # Once for the whole group, because waking a loop costs a system call. Whoever waited may be gone, and the
+        # Once for the whole group, because waking a loop costs a system call. The waiting task may be gone, and the
         # loop too; the record is on disk all the same.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_tell, waiting, written)

@@ -1,6 +1,6 @@
 """One process at a time works on a run; the system frees the lock of a process that died.
 
-Windows has no such locks: there, a run that starts says in one line that nobody else may work on it.
+Windows has no such locks: there, a starting run prints one line that no other process may work on it.
 """
 
 import logging
@@ -17,12 +17,12 @@ from medthink.core.errors import LedgerError
 
 _LOCK = ".lock"
 _HAS_LOCKS = find_spec("fcntl") is not None
-# Whoever asks `is_held` has the lock for some microseconds: a run that starts just then tries again.
+# `is_held` takes the lock for a few microseconds: a run starting at that moment tries again.
 _TRIES, _PAUSE_S = 5, 0.02
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a process works on the run just now; nothing is written. False where the system has no locks."""
+    """Whether a process is working on the run; nothing is written. False if the system has no locks."""
     if not _HAS_LOCKS:
         return False
     import fcntl
@@ -46,7 +46,9 @@ def is_held(folder: Path) -> bool:
 def hold(folder: Path) -> Iterator[None]:
     """Hold the run's lock, or raise LedgerError naming who has it."""
     if not _HAS_LOCKS:
-        logging.getLogger("medthink").warning("No file locks here: let no other process work on %s meanwhile.", folder)
+        logging.getLogger("medthink").warning(
+            "This system has no file locks: make sure that no other process works on %s.", folder
+        )
         yield
         return
     path = folder / _LOCK
@@ -54,7 +56,7 @@ def hold(folder: Path) -> Iterator[None]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise LedgerError(
-            f"{folder}: cannot be written: {error.strerror}", remedy="check the folder's rights"
+            f"{folder}: cannot be written: {error.strerror}", remedy="check the folder's permissions"
         ) from None
     try:
         _take(handle, folder)

@@ -10,14 +10,14 @@ from types import FrameType
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
-# How long Ctrl-C waits for the loop to hear of it.
+# How long Ctrl-C waits for the loop to react.
 _PATIENCE_S = 1.0
-# A terminal that is closed and a scheduler that ends a job stop the work as Ctrl-C does.
+# Closing the terminal or a scheduler ending the job stops the work like Ctrl-C.
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run the work and return its result; inside a running loop, on a thread of its own."""
+    """Run the work and return its result; inside a running loop, on a separate thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -48,7 +48,7 @@ async def _insist(work: Coroutine[Any, Any, Result], *, is_ignored: bool) -> Res
         try:
             return await work
         except KeyboardInterrupt:
-            # The loop raises it by itself when the task ends so; told twice, it would print a traceback.
+            # The loop raises it itself when the task ends this way; raising it twice would print a traceback.
             raise asyncio.CancelledError from None
 
 
@@ -56,9 +56,9 @@ async def _insist(work: Coroutine[Any, Any, Result], *, is_ignored: bool) -> Res
 def _hard_interrupts(*, is_ignored: bool) -> Iterator[None]:
     """Let Ctrl-C (unless it is ignored), SIGTERM and SIGHUP all end the work in the same way.
 
-    Work that keeps the loop busy, such as a baseline that learns, is ended where it is and not at its end.
+    Work that blocks the loop, such as training a baseline, is interrupted at once.
     """
-    ask_to_stop = signal.getsignal(signal.SIGINT)  # the loop's own way: it cancels the task at its next turn
+    ask_to_stop = signal.getsignal(signal.SIGINT)  # the loop's default: it cancels the task at its next iteration
     has_timers = hasattr(signal, "setitimer")  # not on Windows
     if not has_timers or threading.current_thread() is not threading.main_thread() or not callable(ask_to_stop):
         yield
@@ -84,7 +84,7 @@ def _then_insist(ask_to_stop: Callable[[int, FrameType | None], Any]) -> Callabl
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
-        # A loop that takes its turn has heard, and what it does then (closing the ledger) is not to be cut short.
+        # A loop that reacts has been notified, and its clean-up (closing the ledger) must not be interrupted.
         loop.call_soon_threadsafe(signal.setitimer, signal.ITIMER_REAL, 0)
         ask_to_stop(number, frame)
 
@@ -104,7 +104,7 @@ def _run_aside(work: Coroutine[Any, Any, Result]) -> Result:
         try:
             return result.result()
         except KeyboardInterrupt:
-            # The thread does not hear of it, and leaving waits for the thread: the work is told to stop.
+            # The thread is not notified, and leaving waits for the thread, so the work is told to stop.
             task = started.result()
             task.get_loop().call_soon_threadsafe(task.cancel)
             raise

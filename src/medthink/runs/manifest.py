@@ -1,4 +1,4 @@
-"""`run.json`: what was asked of a run, and how far it came."""
+"""`run.json`: what a run was asked to do, and its progress."""
 
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ _NOT_IDENTITY = ("benchmark", "base_urls", "package", "created_at", "progress", 
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run came; everything here can be read off the ledger again.
+    """A run's progress; everything here can be recomputed from the ledger.
 
     Of the `image_replies` to calls with images, `image_doubts` count too few input tokens to have seen them.
-    `unseen_replies` were sent for and never arrived: the provider may have billed them, so `cost_usd` is then the least
-    that the run cost. `usage_doubts` counts replies with token counts that make no sense.
+    `unseen_replies` were requested and never arrived: the provider may have billed them, so `cost_usd` is then a lower
+    bound. `usage_doubts` counts replies with token counts that make no sense.
     """
 
     cases: int
@@ -46,7 +46,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """How far it came, in a word or two."""
+        """The progress in a word or two."""
         failed = self.states.get("failed", 0)
         if not self.is_complete:
             return "unfinished"
@@ -102,7 +102,9 @@ def read_manifest(run: Path) -> Manifest:
     """The manifest of a run's folder."""
     path = run / "run.json"
     if not path.is_file():
-        raise DataError("this is not a run: it has no run.json", file=run, remedy="give the folder named by --out")
+        raise DataError(
+            "this is not a run: it has no run.json", file=run, remedy="give the run's folder, the one named by --out"
+        )
     try:
         return msgspec.convert(read_json(path), Manifest)
     except msgspec.ValidationError as error:
@@ -113,18 +115,18 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
     """Write the manifest atomically."""
     try:
         write_json(run / "run.json", msgspec.to_builtins(manifest))
-    except TypeError as error:  # a name that is no Unicode, or a number beyond 64 bits
+    except TypeError as error:  # a name that is not valid Unicode, or a number beyond 64 bits
         raise UsageError(
-            f"run.json cannot hold what is asked: {error}", remedy="use names in Unicode and smaller numbers"
+            f"run.json cannot store these settings: {error}", remedy="use names in Unicode and smaller numbers"
         ) from None
 
 
 def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:
     """Raise LedgerError, naming the field, unless the new session continues the old one."""
     before, now = _spread(old.identity()), _spread(new.identity())
-    # The label says in other words what the condition's fields say.
+    # The label only repeats the condition's fields.
     different = [name for name in before | now if before.get(name) != now.get(name) and name != "condition_label"]
-    # Another task or condition has other prompts: that says nothing more.
+    # Another task or condition has other prompts, so they add no information.
     different = [name for name in different if not name.startswith("prompts.")] or different
     if different:
         shown = "; ".join(f"{name}: was {_short(before.get(name))}, now {_short(now.get(name))}" for name in different)

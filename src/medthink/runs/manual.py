@@ -1,4 +1,4 @@
-"""Batches run by hand: the requests of a run that wait, as one file to carry away, and the output brought back."""
+"""Batches run by hand: a run's waiting requests as one file, and the import of their output."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -18,14 +18,14 @@ from medthink.runs.spools import FOLDER
 
 
 class TakenOutput(NamedTuple):
-    """How many requests of a run an output answered, and how many wait still."""
+    """How many of a run's requests an output answered, and how many are still waiting."""
 
     answered: int
     waiting: int
 
 
 def export_requests(run: Path, into: Path) -> int:
-    """Write the requests of a run that wait for `vllm run-batch` as one file; returns how many they are."""
+    """Write a run's waiting requests for `vllm run-batch` as one file; returns how many there are."""
     records = Records.open(run)
     try:
         waiting = _waiting(records)
@@ -33,14 +33,14 @@ def export_requests(run: Path, into: Path) -> int:
         records.close()
     if not waiting or not all((run / FOLDER / f"{batch.mark}.jsonl").is_file() for batch in waiting):
         raise UsageError(
-            f"{run} has no requests that wait to be run by hand",
+            f"{run} has no requests waiting to be run by hand",
             remedy="medthink run DATA --model server/NAME --batch --out RUN makes them",
         )
     return gather_requests(run / FOLDER, [batch.mark for batch in waiting], into)
 
 
 def take_in_output(run: Path, output: Path) -> TakenOutput:
-    """Record what `vllm run-batch` answered; the run's command then goes on from there."""
+    """Record the output of `vllm run-batch`; the run's command then continues from there."""
     model = read_manifest(run).model
     with hold(run):
         ledger = Ledger(run / LEDGER)
@@ -49,7 +49,7 @@ def take_in_output(run: Path, output: Path) -> TakenOutput:
             keys = {batch.mark: {row.key for row in book.rows(batch.mark)} for batch in _waiting(ledger)}
             if not lay_out(output, run / FOLDER, keys):
                 raise DataError(
-                    f"it answers no request that {run} waits for", file=output, remedy="is it the output for this run?"
+                    f"it answers no waiting request of {run}", file=output, remedy="is it the output for this run?"
                 )
             done = ledger.totals().calls.get("done", 0)
             run_to_end(_collect(model, ledger, run / FOLDER))

@@ -1,4 +1,4 @@
-"""Shards of one run made whole again: disjoint, of the same run and complete, or refused."""
+"""Combine the shards of one run; they must be disjoint, of the same run and complete."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from medthink.runs.selection import Shard
 
 
 def merge_shards(out: Path, runs: list[Path]) -> Run:
-    """Put the shards' ledgers together as one run; if anything is wrong with them, nothing is written."""
+    """Combine the shards' ledgers into one run; if anything is wrong with them, nothing is written."""
     manifests = [read_manifest(run) for run in runs]
     _refuse_strangers(runs, manifests)
     whole = replace(
@@ -41,7 +41,7 @@ def _refuse_strangers(runs: list[Path], manifests: list[Manifest]) -> None:
         if shard is None:
             raise UsageError(f"{run} is a whole run, not a shard", remedy="merge runs made with --shard i/n")
         if _without_shard(manifest) != _without_shard(manifests[0]):
-            raise UsageError(f"{run} is a shard of another run than {runs[0]}", remedy="merge shards of one command")
+            raise UsageError(f"{run} is not a shard of the same run as {runs[0]}", remedy="merge shards of one command")
         if manifest.progress is None or not manifest.progress.is_complete:
             raise UsageError(f"{run} is not finished", remedy="run its command again first")
     _refuse_gaps([shard for shard in shards if shard])
@@ -52,9 +52,7 @@ def _refuse_gaps(shards: list[Shard]) -> None:
     numbers = sorted(shard.number for shard in shards)
     if any(shard.count != count for shard in shards) or numbers != list(range(1, count + 1)):
         given = ", ".join(map(str, shards))
-        raise UsageError(
-            f"the shards {given} do not make a whole", remedy=f"give 1/{count} to {count}/{count}, once each"
-        )
+        raise UsageError(f"the shards {given} are not complete", remedy=f"give 1/{count} to {count}/{count}, once each")
 
 
 def _without_shard(manifest: Manifest) -> str:

@@ -25,7 +25,7 @@ MOST_ASKS = 4
 _ASKED_AGAIN: frozenset[ErrorKind] = RETRYABLE | {"expired"}
 _MOST_STARTS = 4
 _FIRST_LOOK_S, _MOST_LOOK_S, _LOOK_GROWTH = 0.5, 60.0, 1.5
-# How much of the provider's limit on waiting tokens is filled by our estimate, which may be too low.
+# The share of the provider's limit on waiting tokens that our estimate may fill, because it may be too low.
 _CAP_SHARE = 0.85
 
 
@@ -85,7 +85,7 @@ class BatchOffice:
         self._tracker.enter("queueing")
 
     async def look_round(self, *, sends: bool = True) -> bool:
-        """Find or send what is planned and take in what has ended; says whether any batch came to its end."""
+        """Find or send planned batches and collect finished ones; returns whether any batch ended."""
         ended = False
         for batch in self.jobs:
             if batch.state == "planned":
@@ -95,7 +95,7 @@ class BatchOffice:
         return ended
 
     async def cancel(self) -> None:
-        """Ask that all jobs end with what they have, and wait until they did."""
+        """Cancel all jobs, keeping what they have, and wait until they have ended."""
         await self.look_round(sends=False)
         for batch in self.jobs:
             await self._client.cancel(batch.job)
@@ -109,7 +109,7 @@ class BatchOffice:
         await self._client.close()
 
     async def queue(self, call: Call, request: Request, encoded: Encoded) -> None:
-        """Put the call into a batch, or raise Deferred where it has to wait for others to end first."""
+        """Add the call to a batch, or raise Deferred if others have to end first."""
         tokens, line = self.answerer.input_tokens(request), self._client.line(call.key, encoded)
         worst_usd = self.answerer.worst_cost_usd(request)
         self._refuse_hopeless(call.key, tokens)
@@ -145,7 +145,7 @@ class BatchOffice:
         return Deferred()
 
     async def _make_room(self, size_bytes: int, tokens: int) -> None:
-        """See that the next request fits into the spool, into the job and into the provider's queue."""
+        """Make sure that the next request fits into the spool, the job and the provider's queue."""
         spool, limits = self._spool, self._client.limits
         if spool and (spool.rows >= limits.rows or spool.size_bytes + size_bytes > limits.size_bytes):
             await self.flush()
@@ -216,7 +216,7 @@ class BatchOffice:
             spool_file(self._folder, batch.mark).unlink(missing_ok=True)
 
     async def _start(self, batch: Batch) -> Job | None:
-        """The job; where nobody knows whether it was started, it is looked for first, and None when it was found."""
+        """Start the job; if it is unclear whether it was started, look for it first, and return None if found."""
         file, spool = spool_file(self._folder, batch.mark), Spool(batch.calls, batch.size_bytes - 1, batch.path)
         for number in range(1, _MOST_STARTS):
             try:
@@ -229,13 +229,13 @@ class BatchOffice:
         return await self._client.submit(spool, file, batch.mark)
 
     def _refuse(self, batch: Batch, job: Job) -> None:
-        """The provider takes none of the batch: its calls are free again."""
+        """The provider rejected the whole batch: its calls can be queued again."""
         if not job.is_crowded:
             self._release(batch, "bad_request", job.problem)
             raise ModelError("bad_request", f"the provider rejected the batch: {job.problem}")
         is_alone = all(other.mark == batch.mark for other in self.jobs)
         if is_alone and self._cap is not None:
-            # The provider counts more tokens than we do, or somebody else fills its queue.
+            # The provider counts more tokens than we do, or someone else fills its queue.
             self._cap_share /= 2
         cap = job.token_cap or (batch.tokens // 2 if is_alone else None)
         self._cap = min((one for one in (self._cap, cap) if one is not None), default=None)
@@ -300,7 +300,7 @@ class BatchOffice:
         self._tracker.counts.queued = len(self.waiting)
 
     async def look_patiently(self) -> bool:
-        """Look at the jobs; a provider that does not answer is waited for."""
+        """Check the jobs; wait for a provider that does not answer."""
         self._tracker.enter("waiting", self._describe())
         try:
             ended = await self.look_round()
@@ -324,7 +324,7 @@ class BatchOffice:
         return f"for {told}; {len(self.waiting):,} calls wait"
 
     def _clear_stale(self) -> None:
-        """Remove spools of sessions that were cut off before they were planned, and half-read results."""
+        """Remove unplanned spools of interrupted sessions, and partly read results."""
         kept = {batch.mark for batch in self._book.all_unsettled()}
         for file in self._folder.glob("*.jsonl"):
             if file.name.partition(".")[0] not in kept:
@@ -332,7 +332,7 @@ class BatchOffice:
 
 
 async def wait_for_any(offices: Sequence[BatchOffice]) -> None:
-    """Wait until a batch ends; where the providers' queues are full and none is ours, wait a while."""
+    """Wait until a batch ends; if the providers' queues are full and no batch is ours, wait a while."""
     while True:
         if any([await office.look_patiently() for office in offices]):
             return

@@ -41,9 +41,9 @@ class TwiSteps(msgspec.Struct, frozen=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model said of a case, the state it ended in, and what that took.
+    """What a model said about a case, its final state, and what it used.
 
-    `prediction` is the letter as the benchmark's own file has it, whatever order the options were shown in;
+    `prediction` is the letter in the benchmark's own file, whatever order the options were shown in;
     `letter_shown` is the one the model named. `slots` says which images were shown, in the order shown (with swapped
     images, the slots of the other case). `cost_usd` is None when the price is not known, and tokens are None when the
     provider does not count them.
@@ -71,7 +71,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spent: list[Spent]) -> Prediction:
-    """Put together what a task's outcome says and what its calls took."""
+    """Combine a task's outcome with what its calls used."""
     # Two steps that asked the same thing share a call.
     spent = sorted({one.call_id: one for one in spent}.values())
     choice = outcome.choice if isinstance(outcome, Answered | Thought) else None
@@ -116,7 +116,7 @@ def _sections(outcome: Outcome) -> dict[str, str] | None:
 
 
 def _lenient_steps(outcome: Outcome) -> tuple[str, ...]:
-    """The steps whose reply did not keep to its form but could be read."""
+    """The steps whose reply did not follow its form but could be read."""
     read: dict[str, Sequence[Text | Choice | Sections | None]] = {}
     match outcome:
         case Answered():

@@ -1,4 +1,4 @@
-"""How far a session is while it works: counted in one place, followed by a listener, readable from another terminal.
+"""A session's progress while it works: counted in one place, followed by a listener, readable from another terminal.
 
 A session counts into one `LiveCounts`, which its listener gets once (`RunListener.follow`). The listener may read it
 whenever it likes, from any thread: a live block refreshes by a timer, not by events. `status.read_status` makes the
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Phase = Literal[
     "checking", "fingerprinting", "learning", "preparing", "queueing", "asking", "waiting", "writing", "ended"
 ]
-# Beside the ledger while a session works: what only the working process knows. Gone when a session ends by itself.
+# Next to the ledger while a session works: what only the working process knows. Removed when a session ends normally.
 LIVE = ".live.json"
 WINDOW_S = 60.0
 
@@ -51,14 +51,14 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LiveCounts:
-    """How far a run is.
+    """A run's progress.
 
-    `predictions` and `calls` are the totals of the whole run, earlier sessions included; `calls` is what the cases are
-    expected to take, corrected as they end. Of these calls, `kept` were answered in earlier sessions, `done` in this
-    one, `failed` brought no answer, and `queued` wait in a batch. Tokens and money are those of the whole run;
-    `cost_usd` is None when a price is not known, and `is_least_cost` says that replies which never arrived may have
-    been billed on top.
-    `warnings` is what a person should know and stops nothing. `unit` is what a prediction is called where it is shown.
+    `predictions` and `calls` are the totals of the whole run, including earlier sessions; `calls` is the expected
+    number, corrected as cases end. Of these calls, `kept` were answered in earlier sessions, `done` in this one,
+    `failed` brought no answer, and `queued` wait in a batch. Tokens and money are those of the whole run; `cost_usd` is
+    None when a price is not known, and `is_least_cost` says that replies which never arrived may have been billed on
+    top. `warnings` are what a person should know but do not stop the run. `unit` is what a prediction is called where
+    it is shown.
     """
 
     def __init__(self) -> None:
@@ -86,27 +86,27 @@ class LiveCounts:
 
     @property
     def finished(self) -> int:
-        """Calls that came to an end in this session or an earlier one."""
+        """Calls that ended in this session or an earlier one."""
         return self.kept + self.done + self.failed
 
     @property
     def predicted(self) -> int:
-        """Predictions that are there, whatever their state."""
+        """Predictions made so far, whatever their state."""
         return self.states.total()
 
     def per_minute(self) -> float:
-        """Calls that ended in the last minute; in a younger session, at the pace so far."""
+        """Calls that ended in the last minute; in a shorter session, the rate so far."""
         now = time.time()
         ended = sum(1 for end in tuple(self.ends) if end > now - WINDOW_S)
         return ended * WINDOW_S / min(WINDOW_S, max(1.0, now - self.began))
 
     def time_left_s(self) -> float | None:
-        """How long the rest takes at the pace of the last minute; None when nothing ended in it."""
+        """The remaining time at the rate of the last minute; None if nothing ended in it."""
         pace = self.per_minute()
         return None if not pace else max(0, self.calls - self.finished) * WINDOW_S / pace
 
     def count_end(self, usage: Usage | None, cost_usd: float | None, *, is_answered: bool) -> None:
-        """Take in a call that came to its end."""
+        """Count a call that ended."""
         if is_answered:
             self.done += 1
         else:
@@ -119,13 +119,13 @@ class LiveCounts:
             self.ends.popleft()
 
     def count_tokens(self, usage: Usage | None) -> None:
-        """Take in the tokens of a reply."""
+        """Count the tokens of a reply."""
         if usage is not None:
             self.input_tokens += usage.input
             self.output_tokens += usage.output
 
     def take_spent(self, records: "Records", *, is_running: bool = True) -> None:
-        """Take in the tokens and the money that are on record."""
+        """Set the recorded tokens and money."""
         self.count_tokens(records.tokens())
         self.cost_usd = records.paid().cost_usd
         self.is_least_cost = records.totals().lost_replies(is_running=is_running) > 0
@@ -142,13 +142,13 @@ class LiveCounts:
 
 
 class RunListener(Protocol):
-    """Whoever follows a run."""
+    """Follows a run."""
 
     def follow(self, counts: LiveCounts) -> None:
         """The session begins; `counts` is kept up to date until it ends."""
 
     def enter(self, phase: Phase, detail: str) -> None:
-        """Another phase begins; the counts say so already."""
+        """Another phase begins; the counts already show it."""
 
     def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:
         """One more prediction is there and counted; `is_kept`: from an earlier session."""
@@ -168,7 +168,7 @@ class Nobody:
 
 
 class Tracker:
-    """Counts for one session, and tells its listener and the run's folder which phase it is in."""
+    """Counts for one session, and announces its phase to the listener and in the run's folder."""
 
     def __init__(self, listener: RunListener | None = None) -> None:
         self.counts = LiveCounts()
@@ -179,7 +179,7 @@ class Tracker:
         self._listener.follow(self.counts)
 
     def begin_pass(self) -> None:
-        """Count from the start again: what was done in an earlier pass over the cases is met again in the next."""
+        """Restart the counts: the next pass over the cases meets everything done in the earlier one again."""
         counts = self.counts
         if self._expected is None:
             self._expected = counts.calls
@@ -188,12 +188,12 @@ class Tracker:
         counts.states.clear()
 
     def announce_in(self, folder: Path) -> None:
-        """From now on, say in this folder how far the session is: its lock is held."""
+        """From now on, announce the session's progress in this folder, whose lock is held."""
         self._folder = folder
         self.announce()
 
     def enter(self, phase: Phase, detail: str = "") -> None:
-        """Begin a phase, unless this is the phase already."""
+        """Begin a phase, unless it is already the current one."""
         counts = self.counts
         if (phase, detail) == (counts.phase, counts.detail):
             return
@@ -202,12 +202,12 @@ class Tracker:
         self.announce()
 
     def warn(self, problem: str) -> None:
-        """Keep something that a person should know and that stops nothing."""
+        """Store something that a person should know but that does not stop the run."""
         if problem not in self.counts.warnings:
             self.counts.warnings.append(problem)
 
     def note_model(self, name: str) -> None:
-        """Point out that the provider answers under another name than before."""
+        """Warn that the provider answers under a different model name than before."""
         if name and name not in self.models:
             if self.models:
                 self.warn(f"the provider now answers as {name}; before it was {', '.join(sorted(self.models))}")
@@ -219,7 +219,7 @@ class Tracker:
         self._listener.see(prediction, is_kept=is_kept)
 
     def announce(self) -> None:
-        """Leave phase and totals for whoever looks from another process."""
+        """Write phase and totals for other processes to read."""
         if self._folder is None:
             return
         counts = self.counts
@@ -233,7 +233,7 @@ class Tracker:
         write_atomic(self._folder / LIVE, [encode_json(msgspec.to_builtins(announcement))])
 
     def leave(self) -> None:
-        """The session ended by itself: the announcement is no longer true."""
+        """The session ended normally: remove the announcement."""
         self.counts.is_running = False
         self.counts.phase = "ended"
         if self._folder is not None:

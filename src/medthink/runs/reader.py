@@ -1,4 +1,4 @@
-"""A connection to a ledger that says in one clear error when the file's bytes are not what was written."""
+"""A connection to a ledger that reports a damaged file in one clear error."""
 
 import sqlite3
 from pathlib import Path
@@ -10,26 +10,26 @@ from medthink.core.errors import LedgerError
 
 Kind = TypeVar("Kind")
 
-# What the system is in the way of, not the file's content.
+# Errors caused by the system, not by the file's content.
 _PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL")
 
 
-_RIGHTS = "check the disk and the file's rights, or copy the run to a folder you may write"
+_RIGHTS = "check the disk and the file's permissions, or copy the run to a writable folder"
 
 
 class Reader(sqlite3.Connection):
-    """A connection whose questions raise LedgerError, with the ledger's name, where SQLite cannot answer them."""
+    """A connection whose queries raise LedgerError, with the ledger's name, if SQLite cannot answer them."""
 
     file = Path()
 
     def execute(self, *words: Any) -> "_Answer":
-        """Ask a question."""
+        """Run a query."""
         answer = self.cursor(_Answer)
         answer.file = self.file
         return answer.execute(*words)
 
     def decode(self, text: object, kind: type[Kind]) -> Kind:
-        """A JSON text of the ledger as what it was written from."""
+        """Decode a JSON text of the ledger."""
         if not isinstance(text, str | bytes):
             raise damaged(self.file, "a text is missing")
         try:
@@ -38,7 +38,7 @@ class Reader(sqlite3.Connection):
             raise damaged(self.file, error) from None
 
     def check(self, values: object, kind: type[Kind]) -> Kind:
-        """Values of the ledger, if they are of the kind that was written."""
+        """Values of the ledger, checked for the expected types."""
         try:
             return msgspec.convert(values, kind)
         except msgspec.ValidationError as error:
@@ -46,7 +46,7 @@ class Reader(sqlite3.Connection):
 
 
 class _Answer(sqlite3.Cursor):
-    """The answer to one question, row by row."""
+    """The result of one query, row by row."""
 
     file = Path()
 
@@ -74,28 +74,28 @@ class _Answer(sqlite3.Cursor):
             raise unreadable(self.file, error) from None
 
     def fetchall(self) -> list[Any]:
-        """All rows that are left."""
+        """All remaining rows."""
         return list(self)
 
 
 def open_reader(uri: str, file: Path) -> Reader:
-    """A connection for questions, by an address of SQLite's; `file` is what errors call it."""
+    """A read connection by SQLite URI; `file` is the name used in errors."""
     reader = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=30, factory=Reader)
     reader.file = file
     return reader
 
 
 def unreadable(file: Path, error: sqlite3.Error) -> LedgerError:
-    """The error for a question to a ledger that SQLite could not answer."""
+    """The error for a query that SQLite could not answer."""
     if getattr(error, "sqlite_errorname", "").startswith(_PASSING):
         return LedgerError(f"{file}: the ledger cannot be read: {error}", remedy=_RIGHTS)
     return damaged(file, error)
 
 
 def damaged(file: Path, why: object) -> LedgerError:
-    """The error for a ledger whose bytes are not what was written."""
-    told = str(why).partition(" with text ")[0]  # after which SQLite quotes bytes that are no text
+    """The error for a damaged ledger."""
+    told = str(why).partition(" with text ")[0]  # after this, SQLite quotes bytes that are not text
     return LedgerError(
         f"{file}: the ledger is damaged: {told}",
-        remedy="put a copy of it back, or start the run anew in another --out",
+        remedy="restore a copy, or start the run again in another --out",
     )

@@ -1,4 +1,4 @@
-"""What a ledger says, read without writing to it: a run under way can be looked at by another process."""
+"""Read-only queries on a ledger: a run in progress can be inspected by another process."""
 
 import contextlib
 import sys
@@ -19,12 +19,12 @@ CallState = Literal["open", "queued", "done", "failed"]
 
 
 class Totals(NamedTuple):
-    """What a ledger adds up to; `cost_usd` is None as soon as one answered call has no known price.
+    """The totals of a ledger; `cost_usd` is None as soon as one answered call has no known price.
 
     `calls_made` counts a call that failed and was made again each time. `unseen_replies` counts attempts that were sent
     and whose reply never arrived (killed, interrupted, timed out, cut off): the provider may have billed them, so
-    `cost_usd` is then the least that the run cost. `under_way` are calls without an end: of a run that nobody works on
-    any more, these never arrived either.
+    `cost_usd` is then a lower bound. `under_way` are calls without an outcome: if no process works on the run any more,
+    these never arrived either.
     """
 
     calls: dict[CallState, int]
@@ -35,12 +35,12 @@ class Totals(NamedTuple):
     under_way: int = 0
 
     def lost_replies(self, *, is_running: bool) -> int:
-        """How many replies never arrived, by what is known of whether somebody still waits for some."""
+        """How many replies never arrived, depending on whether a process still waits for some."""
         return self.unseen_replies + (0 if is_running else self.under_way)
 
 
 class Paid(NamedTuple):
-    """How many calls were made, repeats included, and what they cost; None when a price is not known."""
+    """How many calls were made, including repeats, and what they cost; None if a price is unknown."""
 
     calls: int
     cost_usd: float | None
@@ -55,7 +55,7 @@ class Finished(NamedTuple):
 
 
 class FinishedCall(NamedTuple):
-    """What an answered call took."""
+    """What an answered call used."""
 
     usage: Usage | None
     latency_s: float
@@ -88,7 +88,7 @@ class _Sent(msgspec.Struct):
 
 
 class _Taken(msgspec.Struct):
-    """The few fields of a reply that say what it took; the texts are not decoded."""
+    """The few fields of a reply about usage; the texts are not decoded."""
 
     usage: Usage | None
     latency_s: float
@@ -96,10 +96,10 @@ class _Taken(msgspec.Struct):
 
 
 def find_uri(run: Path, ledger: str = LEDGER) -> str:
-    """By which address a ledger can be read, or LedgerError."""
+    """The URI to read a ledger by, or LedgerError."""
     path = run / ledger
     if not path.is_file():
-        raise LedgerError(f"{run}: no ledger there", remedy="give the folder named by --out")
+        raise LedgerError(f"{run}: it has no ledger", remedy="give the run's folder, the one named by --out")
     uri = f"{path.resolve().as_uri()}?mode=ro"
     still = f"{uri}&immutable=1"
     log = path.with_name(f"{ledger}-wal")
@@ -128,14 +128,14 @@ def _try_reading(uri: str, path: Path) -> LedgerError | None:
 
 
 class Records:
-    """Questions to a ledger."""
+    """Queries on a ledger."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     @classmethod
     def open(cls, run: Path, ledger: str = LEDGER) -> "Records":
-        """A ledger of a run's folder, for reading alone."""
+        """The ledger of a run's folder, read-only."""
         return cls(open_reader(find_uri(run, ledger), run / ledger))
 
     def close(self) -> None:
@@ -144,11 +144,11 @@ class Records:
 
     @property
     def connection(self) -> Reader:
-        """The open file, for tables that others keep in it."""
+        """The open connection, for other tables in the file."""
         return self._reader
 
     def queued_keys(self) -> set[str]:
-        """The calls that wait in a batch at a provider."""
+        """The calls waiting in a batch at a provider."""
         return {key for (key,) in self._reader.execute("SELECT key FROM calls WHERE state = 'queued'")}
 
     def finished(self, key: str) -> Finished | None:
@@ -159,7 +159,7 @@ class Records:
         return None if row is None else Finished(row[0], self._reader.decode(row[1], Reply), row[2])
 
     def replay(self, asked: str) -> Reply | None:
-        """The reply to this very request, whichever case it was about."""
+        """The reply to exactly this request, for any case."""
         row = self._reader.execute(
             "SELECT reply FROM calls WHERE asked = ? AND state = 'done' ORDER BY id LIMIT 1", (asked,)
         ).fetchone()
@@ -179,7 +179,7 @@ class Records:
         return Totals(calls, max(made, sum(calls.values())), sent, unseen, None if unpriced else cost, under_way)
 
     def paid(self) -> Paid:
-        """The calls that were made for this run and what they cost, without those taken over from another."""
+        """The calls made for this run and their cost, without those reused from another."""
         own = "key NOT IN (SELECT call_key FROM attempts WHERE outcome = 'shared')"
         calls, cost, unpriced = self._reader.execute(
             f"SELECT count(*), ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls WHERE {own}"
@@ -194,12 +194,12 @@ class Records:
         return frozenset(case_id for (case_id,) in found)
 
     def places(self) -> int:
-        """How many calls may be under way at once in the session that wrote last; 0 when nobody counts them."""
+        """The concurrency limit of the session that wrote last; 0 if unlimited."""
         count: int = self._reader.execute("PRAGMA user_version").fetchone()[0]
         return count
 
     def shared_calls(self) -> int:
-        """How many calls were taken over from another run of the same sweep."""
+        """How many calls were reused from another run of the same sweep."""
         shared = "SELECT count(DISTINCT call_key) FROM attempts WHERE outcome = 'shared'"
         count: int = self._reader.execute(shared).fetchone()[0]
         return count
@@ -221,7 +221,7 @@ class Records:
         return count
 
     def failed_cases(self) -> frozenset[int]:
-        """The cases with a call that failed by itself, not by the end of a session."""
+        """The cases with a failed call, not counting interruptions at the end of a session."""
         failed = "SELECT DISTINCT case_id FROM calls WHERE state = 'failed' AND error_kind <> 'interrupted'"
         return frozenset(case_id for (case_id,) in self._reader.execute(failed))
 
@@ -239,7 +239,7 @@ class Records:
         return Usage(input=row[0], output=row[1])
 
     def ends_since(self, moment: float) -> list[float]:
-        """When calls ended after a moment, both in seconds since 1970."""
+        """The times of calls that ended after a moment, in seconds since 1970."""
         ended = "SELECT unixepoch(ended_at) FROM calls WHERE unixepoch(ended_at) > ?"
         return [float(end) for (end,) in self._reader.execute(ended, (moment,))]
 
@@ -251,7 +251,7 @@ class Records:
         ).fetchall()
 
     def finished_calls(self) -> Iterator[FinishedCall]:
-        """What every answered call took, in the order they were first asked."""
+        """What every answered call used, in the order first asked."""
         for (reply,) in self._reader.execute("SELECT reply FROM calls WHERE state = 'done' ORDER BY id"):
             taken = self._reader.decode(reply, _Taken)
             yield FinishedCall(taken.usage, taken.latency_s, taken.attempts)
@@ -294,12 +294,12 @@ class Records:
         return frozenset(self._reader.execute("SELECT case_id, sample FROM predictions WHERE state = 'ok'"))
 
     def prediction(self, case_id: int, sample: int) -> Prediction:
-        """A prediction that is there."""
+        """A stored prediction."""
         found = "SELECT body FROM predictions WHERE case_id = ? AND sample = ?"
         return self._reader.decode(self._reader.execute(found, (case_id, sample)).fetchone()[0], Prediction)
 
     def prediction_states(self) -> dict[str, int]:
-        """How many predictions are in which state."""
+        """The number of predictions by state."""
         return dict(self._reader.execute("SELECT state, count(*) FROM predictions GROUP BY state ORDER BY state"))
 
     def reported_models(self) -> tuple[str, ...]:

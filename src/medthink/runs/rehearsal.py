@@ -1,6 +1,6 @@
-"""A run without its calls: the tasks run for real, every request is built, and made-up replies lead to the next step.
+"""A rehearsal of a run: the tasks really run and every request is built, but made-up replies lead to the next step.
 
-This is how `--dry-run` counts and how `--show-prompts` shows: by the very code that would send.
+`--dry-run` and `--show-prompts` therefore use the same code that would send.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 Witness = Callable[[Prompt, Request], None]
-# A reply of middling length for a step; a reasoning model's hidden thoughts come on top and cannot be foreseen.
+# A typical reply length for a step; a reasoning model's hidden tokens come on top and cannot be predicted.
 TYPICAL_WORDS = 90
 _TYPICAL_TEXT = " ".join(["finding"] * TYPICAL_WORDS)
 _NOTHING = Spent(0, None, None, 0.0)
 
 
 class Earlier(msgspec.Struct, frozen=True):
-    """What earlier sessions of a run left: its ledger, the predictions that stay, and how far it came."""
+    """The state left by earlier sessions of a run: its ledger, the predictions that stay, and its progress."""
 
     records: Records
     kept: frozenset[tuple[int, int]]
@@ -50,7 +50,7 @@ class Earlier(msgspec.Struct, frozen=True):
 
 
 class SweepRehearsal:
-    """What the rehearsals of a sweep's runs have in common: the calls that were shown, and those on record."""
+    """What the rehearsals of a sweep's runs share: the calls already shown, and those on record."""
 
     def __init__(self, siblings: Siblings | None = None) -> None:
         self.shown: set[str] = set()
@@ -58,7 +58,7 @@ class SweepRehearsal:
 
 
 class RehearsalDesk:
-    """Where no call is made: what is on record is answered as it was, and all else shown to a witness and made up."""
+    """Makes no calls: recorded calls get their replies, all others are shown to a witness and get made-up ones."""
 
     def __init__(
         self,
@@ -77,12 +77,12 @@ class RehearsalDesk:
         self.cases: set[int] = set()
 
     async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
-        """Show the request where it would be sent, and make up a reply."""
+        """Show the request if it would be sent, and make up a reply."""
         key = call_for(self._model, prompt, request, case_id).key
         if (reply := self._find(key)) is not None:
             return reply, _NOTHING
         if key not in self._sweep.shown:
-            # The same thing asked twice of a case, or by two runs of a sweep, is one call.
+            # Identical requests within a case, or by two runs of a sweep, are one call.
             self._sweep.shown.add(key)
             self.cases.add(case_id)
             self._witness(prompt, request)
@@ -97,12 +97,12 @@ class RehearsalDesk:
         return None if shared is None else shared.finished.reply
 
     def is_kept(self, case_id: int, sample: int) -> bool:
-        """Whether the prediction is there already, and stays."""
+        """Whether the prediction already exists and stays."""
         return self._earlier is not None and (case_id, sample) in self._earlier.kept
 
 
 class _RehearsalAsk(CaseAsk):
-    """`ask` in order: what is asked side by side is shown one after the other."""
+    """`ask` in order: concurrent requests are shown one after the other."""
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
         """Ask several things."""
@@ -111,9 +111,9 @@ class _RehearsalAsk(CaseAsk):
 
 
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left to be asked of a run, and how much of it is done already.
+    """What is left to ask in a run, and how much is already done.
 
-    Tokens and money are estimates; `cost_usd` is None when the price is not known.
+    Tokens and money are estimates; `cost_usd` is None if the price is unknown.
     """
 
     cases: int
@@ -127,12 +127,12 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def estimate(spec: RunSpec, *, transport: "Transport | None" = None, sweep: SweepRehearsal | None = None) -> Rehearsal:
-    """Count what the run has still to send, and about what that will cost; it needs no key."""
+    """Count what the run still has to send, and estimate its cost; it needs no key."""
     return run_to_end(_estimate(spec, transport, sweep))
 
 
 async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *, benchmark: Benchmark) -> None:
-    """Take cases through the task that is ordered, without calling anything."""
+    """Take cases through the task without making calls."""
     condition = spec.condition
     task = find_task(spec.task, condition)
     showing = Showing(condition, benchmark[spec.selection.split])
@@ -181,7 +181,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRe
 
 
 def _open_earlier(spec: RunSpec, seen: Survey) -> Earlier | None:
-    """What is done already of the run, or LedgerError where the run would be refused."""
+    """What is already done in the run, or LedgerError if the run would be refused."""
     if spec.out is None or not spec.out.exists():
         return None
     make_folder(spec.out)
@@ -209,17 +209,17 @@ class _Tally:
         self.upload_bytes += self._answerer.upload_bytes(request)
         made_up = msgspec.json.encode(_fill(prompt.schema, len(prompt.question.images), _TYPICAL_TEXT)).decode()
         tokens = self._answerer.input_tokens(request)
-        # Whoever counts no tokens of the prompt counts none of the reply.
+        # Without token counts for the prompt, there are none for the reply.
         usage = Usage(input=tokens, output=estimate_text_tokens(made_up) if tokens else 0)
         self.input_tokens += usage.input
         self.output_tokens += usage.output
-        # Call by call, because a long prompt may have a price of its own.
+        # Call by call, because a long prompt may have a different price.
         cost_usd = self._answerer.cost_usd(usage)
         self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
 
 
 def _fill(schema: Schema | None, images: int, text: str) -> Any:
-    """The smallest value that follows the schema, its texts made up."""
+    """The smallest value that follows the schema, with made-up texts."""
     return None if schema is None else _fill_node(schema.definition, images, text)
 
 

@@ -13,14 +13,14 @@ from medthink.runs.records import Records
 
 
 def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
-    """Write predictions, index and manifest from the ledger: the same ledger, the same bytes."""
+    """Write predictions, index and manifest from the ledger; the same ledger gives the same bytes."""
     write_atomic(out / PREDICTIONS_FILE, (body + b"\n" for body in ledger.predictions()))
     write_index(out)
     write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
 
 
 def summarise(ledger: Records, total: int, *, is_running: bool = False) -> Progress:
-    """How far the run came, read off its ledger."""
+    """The run's progress, computed from its ledger."""
     totals, span = ledger.totals(), ledger.span()
     states, doubts = ledger.prediction_states(), count_image_doubts(ledger)
     return Progress(

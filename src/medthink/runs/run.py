@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A finished or unfinished run: what was asked, and what came out."""
+    """A finished or unfinished run: what was asked, and the results."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Run:
         return cls(Path(path))
 
     def predictions(self) -> Iterator[Prediction]:
-        """Every prediction, by case and sample; of a run that was killed, those that its ledger holds."""
+        """Every prediction, by case and sample; for a killed run, those in its ledger."""
         return iter(self._on_record()) if is_killed(self.path) else self._on_file()
 
     def _on_file(self) -> Iterator[Prediction]:
@@ -70,21 +70,21 @@ class Run:
         )
 
     def cases(self, data: Path | None = None, *, read: ReadSelected = read_selected) -> dict[int, Case]:
-        """The run's cases by number, from where it was made or from `data`; a benchmark with other texts is refused."""
+        """The run's cases by number, from its original path or from `data`; a benchmark with other texts is refused."""
         place = self._find_benchmark(data)
         found = read(place, self.manifest.selection)
         self._refuse_other_benchmark(place, is_same=found.text_fingerprint == self.manifest.text_fingerprint)
         return found.cases
 
     def split(self, data: Path | None = None) -> Benchmark:
-        """The whole split that the run is about, for those who show images: other texts or images are refused."""
+        """The run's whole split, for showing images: other texts or images are refused."""
         place = self._find_benchmark(data)
         split = Benchmark.open(place)[self.manifest.selection.split].remembering()
         self._refuse_other_benchmark(place, is_same=split.fingerprint() == self.manifest.fingerprint)
         return split
 
     def split_and_changes(self, data: Path | None = None) -> tuple[Benchmark, frozenset[int]]:
-        """The whole split, and the cases whose images are no longer what they were; other texts are refused."""
+        """The whole split, and the cases whose images have changed; other texts are refused."""
         place = self._find_benchmark(data)
         split = Benchmark.open(place)[self.manifest.selection.split].remembering()
         digests: dict[int, str] = {}
@@ -98,9 +98,7 @@ class Run:
     def _find_benchmark(self, data: Path | None) -> Path:
         place = data or Path(self.manifest.benchmark)
         if not place.exists():
-            raise UsageError(
-                f"{self.path}: its benchmark is not at {place} any more", remedy="say where it is with --data"
-            )
+            raise UsageError(f"{self.path}: its benchmark is no longer at {place}", remedy="give its path with --data")
         return place
 
     def _refuse_other_benchmark(self, place: Path, *, is_same: bool) -> None:
@@ -111,7 +109,7 @@ class Run:
             )
 
     def to_pandas(self) -> "pd.DataFrame":
-        """The predictions as a data frame, one row a case and sample."""
+        """The predictions as a data frame, one row per case and sample."""
         try:
             import pandas as pd
         except ImportError:
@@ -132,5 +130,5 @@ RunOrPath = Run | str | Path
 
 
 def path_of(run: RunOrPath) -> Path:
-    """The folder of a run that is named by its path or opened already."""
+    """The folder of a run, given as a path or an open run."""
     return run.path if isinstance(run, Run) else Path(run)

@@ -16,7 +16,7 @@ DEFAULT_SPLIT = "test"
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """One of `count` parts of a run, counted from 1; a case's part depends on its number alone."""
+    """One of `count` parts of a run, counted from 1; a case's part depends only on its number."""
 
     number: int
     count: int
@@ -66,10 +66,10 @@ def pick_cases(cases: Iterable[Case], selection: Selection) -> Iterator[Case]:
 
 
 def select_from(benchmark: Benchmark, selection: Selection | None = None) -> Selection:
-    """The selection that a benchmark object is: its split, and the cases it keeps where it was filtered.
+    """The selection of a benchmark object: its split, and the cases its filter keeps.
 
-    A run is about one split, so a filter that keeps cases of several is refused, and so is a selection of what the
-    object does not hold.
+    A run covers one split, so a filter that keeps cases of several is refused, and so is a selection of cases that the
+    object lacks.
     """
     split = selection.split if selection else _split_of(benchmark)
     whole = selection or Selection(split=split)
@@ -81,7 +81,7 @@ def select_from(benchmark: Benchmark, selection: Selection | None = None) -> Sel
         raise UsageError(f"the filter keeps no case of the split {split}", remedy="filter less, or another split")
     if outside := sorted(set(whole.cases or ()) - set(kept)):
         raise UsageError(
-            f"the filter leaves out cases that are selected: {', '.join(map(str, outside))}",
+            f"the filter leaves out selected cases: {', '.join(map(str, outside))}",
             remedy="select among the cases that the filter keeps",
         )
     return replace(whole, cases=whole.cases or kept)
@@ -96,21 +96,21 @@ def _split_of(benchmark: Benchmark) -> str:
     if len(splits) != 1:
         named = ", ".join(splits) or "none"
         raise UsageError(
-            f"a run is about one split, and these cases are of several: {named}",
-            remedy=f'hand in one split, such as benchmark["{DEFAULT_SPLIT}"].filter(…)',
+            f"a run covers one split, but these cases are from several: {named}",
+            remedy=f'pass one split, such as benchmark["{DEFAULT_SPLIT}"].filter(…)',
         )
     return splits[0]
 
 
 def count_cases(benchmark: Benchmark, selection: Selection) -> int:
-    """How many cases a selection names, or UsageError when it names one that is not there."""
+    """How many cases a selection names, or UsageError if it names a missing one."""
     found = {case.id for case in select_cases(benchmark, replace(selection, shard=None))}
     refuse_missing(selection, found)
     return sum(1 for case_id in found if selection.shard is None or selection.shard.holds(case_id))
 
 
 def refuse_missing(selection: Selection, found: Set[int]) -> None:
-    """Raise UsageError where a selection names a case that was not found."""
+    """Raise UsageError if a selection names a case that was not found."""
     missing = set(selection.cases or ()) - found if selection.limit is None else set()
     if missing:
         raise UsageError(

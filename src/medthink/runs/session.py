@@ -43,7 +43,7 @@ PLAN_FILE = "plan.toml"
 
 
 class Limits(TypedDict, total=False):
-    """What a run may take, its prices, whether the server is checked first and every image hashed again."""
+    """A run's limits and prices, and whether the server is checked first and every image hashed again."""
 
     max_usd: float | None
     max_calls: int | None
@@ -55,7 +55,7 @@ class Limits(TypedDict, total=False):
 class Session(msgspec.Struct, frozen=True):
     """How a session ended: the run, the calls it made, what stopped it early, if anything did, and what to look at.
 
-    `jobs` are the batches that its calls wait in.
+    `jobs` are the batches its calls are waiting in.
     """
 
     run: Run
@@ -66,7 +66,7 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class Common(NamedTuple):
-    """What the runs of a sweep have in common: one budget, and the calls that others of them have answered."""
+    """What the runs of a sweep share: one budget, and the calls answered by the others."""
 
     budget: Budget
     siblings: Siblings
@@ -79,7 +79,7 @@ def carry_out(
     listener: RunListener | None = None,
     rule: StoppingRule | None = None,
 ) -> Session:
-    """Make or continue the run; works inside a notebook, where a loop is running already."""
+    """Make or continue the run; also works inside a notebook, where an event loop is already running."""
     return run_to_end(work_on(spec, transport=transport, listener=listener, rule=rule))
 
 
@@ -96,7 +96,7 @@ async def work_on(
     `common` is for the runs of a sweep, `rule` for a run that may end early.
     """
     if spec.out is None:
-        raise UsageError("where is the run to be kept?", remedy="give --out")
+        raise UsageError("no folder is named for the run", remedy="give --out")
     return await _Worker(spec, spec.out, transport, listener, common, rule).work()
 
 
@@ -114,9 +114,9 @@ def run(
 ) -> Run:
     """Run a model over a benchmark from Python, as `medthink run` does from the shell; returns the run.
 
-    A benchmark object handed in is what is run: its split and the cases that it keeps become the run's selection. What
-    the condition leaves open is as the task has it. A run that `max_usd` or `max_calls` stopped is returned too: its
-    `manifest.progress.is_complete` says so.
+    If a benchmark object is passed, its split and the cases it keeps become the run's selection. Fields that the
+    condition leaves open take the task's defaults. A run stopped by `max_usd` or `max_calls` is returned too; see its
+    `manifest.progress.is_complete`.
     """
     spec = RunSpec(
         benchmark=benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark),
@@ -159,7 +159,7 @@ class _Worker:
         self._benchmark = Benchmark.open(spec.benchmark).remembering(rehash=spec.rehash)
 
     async def work(self) -> Session:
-        """Do it all under the run's lock."""
+        """Run the session under the run's lock."""
         spec = self._spec
         answerer = open_answerer(
             spec.model,
@@ -198,7 +198,7 @@ class _Worker:
             refuse_lost(manifest, totals, ledger.path)
             tracker.counts.take_spent(ledger)
             if manifest.progress is None:
-                # Whatever ends this session, what is there is marked as so many of so many.
+                # However this session ends, what is there is marked as partial.
                 write_manifest(self._out, replace(manifest, progress=summarise(ledger, total)))
             desk = await self._open_desk(answerer, ledger)
             engine = Engine(
@@ -211,7 +211,7 @@ class _Worker:
                 rule=self._rule,
             )
             tracker.enter(answerer.first_phase)
-            # Whatever ends the run, what is done is there to be read; what ended it goes before a full disk.
+            # However the run ends, its results so far can be read; the cause takes precedence over a full disk.
             problems: AbstractContextManager[None] = suppress(MedThinkError)
             try:
                 stopped_by = await desk.work(lambda: engine.run(select_cases(self._benchmark, spec.selection)))
@@ -228,7 +228,7 @@ class _Worker:
         return Session(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)
 
     async def _check(self, answerer: Answerer[Prompt]) -> None:
-        """The preflight: what would fail every call is found out before the first, and before any waiting."""
+        """The preflight: find out before the first call, and before any waiting, what would fail every call."""
         refuse_early(self._spec, answerer)
         answerer.on_wait(lambda detail: self._tracker.enter("waiting", detail))
         if not self._spec.preflight or is_finished(self._out):
@@ -238,7 +238,7 @@ class _Worker:
             self._tracker.warn(problem)
 
     def _tell_rest(self, stop: BudgetReached, desk: Desk[Prompt]) -> BudgetReached:
-        """The limit that was reached, with the true sum now that nothing is in flight, and what is left to do."""
+        """The limit reached, with the final sum now that nothing is in flight, and what is left to do."""
         counts, spent = self._tracker.counts, desk.budget.spent_usd
         told = as_usd(spent, is_least=counts.is_least_cost)
         sum_spent = "" if spent is None else f"; {told} spent in {desk.budget.calls} calls"
@@ -259,7 +259,7 @@ class _Worker:
         return BatchDesk(office, ledger, tracker=self._tracker, siblings=siblings, is_patient=spec.wait)
 
     async def _take_in_batches(self, ledger: Ledger) -> float:
-        """What batches of earlier sessions brought; returns what the calls that still wait in them may cost."""
+        """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
         spec = self._spec
         answerer = open_model_answerer(
             spec.model, base_urls=spec.base_urls, transport=self._transport, prices=spec.prices, is_batch=True
@@ -286,13 +286,11 @@ class _Worker:
         counts, samples = self._tracker.counts, self._spec.condition.samples
         counts.predictions, counts.calls = seen.cases * samples, seen.calls * samples
         if seen.missing_images:
-            self._tracker.warn(
-                f"{seen.missing_images:,} of {seen.images:,} images are not there: their cases will fail"
-            )
+            self._tracker.warn(f"{seen.missing_images:,} of {seen.images:,} images are missing: their cases will fail")
 
 
 def refuse_early(spec: RunSpec, answerer: Answerer[Prompt]) -> None:
-    """Raise UsageError for what the model cannot do and no server has to be asked about."""
+    """Raise UsageError for anything unsupported that can be detected without a server."""
     kinds = prompt_versions(spec.task, spec.condition)
     example, has_options = example_request(spec.condition), spec.condition.show_options
     refuse_unfit(answerer, example, kinds, has_options=has_options, max_usd=spec.max_usd)

@@ -1,4 +1,4 @@
-"""How a condition shows a case to whoever is asked: the question, and the expert's cues where it gives any."""
+"""How a condition shows a case to a model: the question, and the expert's cues if any."""
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
@@ -9,7 +9,7 @@ from medthink.workflow.view import Shown, apply
 
 
 class Showing:
-    """A condition over a benchmark's split, which lends the images where they are swapped."""
+    """A condition over a benchmark's split, which provides the images if they are swapped."""
 
     def __init__(self, condition: Condition, benchmark: Benchmark) -> None:
         self._condition = condition

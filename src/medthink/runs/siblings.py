@@ -1,4 +1,4 @@
-"""Other runs of the same sweep: a call that one of them has answered is not asked, and not paid for, again."""
+"""Other runs of the same sweep: a call that one of them has answered is not made or paid for again."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from medthink.models.request import Attempt
 from medthink.runs.records import LEDGER, Finished, Records
 
-# The outcome of the one attempt on record for a call that was taken over; nothing was sent for it.
+# The outcome recorded for a reused call; nothing was sent for it.
 SHARED = "shared"
 
 
@@ -18,7 +18,7 @@ class SharedCall(NamedTuple):
     finished: Finished
 
     def attempt(self) -> Attempt:
-        """What the ledger notes of where the reply came from."""
+        """The ledger's record of where the reply came from."""
         return Attempt(number=0, endpoint=f"run {self.run}", outcome=SHARED, is_sent=False, latency_s=0.0)
 
 
@@ -29,7 +29,7 @@ class Siblings:
         self._records = [(run.name, Records.open(run)) for run in runs if (run / LEDGER).is_file()]
 
     def find(self, key: str) -> SharedCall | None:
-        """The call with this key, where one of them has it answered."""
+        """The call with this key, if one of them has answered it."""
         found = ((name, records.finished(key)) for name, records in self._records)
         return next((SharedCall(name, finished) for name, finished in found if finished is not None), None)
 

@@ -11,11 +11,11 @@ from medthink.workflow.tasks import resolve_condition
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a session is told: the command line's flags map one to one onto these fields.
+    """The parameters of a session; the command line's flags map one to one onto these fields.
 
-    Only what sends nothing does without `out`. `plan` is the command as a file, kept in the run's folder. With `batch`,
-    calls go by the provider's batches: the session waits for them unless `wait` is off. `cancel_batches` ends the jobs
-    of earlier sessions first.
+    `out` may be missing only if nothing is sent. `plan` is the command as a file, kept in the run's folder. With
+    `batch`, calls use the provider's batch API; the session waits for them unless `wait` is off. `cancel_batches` ends
+    the jobs of earlier sessions first.
     """
 
     benchmark: Path

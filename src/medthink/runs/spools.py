@@ -1,4 +1,4 @@
-"""Spools: the requests of a batch in a file, one a line, on disk for good before the ledger names them."""
+"""Spools: the requests of a batch in a file, one per line, safely on disk before the ledger names them."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ class SpoolWriter:
             raise _unwritable(self.file, error) from None
 
     def write(self, line: list[bytes], *, tokens: int) -> None:
-        """Add a request of so many tokens."""
+        """Add a request with this many tokens."""
         try:
             for piece in line:
                 self._stream.write(piece)
@@ -39,7 +39,7 @@ class SpoolWriter:
         self.tokens += tokens
 
     def close(self) -> str:
-        """Put it on disk for good; returns its digest."""
+        """Flush it to disk; returns its digest."""
         try:
             self._stream.flush()
             os.fsync(self._stream.fileno())
@@ -50,18 +50,18 @@ class SpoolWriter:
         return self._digest.hexdigest()
 
     def discard(self) -> None:
-        """Give it up: nothing in it was planned."""
+        """Discard it: nothing in it was planned."""
         self._stream.close()
         self.file.unlink(missing_ok=True)
 
 
 def spool_file(folder: Path, mark: str) -> Path:
-    """Where the spool of a batch lies."""
+    """The path of a batch's spool."""
     return folder / f"{mark}.jsonl"
 
 
 def is_whole(file: Path, sha256: str) -> bool:
-    """Whether a spool is there as it was written."""
+    """Whether a spool exists unchanged."""
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest() == sha256

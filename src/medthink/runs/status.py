@@ -1,4 +1,4 @@
-"""How far a run is, read off its folder while another process may be working on it."""
+"""A run's progress, read from its folder while another process may be working on it."""
 
 import time
 from pathlib import Path
@@ -44,7 +44,7 @@ def _take_records(counts: LiveCounts, records: Records) -> None:
     counts.states.update(records.prediction_states())
     counts.done, counts.failed = totals.calls.get("done", 0), totals.calls.get("failed", 0)
     counts.queued = totals.calls.get("queued", 0)
-    # Calls are on record as open before they have a place; only so many are under way.
+    # Calls are recorded as open before they have a place; only this many are in progress.
     intended = totals.calls.get("open", 0)
     counts.in_flight = min(intended, records.places() or intended)
     counts.retried = records.retries()

@@ -1,18 +1,18 @@
-"""When failures are no longer the affair of single cases: the same one, case after case, and no answer in between."""
+"""Detects failures that are not about single cases: the same one, case after case, with no answer in between."""
 
 from collections.abc import Collection
 
 from medthink.models.errors import ModelError
 
-# Before the first answer little speaks for the set-up; later a model may well turn down a few cases in a row.
+# Before the first answer the set-up is unproven; later a model may well reject a few cases in a row.
 FIRST_CASES = 5
 LATER_CASES = 20
 
 
 class Streak:
-    """Counts different cases in a row that failed in the same way.
+    """Counts consecutive cases that failed in the same way.
 
-    `failed_before` are cases that failed in earlier sessions of a run which has answers: that they fail again says
+    `failed_before` are cases that failed in earlier sessions of a run that has answers: if they fail again, that says
     nothing about the others.
     """
 
@@ -23,12 +23,12 @@ class Streak:
         self._kind = ""
 
     def note_answer(self) -> None:
-        """A case was answered: whatever failed did so by itself."""
+        """A case was answered: earlier failures concerned single cases."""
         self._has_answers = True
         self._cases.clear()
 
     def note_failure(self, case_id: int, error: ModelError) -> ModelError | None:
-        """Take in a failure; the error that ends the run when it is one too many."""
+        """Count a failure; returns the error that ends the run if there are too many."""
         if case_id in self._failed_before:
             return None
         if error.kind != self._kind:
@@ -38,6 +38,6 @@ class Streak:
         if len(self._cases) < (LATER_CASES if self._has_answers else FIRST_CASES):
             return None
         which = f"{len(self._cases)} cases in a row" if self._has_answers else f"the first {len(self._cases)} cases"
-        remedy = error.remedy or "see why, then run the same command again: it goes on from here"
+        remedy = error.remedy or "fix the cause, then run the same command again: it continues from here"
         problem = f"{which} failed in the same way: {error.detail}"
         return ModelError(error.kind, problem, status=error.status, remedy=remedy)

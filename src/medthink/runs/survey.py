@@ -33,7 +33,7 @@ class _Counter:
 
     def __init__(self, task: str, condition: Condition) -> None:
         self._task = task
-        # An image that is lent by another case counts as one of the case's own; the run corrects the sum as it goes.
+        # A swapped image counts as one of the case's own; the run corrects the total as it goes.
         self._condition = msgspec.structs.replace(condition, swap_images=False)
         self.calls = self.images = 0
 
@@ -44,7 +44,7 @@ class _Counter:
 
 
 def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: Condition) -> Survey:
-    """Read the split once; UsageError where the selection names a case that is not there, or no image is."""
+    """Read the split once; UsageError if the selection names a missing case, or all images are missing."""
     digests: dict[int, str] = {}
     missing: dict[int, int] = {}
     counter = _Counter(task, condition)
@@ -66,19 +66,19 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
     absent = sum(missing[case_id] for case_id in chosen)
     if counter.images and absent >= counter.images:
         raise UsageError(
-            f"{benchmark.path}: none of the {counter.images:,} images is there",
+            f"{benchmark.path}: all {counter.images:,} images are missing",
             remedy="medthink data pull fetches them",
         )
     return Survey(passing.finish(), digests, len(chosen), counter.calls, counter.images, absent)
 
 
 def write_digests(out: Path, digests: dict[int, str]) -> None:
-    """Keep what each case was, so that a later session can tell which have changed."""
+    """Store each case's digest, so that a later session can tell which have changed."""
     write_atomic(out / CASES_FILE, [msgspec.json.encode(digests)])
 
 
 def find_changed(out: Path, digests: dict[int, str]) -> set[int] | None:
-    """The cases that differ from what they were when the run began; None where that was not kept."""
+    """The cases that have changed since the run began; None if their digests were not stored."""
     try:
         before = msgspec.json.decode((out / CASES_FILE).read_bytes(), type=dict[int, str])
     except (OSError, msgspec.MsgspecError):

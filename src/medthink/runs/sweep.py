@@ -1,8 +1,8 @@
 """A sweep: many runs over one benchmark as one resumable unit.
 
-Its folder holds ordinary runs, one folder each, and `sweep.json`. Runs of one provider (and one server) go one after
-the other under that provider's limits, different providers go side by side, and all spend from one budget. A call
-that one run has answered is taken over by the others that would ask the same of the same model.
+Its folder holds ordinary runs, one folder each, and `sweep.json`. Runs of one provider (or one server) are made one
+after the other under that provider's limits, different providers run in parallel, and all share one budget. A call that
+one run has answered is reused by others that would ask the same model the same thing.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SweptRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a sweep; its folder stands in the sweep's."""
+    """One run of a sweep; its folder is inside the sweep's."""
 
     name: str
     spec: RunSpec
@@ -50,7 +50,7 @@ class SweptRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a sweep is told; the limits are those of all its runs together."""
+    """The parameters of a sweep; the limits apply to all its runs together."""
 
     out: Path
     runs: tuple[SweptRun, ...]
@@ -59,7 +59,7 @@ class SweepSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweptSession(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run of the sweep ended in this session: well, by the budget, or by an error; all None: never begun."""
+    """How a run of the sweep ended in this session: normally, by the budget or an error; all None if never begun."""
 
     name: str
     session: Session | None = None
@@ -80,7 +80,7 @@ class SweepSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def carry_out_sweep(spec: SweepSpec, counts: SweepCounts) -> SweepSession:
-    """Make or continue every run of the sweep; `counts` is kept up to date for whoever watches."""
+    """Make or continue every run of the sweep; `counts` is kept up to date for display."""
     make_sweep_folder(spec.out)
     with hold(spec.out):
         manifest = plan_sweep(spec)
@@ -100,7 +100,7 @@ def make_sweep_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LedgerError(f"{out}: cannot be made: {error.strerror}", remedy="choose another out") from None
+        raise LedgerError(f"{out}: cannot be created: {error.strerror}", remedy="choose another out") from None
     if not (out / SWEEP_FILE).exists() and any(path.name != ".lock" for path in out.iterdir()):
         raise LedgerError(f"{out} is not empty and holds no sweep", remedy="choose another out")
 
@@ -138,7 +138,7 @@ def _plan_run(run: SweptRun, benchmark: Benchmark) -> PlannedRun:
 
 
 def sum_up(spec: SweepSpec, manifest: SweepManifest) -> SweepManifest:
-    """The manifest with what its runs come to so far."""
+    """The manifest with the totals of its runs so far."""
     paid = total_paid([run.folder for run in spec.runs])
     return replace(
         manifest,
@@ -161,7 +161,7 @@ def _lost_replies(folder: Path) -> int:
 
 
 def total_paid(folders: Sequence[Path]) -> Paid:
-    """What was made and paid for in all these runs, each call once."""
+    """The calls made and paid for in all these runs, each counted once."""
     calls, cost = 0, 0.0
     is_known = True
     for folder in folders:
@@ -192,7 +192,7 @@ class _SweepWorker:
         return tuple(self._ended.get(run.name, SweptSession(name=run.name)) for run in self._spec.runs)
 
     async def work(self) -> None:
-        """Take every lane to its end."""
+        """Run every lane to its end."""
         try:
             async with asyncio.TaskGroup() as group:
                 for lane in lanes(self._spec.runs):
@@ -210,7 +210,7 @@ class _SweepWorker:
             try:
                 await self._work_run(replace(run, transport=replace(run.transport, throttle=throttle)), lane)
             except OutsideError as error:
-                # What is wrong with the provider would end its other runs too; those of others go on.
+                # A provider's problem would end its other runs too; other providers continue.
                 self._ended[run.name] = SweptSession(name=run.name, error=error)
                 return
             except MedThinkError as error:

@@ -1,4 +1,4 @@
-"""How far a sweep is: the counts of its runs added up, in the process that works and from another one."""
+"""A sweep's progress: the counts of its runs added up, in the working process or from another one."""
 
 import time
 from collections.abc import Iterable
@@ -75,7 +75,7 @@ class SweepCounts:
         self._began = time.time()
 
     def plan(self, runs: tuple[PlannedRun, ...]) -> None:
-        """These runs are to be made."""
+        """Set the planned runs."""
         self._planned = runs
 
     def listener(self, name: str) -> _Ear:
@@ -114,7 +114,7 @@ def read_sweep_status(folder: Path) -> LiveCounts:
 
 
 def add_up(planned: Iterable[PlannedRun], live: dict[str, LiveCounts], began: float) -> LiveCounts:
-    """One `LiveCounts` of all runs; one that has not begun counts with what it is expected to take."""
+    """One `LiveCounts` of all runs; a run that has not begun counts with its expected calls."""
     total = LiveCounts()
     total.began = began
     runs = list(planned)
@@ -143,7 +143,7 @@ def _add(total: LiveCounts, counts: LiveCounts, run: PlannedRun) -> None:
 
 
 def _name_phase(total: LiveCounts, runs: list[PlannedRun], live: dict[str, LiveCounts]) -> None:
-    """The phase of the run that is at work, and which of the runs that is."""
+    """The phase of the working run, and which run it is."""
     working = [name for name, counts in live.items() if counts.phase != "ended"]
     ended = sum(1 for counts in live.values() if counts.phase == "ended")
     phases = [live[name].phase for name in working]

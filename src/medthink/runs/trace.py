@@ -1,7 +1,7 @@
-"""What happened to each case of a run: every prompt as sent, every reply as received, read off its ledger.
+"""What happened to each case of a run: every prompt as sent, every reply as received, read from its ledger.
 
-Reading needs no lock, so a run can be looked at while another process works on it. The benchmark is opened where it
-can be found: it says which answers are right and which files the images came from. Without it, both stay unknown.
+Reading needs no lock, so a run can be inspected while another process works on it. The benchmark is opened where it can
+be found: it says which answers are right and which files the images came from. Without it, both stay unknown.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from medthink.runs.records import LEDGER, Records, find_uri
 from medthink.runs.showing import Showing
 from medthink.workflow.tasks import ends_in_answer, has_letters
 
-# A case that has calls on record and no prediction yet.
+# A case with recorded calls but no prediction yet.
 UNFINISHED = "unfinished"
 _SETTINGS = ("max_tokens", "temperature", "seed", "effort")
 
@@ -97,7 +97,7 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything on record about one case: its calls in the order they were first asked, and what came of them."""
+    """Everything on record about one case: its calls in the order first asked, and their results."""
 
     case: int
     rows: tuple[CaseRow, ...]
@@ -122,8 +122,8 @@ class _Asked(msgspec.Struct):
 class Trace(Records):
     """A run opened for looking at its cases.
 
-    `doubt` says why right and wrong are not known, where they are not. `opened` is a benchmark that was found to be
-    the run's already, with the right letter of each case.
+    `doubt` says why right and wrong are unknown, if they are. `opened` is a benchmark already known to be the run's,
+    with the right letter of each case.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Trace(Records):
         )
 
     def images(self, case_id: int) -> dict[str, Image]:
-        """The case's images as they were shown, by the digest of the bytes that are sent for them."""
+        """The case's images as shown, by the digest of the bytes sent for them."""
         if self.benchmark is None:
             return {}
         try:
@@ -263,7 +263,7 @@ def _find_benchmark(manifest: Manifest, data: Path | None) -> tuple[Benchmark | 
     """The split that the run is about, or why it cannot be used."""
     place = data or Path(manifest.benchmark)
     if not place.exists():
-        return None, f"the benchmark is no longer at {place}; say where it is with --data"
+        return None, f"the benchmark is no longer at {place}; give its path with --data"
     try:
         split = Benchmark.open(place)[manifest.selection.split]
         if split.text_fingerprint() != manifest.text_fingerprint:
@@ -274,7 +274,7 @@ def _find_benchmark(manifest: Manifest, data: Path | None) -> tuple[Benchmark | 
 
 
 def _sent_digest(image: Image, manifest: Manifest) -> str | None:
-    """The digest under which an image is sent; None for one that cannot be read any more."""
+    """The digest under which an image is sent; None if it can no longer be read."""
     try:
         return encode_image(image, manifest.condition).digest
     except DataError:

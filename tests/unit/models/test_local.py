@@ -81,7 +81,7 @@ def test_a_seed_makes_samples_repeatable_and_a_temperature_makes_them_differ(bab
 
 @pytest.mark.parametrize("text", ["an <image> inside", "<end_of_utterance>", "<fake_token_around_image>"])
 def test_a_text_with_a_sign_of_the_model_is_refused(folder, text):
-    with pytest.raises(ModelError, match="a sign of its own") as caught:
+    with pytest.raises(ModelError, match="a control token") as caught:
         ask(folder, picture(9), text)
     assert caught.value.kind == "unsupported"
 
@@ -105,7 +105,7 @@ def test_a_template_that_takes_no_system_prompt_is_named(tmp_path):
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="no model there"):
+    with pytest.raises(UsageError, match="no model found"):
         LocalModel(str(tmp_path))
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     with pytest.raises(UsageError, match="cannot be loaded"):
@@ -137,4 +137,4 @@ def test_the_command_demands_no_schema_and_takes_no_server(tmp_path, folder):
         code, _, err = finish(medthink(*words, *more))
         assert code == 2 and remedy in err
     code, _, err = finish(medthink("run", bench, "--model", "local/nowhere", "--no-schema", "--out", tmp_path / "run"))
-    assert code == 2 and "nowhere: no model there" in err
+    assert code == 2 and "nowhere: no model found" in err

@@ -57,7 +57,7 @@ def test_a_change_that_touches_an_answered_case_is_refused_as_ever(benchmark, tm
 def test_a_benchmark_without_any_image_is_refused_at_the_start(benchmark, tmp_path):
     for image in benchmark.glob("images/*/*.jpg"):
         image.unlink()
-    with pytest.raises(UsageError, match="none of the 24 images is there"):
+    with pytest.raises(UsageError, match="all 24 images are missing"):
         go(benchmark, tmp_path / "run")
 
 

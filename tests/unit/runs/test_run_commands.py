@@ -29,13 +29,13 @@ def test_an_unknown_case_is_refused_where_nothing_is_sent_too(benchmark, capsys,
 @pytest.mark.parametrize("words", [["--limit", "9" * 20], ["--shard", f"{'9' * 20}/{'9' * 20}"]])
 def test_what_no_manifest_can_hold_is_refused(benchmark, tmp_path, capsys, words):
     assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run"), *words]) == 2
-    assert "run.json cannot hold what is asked" in capsys.readouterr().err
+    assert "run.json cannot store these settings" in capsys.readouterr().err
 
 
 def test_a_path_that_is_no_unicode_is_refused(benchmark, tmp_path, capsys):
     odd = benchmark.rename(tmp_path / os.fsdecode(b"bench\xff"))
     assert enter(["run", str(odd), "--model", "baseline/random", "--out", str(tmp_path / "run")]) == 2
-    assert "run.json cannot hold what is asked" in capsys.readouterr().err
+    assert "run.json cannot store these settings" in capsys.readouterr().err
 
 
 def test_prompts_of_an_empty_shard_are_refused(benchmark, capsys):

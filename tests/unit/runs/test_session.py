@@ -74,7 +74,7 @@ def test_a_run_opens_its_own_cases_and_refuses_another_benchmark(benchmark, tmp_
     for open_it in (made.cases, made.split):
         with pytest.raises(UsageError, match=r"is not the benchmark that .* was made on"):
             open_it(moved)
-        with pytest.raises(UsageError, match=r"not at .* any more"):
+        with pytest.raises(UsageError, match=r"is no longer at"):
             open_it(tmp_path / "gone")
 
 
@@ -111,7 +111,7 @@ def test_what_no_selection_can_express_is_refused(benchmark, tmp_path):
         run_from_python(opened.filter(lambda case: case.id % 3 == 0), out)
     with pytest.raises(UsageError, match="keeps no case"):
         run_from_python(opened["test"].filter(lambda case: False), out)
-    with pytest.raises(UsageError, match="leaves out cases that are selected: 101"):
+    with pytest.raises(UsageError, match="leaves out selected cases: 101"):
         run_from_python(
             opened["test"].filter(lambda case: case.id == 100), out, selection=Selection(split="test", cases=(101,))
         )
@@ -276,7 +276,7 @@ def test_an_estimate_of_a_run_that_would_be_refused_is_refused(benchmark, tmp_pa
     with pytest.raises(LedgerError, match=r"another run: condition\.samples: was 1, now 2\n"):
         estimate(run_spec(benchmark, tmp_path / "run", condition=Condition(samples=2)))
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(LedgerError, match="is not empty and no run"):
+    with pytest.raises(LedgerError, match="is not empty and not a run"):
         estimate(run_spec(benchmark, tmp_path))
 
 
@@ -435,7 +435,7 @@ def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
     for number in (1, 2):
         selection = Selection(split="test", shard=Shard(number, 3))
         carry_out(run_spec(benchmark, tmp_path / f"part{number}", selection=selection))
-    with pytest.raises(UsageError, match="do not make a whole"):
+    with pytest.raises(UsageError, match="are not complete"):
         merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
     assert not (tmp_path / "merged").exists()
 
@@ -477,7 +477,7 @@ def make_halves(benchmark, tmp_path):
 def test_a_shard_without_its_ledger_is_refused_and_nothing_is_written(benchmark, tmp_path):
     first, second = make_halves(benchmark, tmp_path)
     (second / "ledger.sqlite").unlink()
-    with pytest.raises(LedgerError, match="half2: no ledger there"):
+    with pytest.raises(LedgerError, match="half2: it has no ledger"):
         merge_shards(tmp_path / "merged", [first, second])
     assert not (tmp_path / "merged").exists()
     assert not (second / "ledger.sqlite").exists()
@@ -486,7 +486,7 @@ def test_a_shard_without_its_ledger_is_refused_and_nothing_is_written(benchmark,
 def test_shards_whose_records_overlap_are_refused_and_nothing_is_written(benchmark, tmp_path):
     first, second = make_halves(benchmark, tmp_path)
     (second / "ledger.sqlite").write_bytes((first / "ledger.sqlite").read_bytes())
-    with pytest.raises(LedgerError, match="half2: cannot be taken in: UNIQUE"):
+    with pytest.raises(LedgerError, match="half2: cannot be merged: UNIQUE"):
         merge_shards(tmp_path / "merged", [first, second])
     assert not (tmp_path / "merged").exists()
 

@@ -27,7 +27,7 @@ def test_a_run_says_in_one_line_that_there_is_no_lock(tmp_path: Path) -> None:
     bench = write_benchmark(tmp_path / "bench", cases=3)
     done = run_without("run", bench, "--model", "baseline/random", "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
-    told = [line for line in done.stderr.splitlines() if "No file locks here" in line]
+    told = [line for line in done.stderr.splitlines() if "no file locks" in line]
     assert len(told) == 1 and str(tmp_path / "run") in told[0]
     assert len((tmp_path / "run/predictions.jsonl").read_text().splitlines()) == 3
 

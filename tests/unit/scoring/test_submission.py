@@ -129,7 +129,7 @@ def test_files_that_are_no_json_lines_are_told_in_words(cases, tmp_path, data, m
 def test_an_oversized_file_is_refused_before_it_is_read(cases, tmp_path):
     read = read_submission(write(tmp_path / "s.jsonl", rows_of(cases)), cases, max_bytes=10)
     assert [one.code for one in read.problems] == ["file"]
-    assert "at most 10 are taken" in read.problems[0].message
+    assert "at most 10 are accepted" in read.problems[0].message
 
 
 def test_what_scoring_refuses_names_the_first_and_counts_the_others(cases, tmp_path):

@@ -1,7 +1,7 @@
-"""Provider batches: half the price for those who can wait.
+"""Provider batches: half the price, for runs that can wait.
 
-A batch module is pure, like a wire: it opens no connection and keeps no state. What takes several requests is a
-*dialogue*, a generator that yields errands and is sent their replies; `client` takes it over HTTP.
+A batch module is pure, like a wire: it opens no connection and keeps no state. An operation of several requests is a
+*dialogue*, a generator that yields errands and is sent their replies; `client` carries it out over HTTP.
 """
 
 from collections.abc import Generator, Mapping
@@ -24,7 +24,7 @@ class BatchLimits(NamedTuple):
 
 
 class Spool(NamedTuple):
-    """A file of requests, one a line; `path` is where each of them would be posted by itself."""
+    """A file of requests, one per line; `path` is where each would be posted on its own."""
 
     rows: int
     size_bytes: int
@@ -32,7 +32,7 @@ class Spool(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What stands around a spool in a request's body, and between its lines."""
+    """What surrounds a spool in a request's body, and separates its lines."""
 
     head: bytes = b""
     tail: bytes = b""
@@ -40,9 +40,9 @@ class Frame(NamedTuple):
 
 
 class Errand(NamedTuple):
-    """One HTTP request of a dialogue; `path` stands below the base URL, `headers` beside those of the wire.
+    """One HTTP request of a dialogue; `path` is relative to the base URL, `headers` are added to those of the wire.
 
-    One that `starts_job` is not sent again when nobody knows whether it arrived.
+    One that `starts_job` is not sent again if it is unclear whether it arrived.
     """
 
     method: Literal["GET", "POST"]
@@ -54,11 +54,11 @@ class Errand(NamedTuple):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch as its provider tells of it; `word` is the provider's own for its state.
+    """A batch as reported by its provider; `word` is the provider's own name for its state.
 
-    `results` are the paths of the files with its outcomes. `is_crowded`: rejected because too many tokens wait there,
-    of which the account may have `token_cap`. `is_withheld`: it ended and its outcomes are not given out, so nobody
-    knows what was billed.
+    `results` are the paths of the files with its outcomes. `is_crowded`: rejected because too many tokens are queued,
+    of which the account may have `token_cap`. `is_withheld`: it ended without releasing its outcomes, so what was
+    billed is unknown.
     """
 
     id: str
@@ -83,7 +83,7 @@ class Sought(NamedTuple):
 
 
 class BatchRow(NamedTuple):
-    """The outcome of one request; without a reply it was never carried out, and not paid for: `problem` says why."""
+    """The outcome of one request; without a reply it was neither carried out nor billed: `problem` says why."""
 
     key: str
     reply: HttpReply | None
@@ -94,17 +94,17 @@ Dialogue = Generator[Errand, HttpReply, Result]
 
 
 class BatchWire(Protocol):
-    """The shape of a batch module; `HAS_MARKS` says whether jobs can be told apart by a mark of ours."""
+    """The interface of a batch module; `HAS_MARKS` says whether jobs carry a mark of ours."""
 
     LIMITS: BatchLimits
     HAS_MARKS: bool
 
     def line(self, key: str, encoded: Encoded) -> list[bytes]:
-        """The line of a spool that asks this, in pieces that share the images' bytes."""
+        """The spool line of a request, in pieces that share the images' bytes."""
         ...
 
     def submit(self, spool: Spool, mark: str) -> Dialogue[Job]:
-        """Start the job; one that is refused at once comes back as rejected where waiting helps."""
+        """Start the job; one refused at once is returned as rejected if waiting helps."""
         ...
 
     def look(self, job_id: str) -> Dialogue[Job]:
@@ -112,11 +112,11 @@ class BatchWire(Protocol):
         ...
 
     def latest(self) -> Dialogue[str]:
-        """The id of the newest job, where that is needed to find the next one again."""
+        """The id of the newest job, if needed to find the next one again."""
         ...
 
     def find(self, sought: Sought) -> Dialogue[list[Job]]:
-        """The jobs that may be the one that is sought; none: it was never started."""
+        """The candidates for the sought job; none means it was never started."""
         ...
 
     def cancel(self, job_id: str) -> Dialogue[None]:
@@ -129,7 +129,7 @@ class BatchWire(Protocol):
 
 
 class BatchService(Protocol):
-    """Whoever takes batches: a provider, or a person where it `is_manual`."""
+    """Runs batches: a provider, or a person if it `is_manual`."""
 
     limits: BatchLimits
     has_marks: bool
@@ -138,7 +138,7 @@ class BatchService(Protocol):
     patience_s: float
 
     def work_in(self, folder: Path) -> None:
-        """Say where the spools lie."""
+        """Set the folder of the spools."""
 
     def line(self, key: str, encoded: Encoded) -> list[bytes]:
         """The line of a spool that asks this."""
@@ -171,4 +171,4 @@ class BatchService(Protocol):
         """Write a file of results to disk."""
 
     async def close(self) -> None:
-        """Let go of what is held open."""
+        """Close what is open."""

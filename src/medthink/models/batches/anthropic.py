@@ -1,7 +1,7 @@
 """Anthropic Message Batches: `POST /v1/messages/batches`, the requests in its body.
 
-A job has no name and no metadata. One that may have been started is found again among those newer than the newest
-before it, by its count of requests; whether it is the one shows by the keys of its results.
+A job has no name and no metadata. One that may have been started is found among the jobs newer than the last known one,
+by its number of requests; the keys of its results confirm it.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from medthink.models.batches.dialogue import (
 )
 from medthink.models.wires import Encoded
 
-# The provider takes 256 MB.
+# The provider accepts 256 MB.
 LIMITS = BatchLimits(rows=100_000, size_bytes=240_000_000)
 HAS_MARKS = False
 
@@ -103,7 +103,7 @@ def _read_job(value: dict[str, Any]) -> Job:
         word=word,
         rows=rows,
         done=rows - count_of(counts.get("processing")),
-        # Not `results_url`: the key goes to no address but the one that was given.
+        # Not `results_url`: the key is sent only to the address that was given.
         results=(f"{_PATH}/{job_id}/results",) if state == "ended" else (),
         is_withheld=value.get("archived_at") is not None,
     )

@@ -1,4 +1,4 @@
-"""Dialogues over HTTP: uploads from disk, results to disk, and no job started twice by trying again."""
+"""Dialogues over HTTP: uploads from disk, results to disk, and no job started twice by a retry."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ _UNCLEAR: frozenset[ErrorKind] = frozenset({"timeout", "connection", "server", "
 
 
 class UnclearStart(Exception):
-    """A job was ordered and nobody knows whether it was started: it has to be looked for."""
+    """It is unclear whether a job was started: it has to be looked for."""
 
     def __init__(self, error: ModelError) -> None:
         self.error = error
@@ -50,7 +50,7 @@ class BatchClient:
         self._chance = random.Random()
 
     def work_in(self, folder: Path) -> None:
-        """Nothing: the provider keeps its own files."""
+        """Nothing to do: the provider keeps its own files."""
 
     def line(self, key: str, encoded: Encoded) -> list[bytes]:
         """The line of a spool that asks this."""
@@ -144,7 +144,7 @@ class BatchClient:
 
     def _request(self, errand: Errand, file: Path | None) -> "aiohttp.client._RequestContextManager":
         if self._session is None:
-            # A file of hundreds of megabytes takes its time: only silence is too long.
+            # A file of hundreds of megabytes takes long: only silence counts as a timeout.
             timeout = aiohttp.ClientTimeout(
                 total=None, sock_connect=self._transport.connect_timeout_s, sock_read=self._transport.timeout_s
             )
@@ -162,7 +162,7 @@ class BatchClient:
         )
 
     def _redact(self, error: ModelError) -> ModelError:
-        """The error as it leaves: without the key."""
+        """The error without the key."""
         key = self._target.key
         detail = key.redact(error.detail) if key else error.detail
         remedy = f"check {self._target.key_variable}" if error.kind == "auth" else error.remedy
@@ -170,7 +170,7 @@ class BatchClient:
 
 
 class _translated:  # noqa: N801
-    """A context in which what goes wrong on the way is a ModelError."""
+    """A context that turns network errors into ModelError."""
 
     async def __aenter__(self) -> None:
         """Nothing."""
@@ -189,11 +189,11 @@ class _SpoolBody(aiohttp.Payload):
         super().__init__(file, content_type="application/octet-stream")
         self._file = file
         self._frame = frame
-        # The last line's end is not between two lines.
+        # The end of the last line does not separate two lines.
         self._size = len(frame.head) + file.stat().st_size - 1 + len(frame.tail)
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The body as text, which aiohttp wants for its own error messages."""
+        """The body as text, which aiohttp needs for its own error messages."""
         return self._file.read_text(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
@@ -203,6 +203,6 @@ class _SpoolBody(aiohttp.Payload):
             left = self._file.stat().st_size - 1
             while left and (chunk := stream.read(min(left, _CHUNK_BYTES))):
                 left -= len(chunk)
-                # Inside a line there is no line feed: JSON writes those of texts in another way.
+                # Lines contain no line feeds: JSON escapes them.
                 await writer.write(chunk.replace(b"\n", self._frame.between))
         await writer.write(self._frame.tail)

@@ -51,14 +51,14 @@ def object_of(value: Any) -> dict[str, Any]:
 
 
 def count_of(value: Any) -> int:
-    """A count, whether as a number or, as Google writes them, as a text; anything else counts as none."""
+    """A count, whether as a number or, as Google writes them, as a text; anything else counts as 0."""
     if isinstance(value, str) and value.isascii() and value.isdecimal():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def read_line(line: bytes, key: str) -> tuple[str, dict[str, Any]]:
-    """A line of results and the key that it is about, or ValueError."""
+    """A line of results and its key, or ValueError."""
     value = orjson.loads(line)
     if not isinstance(value, dict) or not isinstance(value.get(key), str):
         raise ValueError(f"no {key} in a line of results")
@@ -66,5 +66,5 @@ def read_line(line: bytes, key: str) -> tuple[str, dict[str, Any]]:
 
 
 def as_reply(status: int, body: Any) -> HttpReply:
-    """A result as the wire would have got it."""
+    """A result in the form the wire expects."""
     return HttpReply(status, {"content-type": "application/json"}, orjson.dumps(body))

@@ -1,4 +1,4 @@
-"""Batches that a person carries out: a file for `vllm run-batch`, and its output laid beside it."""
+"""Batches run by a person: a file for `vllm run-batch`, and its output next to it."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,7 @@ LIMITS = BatchLimits(rows=1_000_000, size_bytes=4_000_000_000)
 
 
 class FileBatches:
-    """Jobs that lie in a folder: the requests as MARK.jsonl, what came of them as MARK.output.jsonl."""
+    """Jobs in a folder: the requests as MARK.jsonl, the results as MARK.output.jsonl."""
 
     limits = LIMITS
     has_marks = True
@@ -29,7 +29,7 @@ class FileBatches:
         self._folder = Path()
 
     def work_in(self, folder: Path) -> None:
-        """Say where the files lie."""
+        """Set the folder of the files."""
         self._folder = folder
 
     def line(self, key: str, encoded: Encoded) -> list[bytes]:
@@ -41,11 +41,11 @@ class FileBatches:
         return read_row(line)
 
     async def submit(self, spool: Spool, file: Path, mark: str) -> Job:  # noqa: ARG002
-        """Nothing is sent: the file is there."""
+        """Nothing to send: the file exists."""
         return await self.look(mark)
 
     async def look(self, job_id: str) -> Job:
-        """Over as soon as the output is there."""
+        """Ended as soon as the output exists."""
         output = self._folder / f"{job_id}{OUTPUT}"
         if not output.is_file():
             return Job(id=job_id, state="working", word="to be run", mark=job_id)
@@ -56,11 +56,11 @@ class FileBatches:
         return ""
 
     async def find(self, sought: Sought) -> list[Job]:
-        """The job is there if its file is."""
+        """The job exists if its file does."""
         return [await self.look(sought.mark)] if (self._folder / f"{sought.mark}.jsonl").is_file() else []
 
     async def cancel(self, job_id: str) -> None:
-        """Write an output that says so of every request."""
+        """Write an output that marks every request as not run."""
         error = {"code": "batch_cancelled", "message": "the file was never run"}
         with (self._folder / f"{job_id}.jsonl").open("rb") as stream:
             keys = [read_line(one, "custom_id")[0] for one in stream]
@@ -76,7 +76,7 @@ class FileBatches:
 
 
 def gather_requests(folder: Path, marks: list[str], into: Path) -> int:
-    """Write the requests of several jobs as one file; returns how many they are."""
+    """Write the requests of several jobs as one file; returns how many there are."""
     count = 0
     with into.open("wb") as stream:
         for mark in marks:
@@ -88,9 +88,9 @@ def gather_requests(folder: Path, marks: list[str], into: Path) -> int:
 
 
 def lay_out(output: Path, folder: Path, keys: dict[str, set[str]]) -> int:
-    """Lay the rows of an output beside the jobs that asked them, `keys` by mark; returns how many were found.
+    """Distribute the rows of an output to the jobs that asked them, `keys` by mark; returns how many were found.
 
-    DataError for a file that is cut off: vLLM writes it in one go, at its end.
+    DataError for a truncated file: vLLM writes it in one go, at the end.
     """
     rows = _read_output(output)
     found = 0

@@ -19,7 +19,7 @@ from medthink.models.errors import ModelError
 from medthink.models.wires import Encoded
 from medthink.models.wires.failures import failure_of, shorten
 
-# The provider takes files of 2 GB and names no limit of rows.
+# The provider accepts files of 2 GB and names no limit on rows.
 LIMITS = BatchLimits(rows=100_000, size_bytes=1_500_000_000)
 HAS_MARKS = True
 
@@ -107,10 +107,10 @@ def _model_of(path: str) -> str:
 
 
 def _below_base(address: str) -> str:
-    """The upload's path: the key goes to no address but the one that was given."""
+    """The upload's path: the key is sent only to the address that was given."""
     parts = urlsplit(address)
     if not parts.path:
-        raise ModelError("invalid_reply", "the Files API names no place for the upload")
+        raise ModelError("invalid_reply", "the Files API gave no upload address")
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 

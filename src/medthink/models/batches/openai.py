@@ -18,7 +18,7 @@ from medthink.models.batches.dialogue import (
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.failures import find_complaint, shorten
 
-# The provider takes 200 MB.
+# The provider accepts 200 MB.
 LIMITS = BatchLimits(rows=50_000, size_bytes=190_000_000)
 HAS_MARKS = True
 
@@ -98,7 +98,7 @@ def _upload(mark: str) -> Errand:
 
 
 def _refused(reply: HttpReply) -> Job | None:
-    """The job that was not started because the account's queue is full."""
+    """A job not started because the account's queue is full."""
     complaint = find_complaint(reply.body) if reply.status >= 400 else None
     problem = "" if complaint is None else f"{complaint.message} {' '.join(complaint.words)}"
     return _crowded("", problem) if _CROWDED.search(problem) else None

@@ -24,7 +24,7 @@ class Encoded(NamedTuple):
 
 
 class HttpReply(NamedTuple):
-    """What came back; header names are lower-case, or the mapping does not care."""
+    """What came back; header names are lower-case, or the mapping ignores case."""
 
     status: int
     headers: Mapping[str, str]
@@ -32,7 +32,7 @@ class HttpReply(NamedTuple):
 
 
 class Wire(Protocol):
-    """The shape of a wire module; `MODELS_PATH` is where the provider lists its models."""
+    """The interface of a wire module; `MODELS_PATH` is where the provider lists its models."""
 
     MODELS_PATH: str
     HEADERS: dict[str, str]

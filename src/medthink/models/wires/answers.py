@@ -1,7 +1,7 @@
-"""From a good HTTP reply to a Reply; whatever is not an answer is an error here.
+"""From a good HTTP reply to a Reply; anything that is not an answer is an error.
 
-What carries the answer is read strictly. What stands beside it (token counts, the model's name, its reasoning) is read
-leniently: a good answer is not thrown away because a field beside it is odd.
+The answer itself is read strictly. Other fields (token counts, the model's name, its reasoning) are read leniently: a
+good answer is not thrown away because another field is odd.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _TEXT_TYPES = (None, "text", "output_text")
 
 
 def read_answer(reply: HttpReply, shape: type[Shape], find_usage: FindUsage) -> Shape:
-    """The body in the provider's shape, or the ModelError it stands for."""
+    """The body in the provider's form, or the ModelError it represents."""
     if not 200 <= reply.status < 300:
         raise failure_of(reply)
     try:
@@ -35,7 +35,7 @@ def read_answer(reply: HttpReply, shape: type[Shape], find_usage: FindUsage) -> 
 
 
 def not_an_answer(reply: HttpReply, find_usage: FindUsage) -> ModelError:
-    """Why a good status brought none: an error inside, or a body that is something else; tokens it counts were paid."""
+    """Why a good status came without an answer: an error inside, or another body; tokens it counts were paid for."""
     if find_complaint(reply.body) is not None:
         return failure_of(reply)
     usage = _salvage_usage(reply.body, find_usage)
@@ -43,19 +43,19 @@ def not_an_answer(reply: HttpReply, find_usage: FindUsage) -> ModelError:
 
 
 def read_text(value: Any) -> str:
-    """A text, whether given as such or as a list of parts; anything else has none."""
+    """A text, given as such or as a list of parts; anything else counts as empty."""
     if isinstance(value, str):
         return value
     return "".join(map(_part_text, value)) if isinstance(value, list) else ""
 
 
 def read_word(value: Any) -> str:
-    """The value if it is a text, else nothing: a name or reason that is null or a number says nothing."""
+    """The value if it is a text, else empty: a name or reason that is null or a number carries no information."""
     return value if isinstance(value, str) else ""
 
 
 def stop_of(reason: Any, stops: dict[str, Stop], usage: Usage | None) -> Stop:
-    """Our word for the provider's; a reason we do not know is an error, never a normal end."""
+    """Our word for the provider's; an unknown reason is an error, never a normal end."""
     stop = stops.get(read_word(reason))
     if stop is None:
         raise ModelError("invalid_reply", shorten(f"unexpected stop reason {reason!r}"), usage=usage)
@@ -63,7 +63,7 @@ def stop_of(reason: Any, stops: dict[str, Stop], usage: Usage | None) -> Stop:
 
 
 def finish(*, text: str, stop: Stop, counted: Counted, model: Any, reasoning: str, wants_json: bool) -> Reply:
-    """The reply; an empty answer, or one that is not the JSON asked for, is an error that was paid for."""
+    """The reply; an empty answer, or one without the requested JSON, is an error that was paid for."""
     if stop == "end" and not text.strip():
         raise ModelError("invalid_reply", "the answer is empty", status=200, usage=counted.usage)
     return Reply(
@@ -85,7 +85,7 @@ def _part_text(part: Any) -> str:
 
 
 def _salvage_usage(body: bytes, find_usage: FindUsage) -> Usage | None:
-    """The tokens of a body that holds no answer, where it is JSON but for single bytes."""
+    """The token counts of a body without an answer, if it is JSON except for single bytes."""
     try:
         value = orjson.loads(body.decode("utf-8", "replace"))
     except orjson.JSONDecodeError:

@@ -40,7 +40,7 @@ class _Message(msgspec.Struct):
 
 
 def encode(request: Request, model: str) -> Encoded:
-    """Encode the request; the provider is told to refuse, not shrink, an image that is too large."""
+    """Encode the request; the provider is told to reject, not resize, an image that is too large."""
     if request.max_tokens is None:
         raise ModelError("unsupported", "Anthropic needs a token limit", remedy="give --max-tokens")
     for name, value, flag in (
@@ -48,7 +48,7 @@ def encode(request: Request, model: str) -> Encoded:
         ("seed", request.seed, "--model-seed"),
     ):
         if value is not None:
-            raise ModelError("unsupported", f"Anthropic takes no {name}", remedy=f"leave out {flag}")
+            raise ModelError("unsupported", f"Anthropic does not accept {name}", remedy=f"leave out {flag}")
     thinking, effort = _encode_effort(request, model)
     config = drop_absent({"effort": effort, "format": _encode_format(request)})
     body = drop_absent(
@@ -121,7 +121,7 @@ def _encode_effort(request: Request, model: str) -> tuple[dict[str, Any] | None,
 
 
 def _version(model: str) -> tuple[int, int]:
-    """(4, 6) of `claude-opus-4-6-20260205`; a name without a number is a recent one."""
+    """(4, 6) of `claude-opus-4-6-20260205`; a name without a number counts as recent."""
     numbers = [int(word) for word in model.replace(".", "-").split("-") if word.isdecimal() and len(word) < 3]
     if not numbers:
         return (99, 0)
@@ -138,7 +138,7 @@ def _count(usage: Any) -> Counted:
     written = counts.read("cache_creation_input_tokens") or 0
     fresh = counts.read("input_tokens")
     return counts.settle(
-        # Anthropic counts cached tokens apart from the input.
+        # Anthropic counts cached tokens separately from the input.
         None if fresh is None else fresh + cached + written,
         counts.read("output_tokens"),
         cached=cached,

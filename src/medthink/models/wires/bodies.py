@@ -1,7 +1,7 @@
-"""Request bodies in which images never pass through a JSON encoder.
+"""Request bodies in which images bypass the JSON encoder.
 
 A wire builds its body as plain data with a mark where an image's base64 belongs. The small rest is encoded, split at
-the marks, and the images' bytes are put in between as they are.
+the marks, and the images' bytes are inserted unchanged.
 """
 
 import secrets
@@ -10,12 +10,12 @@ from typing import Any
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Request
 
-# Drawn anew by every process: no text, whoever wrote it, can hold it.
+# Random for every process, so that no text can contain it.
 IMAGE_MARK = secrets.token_hex(16)
 
 
 def join_images(body: dict[str, Any], request: Request) -> list[bytes]:
-    """Encode the body and put each image where its mark stands."""
+    """Encode the body and insert each image at its mark."""
     images = request.images
     pieces = encode_json(body).split(IMAGE_MARK.encode())
     chunks = [pieces[0]]
@@ -26,5 +26,5 @@ def join_images(body: dict[str, Any], request: Request) -> list[bytes]:
 
 
 def drop_absent(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields that were asked for: what is None was not, and is not sent."""
+    """The fields that are set: None means not set, and is not sent."""
     return {name: value for name, value in fields.items() if value is not None}

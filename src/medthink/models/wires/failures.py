@@ -59,10 +59,10 @@ _WORDS: dict[str, ErrorKind] = {
     "image_file_too_large": "bad_request",
     "unsupported_image_media_type": "bad_request",
 }
-# These say more than the HTTP status they come with.
+# These are more specific than their HTTP status.
 _PRECISE: frozenset[ErrorKind] = frozenset({"quota", "content_filter", "unsupported"})
 
-# What a complaint is about, and the flag that resolves it; the first that matches counts.
+# The subject of a complaint, and the flag that resolves it; the first match counts.
 _FLAGS = (
     (r"temperature", "leave out --temperature"),
     (r"\bseed\b", "leave out --model-seed"),
@@ -76,12 +76,12 @@ _NOT_TAKEN = re.compile(
     r"too (many|large)|at most|exceed",
     re.IGNORECASE,
 )
-# llama.cpp says so with status 500, which would else be tried again.
+# llama.cpp reports this with status 500, which would otherwise be retried.
 _NO_IMAGES = re.compile(r"(image|multimodal)\S* (input |data )?(is|are) not supported", re.IGNORECASE)
 
 
 class Complaint(NamedTuple):
-    """What an error body says, as far as it says anything."""
+    """The contents of an error body, as far as known."""
 
     message: str
     words: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Complaint(NamedTuple):
 def failure_of(reply: HttpReply) -> ModelError:
     """The error that a reply stands for."""
     complaint = find_complaint(reply.body) or Complaint(describe_body(reply))
-    if reply.status == 413:  # a proxy before the server says no more than that, and in HTML
+    if reply.status == 413:  # a proxy in front of the server says only this, in HTML
         complaint = complaint._replace(words=(*complaint.words, "request_too_large"))
     if 300 <= reply.status < 400:
         return _redirect(reply)
@@ -109,7 +109,7 @@ def failure_of(reply: HttpReply) -> ModelError:
 
 
 def _redirect(reply: HttpReply) -> ModelError:
-    """A redirect is not followed: it would carry the key and the images to another place."""
+    """A redirect is not followed: it would send the key and the images elsewhere."""
     place = reply.headers.get("location", "")
     return ModelError(
         "bad_request",
@@ -120,7 +120,7 @@ def _redirect(reply: HttpReply) -> ModelError:
 
 
 def explain(kind: ErrorKind, complaint: Complaint, reply: HttpReply) -> ModelError:
-    """The error with its remedy, in the provider's own words; the transport takes the key out of them."""
+    """The error in the provider's words, with a remedy; the transport removes the key."""
     about = f"{complaint.message} {' '.join(complaint.words)}"
     remedy = ""
     if kind in ("bad_request", "unsupported"):
@@ -186,7 +186,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     until = _read_date(value)
     if until is None:
         return None
-    # The server's own clock, where it tells the time: ours may be off.
+    # The server's own clock, if given: ours may be wrong.
     now = _read_date(headers.get("date", "")) or datetime.fromisoformat(now_utc())
     return max(0.0, (until - now).total_seconds())
 
@@ -211,7 +211,7 @@ def describe_body(reply: HttpReply) -> str:
 
 
 def shorten(text: str) -> str:
-    """One line, without control characters, of bounded length."""
+    """One line of limited length, without control characters."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= DETAIL_LENGTH else line[: DETAIL_LENGTH - 1] + "…"
 

@@ -141,7 +141,7 @@ def _count(usage: Any) -> Counted:
     if counts.doubts or usage is None:
         return Counted(None, tuple(counts.doubts))
     return counts.settle(
-        # Gemini leaves out what is 0, and counts thoughts apart from the visible answer.
+        # Gemini omits zeros, and counts thoughts separately from the visible answer.
         prompt or 0,
         (visible or 0) + thoughts,
         cached=counts.read("cachedContentTokenCount") or 0,

@@ -43,13 +43,13 @@ class _Completion(msgspec.Struct):
 
 
 def encode(request: Request, model: str) -> Encoded:
-    """Encode the request as OpenAI itself wants it; images are sent at high detail."""
+    """Encode the request in OpenAI's own form; images are sent at high detail."""
     refuse_temperature(request, model)
     return encode_chat(request, model, limit_name="max_completion_tokens", detail="high")
 
 
 def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | None) -> Encoded:
-    """Encode the request; servers differ in the name of the token limit and in knowing image detail."""
+    """Encode the request; servers differ in the name of the token limit and in supporting image detail."""
     content = [_encode_part(part, detail) for part in request.parts]
     system = [{"role": "system", "content": request.system}] if request.system else []
     body = drop_absent(

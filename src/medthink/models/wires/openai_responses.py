@@ -16,7 +16,7 @@ MODELS_PATH = "/models"
 HEADERS: dict[str, str] = {}
 
 _STOPS: dict[str, Stop] = {"max_output_tokens": "truncated", "content_filter": "filtered"}
-# Families that reason and then take no temperature, unless reasoning is switched off.
+# Families that reason and accept no temperature unless reasoning is switched off.
 _REASONING = re.compile(r"o\d|gpt-5(?!.*chat)")
 
 
@@ -39,7 +39,7 @@ def encode(request: Request, model: str) -> Encoded:
     if request.seed is not None:
         raise ModelError(
             "unsupported",
-            "the Responses API takes no seed",
+            "the Responses API does not accept a seed",
             remedy="leave out --model-seed, or use openai-chat/NAME",
         )
     refuse_temperature(request, model)
@@ -86,12 +86,12 @@ def sign(key: str) -> dict[str, str]:
 
 
 def refuse_temperature(request: Request, model: str) -> None:
-    """Refuse a temperature where OpenAI is known not to take one."""
+    """Refuse a temperature where OpenAI is known not to accept one."""
     if request.temperature is not None and request.effort != "none" and _REASONING.match(model):
         raise ModelError(
             "unsupported",
-            f"{model} takes no temperature while it reasons",
-            remedy="leave out --temperature; newer models take it with --effort none",
+            f"{model} accepts no temperature while it reasons",
+            remedy="leave out --temperature; newer models accept it with --effort none",
         )
 
 

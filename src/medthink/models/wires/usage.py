@@ -1,29 +1,29 @@
-"""Token counts as replies give them: one that makes no sense is unknown, and is named as a doubt."""
+"""Token counts of replies: an invalid count is unknown, and is recorded as a doubt."""
 
 from typing import Any, NamedTuple
 
 from medthink.models.request import Usage
 
-# Beyond this a JSON number is no longer exact, and no reply has so many tokens.
+# Above this a JSON number is no longer exact, and no reply has that many tokens.
 _LIMIT = 2**53
 
 
 class Counted(NamedTuple):
-    """The tokens of a reply, None when they are unknown, and the fields that made no sense."""
+    """The tokens of a reply, None if unknown, and the fields with invalid values."""
 
     usage: Usage | None
     doubts: tuple[str, ...] = ()
 
 
 class CountReader:
-    """Reads counts out of a reply's usage object, and remembers the names of those that make no sense."""
+    """Reads counts out of a reply's usage object, and records the names of invalid ones."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
         self.doubts: list[str] = [] if isinstance(source, dict) or source is None else ["usage"]
 
     def read(self, *path: str) -> int | None:
-        """The count at this path; None when it is absent or makes no sense."""
+        """The count at this path; None if it is absent or invalid."""
         value: Any = self._source
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None

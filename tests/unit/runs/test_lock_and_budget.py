@@ -71,7 +71,7 @@ def test_estimates_learn_where_calls_cost_more_than_the_worst_case():
     budget = Budget(max_usd=1.0)
     budget.settle(reserve(budget, 0.1), 0.4)
     budget.settle(reserve(budget, 0.1), 0.4)
-    with pytest.raises(BudgetReached, match=r"\$0\.80 are spent, and the next may cost \$0\.40"):
+    with pytest.raises(BudgetReached, match=r"\$0\.80 spent, and the next may cost \$0\.40"):
         reserve(budget, 0.1)
 
 
@@ -122,7 +122,7 @@ def test_a_money_limit_needs_a_price():
 def test_a_call_whose_cost_is_not_known_counts_as_what_was_set_aside():
     budget = Budget(max_usd=1.0)
     budget.settle(reserve(budget, 0.6), None)
-    with pytest.raises(BudgetReached, match=r"0\.60 are spent"):
+    with pytest.raises(BudgetReached, match=r"0\.60 spent"):
         reserve(budget, 0.6)
 
 

@@ -197,7 +197,7 @@ def test_offline_marks_are_kept_here_and_sent_later(served: ServedRoom, browser:
     press(page, [], "Enter")
     context.set_offline(True)
     press(page, [], "1", "w", "Enter", "1", "q")
-    expect(page.locator("#save")).to_contain_text("2 kept here, sent when online")
+    expect(page.locator("#save")).to_contain_text("2 stored in this browser, sent when online")
     assert served.marks("anna") == {}
     context.set_offline(False)
     # The page is loaded again before anything is sent: what was kept in the browser is still there.

@@ -27,6 +27,10 @@ _ENDING = re.compile(r"\s+(?:err|errs|error|errors)\.?$")
 Word = TypeVar("Word", bound=str)
 
 
+class ContradictoryCells(ValueError):
+    """Cells of one row that cannot all be right."""
+
+
 def read_word(column: str, text: str, words: Sequence[Word]) -> Word | None:
     """One of the words, or nothing."""
     folded = _fold(text)

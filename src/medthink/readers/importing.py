@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from medthink.core.errors import DataError
-from medthink.judge.cells import read_types
+from medthink.judge.cells import ContradictoryCells, read_types
 from medthink.judge.kinds import KINDS
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assigning import PLANTED, Code, ReadingKey
@@ -156,7 +156,7 @@ class Importer:
         try:
             labels = KINDS[known.what].read_cells(known.form, cells)
         except ValueError as error:
-            kind: UnusedKind = "contradictory" if "and yet" in str(error) else "invalid"
+            kind: UnusedKind = "contradictory" if isinstance(error, ContradictoryCells) else "invalid"
             self._tell(kind, path, row, f"{known.id}: {error}")
             return
         said = {aspect: label for aspect, label in labels.items() if label is not None}

@@ -1,4 +1,4 @@
-"""Pages in a browser: runs and cases to look at, locally and read-only.
+"""Pages in a browser: `medthink view`, `medthink serve` and the static site.
 
-Data comes as plain structs from `pages`, is shown by the templates, and goes out through routes or into static files.
+`pages` makes plain structs, templates show them, and routes or static files deliver them.
 """

@@ -7,11 +7,11 @@ def show_readings(request: Asked) -> Response[str]:
     ...
 ```
 
-`needs("visitor")` lets everybody in, `needs("member")` everybody with an account. `needs("submitter", scope="submit")`
-also lets programs in whose token has that scope; a route without a scope is for people alone. One who is not signed in
-is led to the sign-in page and back; one who lacks the role is told so. Whether a *thing* (a submission, a reading)
-belongs to the caller is the handler's to decide, by `account_of(request)`; what is not theirs is answered as if it were
-not there (`NotFoundException`).
+`needs("visitor")` admits everyone, `needs("member")` everyone with an account. `needs("submitter", scope="submit")`
+also admits programs whose token has that scope; a route without a scope is for people only. A caller who is not signed
+in is sent to the sign-in page and back; one who lacks the role is told so. Whether a *thing* (a submission, a reading)
+belongs to the caller is decided by the handler, by `account_of(request)`; what is not theirs is answered as if it did
+not exist (`NotFoundException`).
 """
 
 from collections.abc import Iterable
@@ -30,18 +30,18 @@ from medthink.web.callers import NOBODY, WebCaller
 
 Asked = Request[Any, Any, Any]
 RowNumber = Annotated[int, PathParameter(ge=0, le=2**31 - 1)]
-"""The number of a row of the store in a path, as large as a database takes it."""
+"""A row number in a path, within the database's range."""
 
 
 class Needs:
-    """The role that a route asks for, and the scope by which a program may use it."""
+    """The role that a route requires, and the scope with which a program may use it."""
 
     def __init__(self, role: Role, scope: TokenScope | None) -> None:
         self.role = role
         self.scope = scope
 
     def __call__(self, connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-        """Let the caller pass, or say why not."""
+        """Admit the caller, or say why not."""
         caller = caller_of(connection)
         if caller.is_program and not self._is_in_scope(caller):
             wanted = f"a token with the scope {self.scope}" if self.scope else "a person who is signed in"
@@ -53,17 +53,17 @@ class Needs:
         raise PermissionDeniedException(detail=f"This is for a {self.role}.")
 
     def _is_in_scope(self, caller: WebCaller) -> bool:
-        # What everybody may see, a program may see with any token, but for pages.
+        # What everyone may see, a program may see with any token, except pages.
         return self.scope is not None and (self.role == "visitor" or self.scope in (caller.scopes or ()))
 
 
 def needs(role: Role, *, scope: TokenScope | None = None) -> Needs:
-    """A guard that lets only callers with this role pass."""
+    """A guard that admits only callers with this role."""
     return Needs(role, scope)
 
 
 def declared_needs(handler: HTTPRouteHandler) -> Needs:
-    """What a route declares; a route that declares nothing is a mistake of ours."""
+    """What a route declares; a route that declares nothing is a programming error."""
     found = [guard for guard in handler.guards or () if isinstance(guard, Needs)]
     if len(found) != 1:
         raise TypeError(f"{sorted(handler.paths)} must declare the one role it needs: guards=[needs(…)]")
@@ -77,13 +77,13 @@ def refuse_undeclared(handlers: Iterable[HTTPRouteHandler]) -> None:
 
 
 def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> WebCaller:
-    """Who asks."""
+    """The caller of a request."""
     found = connection.scope.get("user")
     return found if isinstance(found, WebCaller) else NOBODY
 
 
 def account_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Account:
-    """The account that asks; only where the route needs more than a visitor."""
+    """The caller's account; only for routes that need more than a visitor."""
     account = caller_of(connection).account
     if account is None:
         raise NotAuthorizedException(detail="Sign in first.")

@@ -1,7 +1,6 @@
 """The REST API: the board, a team's submissions and the cases, for programs; described by `/api/v1/openapi.json`.
 
-It gives what the pages give and nothing more: of a case that its reader has not committed to, no more than its
-question.
+It exposes the same as the pages and nothing more: only the question of a case that its reader has not committed to.
 """
 
 from typing import Annotated, Any
@@ -42,7 +41,7 @@ class ApiCases(msgspec.Struct, frozen=True, kw_only=True):
 
 @get("/leaderboard", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
 def give_leaderboard(board: GivenBoard, as_of: Day = "") -> Response[Any]:
-    """The whole board with ranks, intervals, slices and provenance, as it stands or as of a day."""
+    """The whole board with ranks, intervals, slices and provenance, current or as of a day."""
     return Response(export_board(board.made(as_of or None), "json"), media_type=MediaType.JSON)
 
 
@@ -70,7 +69,7 @@ def give_model(number: RowNumber, board: GivenBoard) -> dict[str, Any]:
 def give_cases(
     request: Asked, explorer: GivenExplorer, page: Annotated[int, QueryParameter(ge=1, le=10**6)] = 1
 ) -> ApiCases:
-    """The cases, a hundred on a page."""
+    """The cases, a hundred per page."""
     codes = explorer.codes()
     chosen = codes[(page - 1) * _PER_PAGE : page * _PER_PAGE]
     return ApiCases(total=len(codes), page=page, cases=tuple(_case(explorer, request, code) for code in chosen))
@@ -78,7 +77,7 @@ def give_cases(
 
 @get("/cases/{code:str}", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
 def give_case(code: FromPath[str], request: Asked, explorer: GivenExplorer) -> ApiCase:
-    """One case; its reference too once the caller has committed to an answer."""
+    """One case, with its reference once the caller has committed to an answer."""
     return _case(explorer, request, code)
 
 

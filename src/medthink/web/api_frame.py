@@ -31,19 +31,19 @@ ERRORS = {
     status: ResponseSpec(Problem, generate_examples=False, description=words)
     for status, words in {
         400: "something in the request is wrong",
-        401: "a token or a session is needed, or this one is over",
+        401: "a token or a session is needed, or this one has expired",
         403: "this caller may not do that",
-        404: "there is no such thing, or it is not the caller's",
-        409: "a quota is full",
+        404: "it does not exist, or does not belong to the caller",
+        409: "a quota is used up",
         413: "the file is too large",
-        422: "the thing is in another state, or a text cannot be taken",
+        422: "the item is in another state, or a text is not accepted",
     }.items()
 }
 """What every route may answer when something is wrong."""
 
 
 def make_api(handlers: Sequence[HTTPRouteHandler]) -> Router:
-    """The router of the API: what goes wrong is told as JSON."""
+    """The router of the API; errors are returned as JSON."""
     return Router(
         PREFIX,
         route_handlers=list(handlers),
@@ -71,7 +71,7 @@ def make_openapi() -> OpenAPIConfig:
 
 
 def _without_pages(response: Response[Any]) -> Response[Any]:
-    """The framework's page for a wrong address below the description has a style of its own, which none of ours has."""
+    """Replace the framework's not-found page below the description, which has its own style."""
     if response.media_type == MediaType.HTML:
         return Response(Problem(problem="Not Found"), status_code=404, media_type=MediaType.JSON)
     return response
@@ -82,7 +82,7 @@ def tell_http_problem(_: Asked, error: HTTPException) -> Response[Problem]:
     extra = getattr(error, "extra", None)
     found = extra if isinstance(extra, list) else []
     fields = ", ".join(f"{one.get('key', '')}: {one.get('message', '')}" for one in found if isinstance(one, dict))
-    words = fields or error.detail or "this did not work"
+    words = fields or error.detail or "the request failed"
     return Response(Problem(problem=words), status_code=error.status_code, headers=error.headers or {})
 
 

@@ -1,4 +1,4 @@
-"""The application that every door shares: assets, pages of errors, and the guard around it all."""
+"""The application shared by `view` and `serve`: assets, error pages, and the security guard."""
 
 import logging
 import secrets
@@ -55,7 +55,7 @@ def make_application(
     shared = {name: value for feature in features for name, value in feature.shared.items()}
     if identify is not None:
         refuse_undeclared([*routes, *api])
-    # In a router, because an application that is handed a GET and a POST of one path registers the first twice.
+    # In a router, because an application given a GET and a POST of one path registers the first twice.
     pages = Router("/", route_handlers=[*routes, serve_asset], include_in_schema=False)
     app: ASGIApp = Litestar(
         route_handlers=[pages, *([make_api(api)] if api else [])],
@@ -94,12 +94,12 @@ def _giver(value: object) -> Callable[[], Any]:
 _Handler = Callable[[Asked, Any], Response[Any]]
 _TITLES = {
     401: "Sign in first",
-    403: "This is not for you",
-    404: "There is nothing here",
-    405: "That cannot be done here",
-    413: "That is too large",
+    403: "Not allowed",
+    404: "Page not found",
+    405: "Not possible here",
+    413: "File too large",
 }
-# Of other errors the words are the framework's, not for people.
+# The texts of other errors come from the framework and are not meant for people.
 _TOLD = (401, 403, 404)
 
 
@@ -119,18 +119,18 @@ def _error_handler(site: Site) -> _Handler:
 
 
 def _fault_handler(site: Site) -> _Handler:
-    """What to say when the fault is ours: to the log where it happened, without any value; to people a reference."""
+    """How to report an internal error: its location, without any values, in the log; a reference number to people."""
 
     def handle(request: Asked, error: Exception) -> Response[Any]:
         reference = secrets.token_hex(4)
         places = "".join(traceback.format_tb(error.__traceback__))
-        _LOG.error("%s %s\n%s%s (its words are not logged)", reference, request.method, places, type(error).__name__)
+        _LOG.error("%s %s\n%s%s (message not logged)", reference, request.method, places, type(error).__name__)
         if request.url.path.startswith(f"{PREFIX}/"):
             return Response(
-                Problem(problem="this is our fault", remedy=f"tell the maintainers: {reference}"), status_code=500
+                Problem(problem="internal error", remedy=f"tell the maintainers: {reference}"), status_code=500
             )
-        words = f"That is our fault. Nothing was changed by it. Tell the maintainers this reference: {reference}."
-        page = ErrorPage(title="This page could not be made", words=words, back=site.links[0])
+        words = f"This is an error on our side. Nothing was changed. Give the maintainers this reference: {reference}."
+        page = ErrorPage(title="Internal error", words=words, back=site.links[0])
         return html(render("error.html", page, site), status=500)
 
     return handle

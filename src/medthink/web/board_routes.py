@@ -1,4 +1,4 @@
-"""The leaderboard's routes: pages for everybody, and the board as data."""
+"""The leaderboard's routes: public pages, and the board as data."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def show_model(number: RowNumber, request: Asked, board: GivenBoard) -> Response
 
 @get("/models/{number:int}/predictions.jsonl", guards=_VISITOR, sync_to_thread=True)
 def download_predictions(number: RowNumber, board: GivenBoard) -> Response[bytes]:
-    """What a model answered, where its team allows that."""
+    """A model's answers, if its team allows it."""
     headers = {"Content-Disposition": f'attachment; filename="predictions-{number}.jsonl"'}
     return Response(board.predictions(number), media_type="application/jsonl", headers=headers)
 

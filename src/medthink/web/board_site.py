@@ -32,7 +32,7 @@ _WORDS_KEPT = 8
 
 
 class BoardSite:
-    """The board of one benchmark as pages; with `reveals`, pages also tell of the cases that their reader revealed."""
+    """The board of one benchmark as pages; with `reveals`, pages also show the cases that their reader has revealed."""
 
     def __init__(self, live: LiveBoard, site: Site, reveals: Reveals | None = None) -> None:
         self.live = live
@@ -52,7 +52,7 @@ class BoardSite:
         return render("leaderboard.html", page, self._site, root=root)
 
     def model(self, number: int, request: Asked | None = None, *, root: str = "/") -> str:
-        """One model; what was never published is not there."""
+        """One published model."""
         page = make_model_page(self.row(number), self.made(), history(self.live.store, number), self._revealed(request))
         return render("model.html", page, self._site, root=root)
 
@@ -69,19 +69,19 @@ class BoardSite:
         return render("compare.html", page, self._site, root=root)
 
     def comparisons(self, links: tuple[tuple[str, str], ...], *, root: str) -> str:
-        """The comparisons that a site of static files has."""
+        """The comparisons included in a static site."""
         page = make_compare_page(self.made(), None, "", CompareQuery(), None)
         return render("compare.html", msgspec.structs.replace(page, links=links), self._site, root=root)
 
     def predictions(self, number: int) -> bytes:
-        """The predictions of a model, where its team allows that."""
+        """The predictions of a model, if its team allows it."""
         row = self.row(number)
         if not row.submission.allows_download or row.is_withdrawn:
-            raise NotFoundException(detail="Its team has not allowed others to download the predictions.")
+            raise NotFoundException(detail="The team has not made the predictions public.")
         return public_predictions(self.live.store, row.submission)
 
     def answers(self) -> tuple[ModelAnswers, ...]:
-        """What each published model answered, case by case; none where there is no board yet."""
+        """Each published model's answers by case; empty if there is no board yet."""
         return self._answered(self.live.version())
 
     def words(self, number: int) -> Mapping[int, Prediction]:
@@ -99,7 +99,7 @@ class BoardSite:
         return found
 
     def made(self, as_of: str | None = None) -> Leaderboard:
-        """The board as it stands, or as it stood; UsageError where there is no benchmark yet."""
+        """The current or a past board; UsageError if there is no benchmark yet."""
         return self.live.made(as_of)
 
     def _compare(self, version: BoardVersion, a: int, b: int) -> Comparison | str:  # noqa: ARG002

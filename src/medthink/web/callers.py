@@ -1,4 +1,4 @@
-"""Who asks for a page: a visitor, somebody signed in, or a program with an API token."""
+"""The caller of a page: a visitor, a signed-in person, or a program with an API token."""
 
 from contextvars import ContextVar
 
@@ -9,7 +9,7 @@ from medthink.accounts.roles import Role, TokenScope
 
 
 class WebCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """Whoever asks; `scopes` is None but for a program, which may do only what its token says."""
+    """The caller; `scopes` is None except for a program, which may do only what its token allows."""
 
     account: Account | None = None
     scopes: frozenset[TokenScope] | None = None
@@ -17,21 +17,21 @@ class WebCaller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_program(self) -> bool:
-        """Whether an API token opened the door."""
+        """Whether the caller used an API token."""
         return self.scopes is not None
 
     @property
     def name(self) -> str:
-        """The name by which history tells who did something."""
+        """The caller's name in the history."""
         return self.account.name if self.account else "visitor"
 
     @property
     def team(self) -> str | None:
-        """The team that this person hands in for."""
+        """The team this person submits for."""
         return self.account.team if self.account else None
 
     def may(self, role: Role) -> bool:
-        """Whether this caller may do what the role may."""
+        """Whether this caller has the rights of a role."""
         return role == "visitor" or (self.account is not None and self.account.may(role))
 
 
@@ -40,10 +40,10 @@ _CURRENT: ContextVar[WebCaller] = ContextVar("caller", default=NOBODY)
 
 
 def current_caller() -> WebCaller:
-    """Who asks for the page that is being made; every page's head shows it."""
+    """The caller of the current page, shown in every page's header."""
     return _CURRENT.get()
 
 
 def remember_caller(caller: WebCaller) -> None:
-    """Note who asks, for the rest of this request."""
+    """Remember the caller for the rest of this request."""
     _CURRENT.set(caller)

@@ -32,7 +32,7 @@ _WELCOME = "/account"
 
 
 class NameForm(msgspec.Struct):
-    """What somebody says of themselves to sign in or up."""
+    """The fields of the sign-in and sign-up forms."""
 
     name: str = ""
     shown_name: str = ""
@@ -45,7 +45,7 @@ Filled = Annotated[NameForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
 
 
 class Entrance:
-    """The door of a board: who may come in, and how."""
+    """Sign-in and sign-up of a board."""
 
     def __init__(self, store: BoardStore, site: Site, settings: ServeSettings) -> None:
         self.store = store
@@ -53,7 +53,7 @@ class Entrance:
         self.settings = settings
 
     def providers(self) -> tuple[FormChoice, ...]:
-        """The providers that vouch for people."""
+        """The identity providers."""
         return tuple(FormChoice(name=one.name, words=one.words) for one in self.settings.providers)
 
     def show_sign_in(self, *, next: str, name: str = "", problem: str = "") -> str:
@@ -68,17 +68,17 @@ class Entrance:
         return render("sign-in.html", page, self.site)
 
     def show_sign_up(self, page: SignUpPage) -> str:
-        """A page to make an account on."""
+        """The sign-up page."""
         return render("sign-up.html", page, self.site)
 
     def let_in(self, account: Account, to: str) -> Redirect:
-        """Sign somebody in, and lead them on; whatever session was there before is another one."""
+        """Sign a person in with a new session, and redirect them."""
         answer = Redirect(local_path(to), status_code=303)
         answer.set_cookie(self.cookie(begin_session(self.store, account), LONGEST_S))
         return answer
 
     def cookie(self, value: str, max_age: int) -> Cookie:
-        """The session's cookie: not for scripts, and by https alone where people come by it."""
+        """The session's cookie: not readable by scripts, and sent only by https if the board uses it."""
         secure = self.settings.is_secure
         name = SECURE_COOKIE if secure else COOKIE
         return Cookie(
@@ -86,14 +86,14 @@ class Entrance:
         )  # fmt: skip
 
     def address(self, request: Asked) -> str:
-        """The address of this site as people type it, without the last slash."""
+        """The public address of this site, without a trailing slash."""
         return (self.settings.public_url or str(request.base_url)).rstrip("/")
 
     def invitation(self, secret: str) -> Invitation:
-        """The invitation behind a link, or a page that says there is none."""
+        """The invitation behind a link, or an error page."""
         found = find_invitation(self.store, secret)
         if found is None:
-            raise NotFoundException(detail="This invitation is used or over. Ask for another one.")
+            raise NotFoundException(detail="This invitation has been used or has expired. Ask for a new one.")
         return found
 
 
@@ -101,7 +101,7 @@ GivenEntrance = NamedDependency[SkipValidation[Entrance]]
 
 
 def local_path(given: str) -> str:
-    """A path on this site; anything that could lead elsewhere leads home."""
+    """A path on this site; anything that could lead elsewhere becomes the home page."""
     is_local = given.startswith("/") and not given.startswith(("//", "/\\")) and given.isprintable()
     return quote(given, safe="/?&=%+-._~:@,;!*'()") if is_local and "\\" not in given else "/"
 
@@ -128,7 +128,7 @@ def sign_in(request: Asked, entrance: GivenEntrance, data: Filled) -> Response[A
         return answer
     account = check_password(entrance.store, data.name, data.password)
     if account is None:
-        said = "The name or the password is not right."
+        said = "The name or the password is wrong."
         return html(entrance.show_sign_in(next=data.next, name=data.name, problem=said), status=422)
     forget_attempts(entrance.store, data.name, address)
     return entrance.let_in(account, data.next)
@@ -147,7 +147,7 @@ def sign_out(request: Asked, entrance: GivenEntrance) -> Redirect:
 
 @get("/sign-up", guards=[needs("visitor")], sync_to_thread=True)
 def show_sign_up(entrance: GivenEntrance) -> Response[str]:
-    """The page to make an account on, where anybody may."""
+    """The sign-up page, if sign-up is open."""
     return html(entrance.show_sign_up(_open_page(entrance)))
 
 
@@ -170,7 +170,7 @@ def sign_up(request: Asked, entrance: GivenEntrance, data: Filled) -> Response[A
 
 @get("/invitation/{secret:str}", guards=[needs("visitor")], sync_to_thread=True)
 def show_invitation(secret: FromPath[str], entrance: GivenEntrance) -> Response[str]:
-    """What one was invited to."""
+    """The page of an invitation."""
     found = entrance.invitation(secret)
     if found.is_personal:
         page = EnterPage(action=f"invitation/{secret}", shown_name=found.note, expires_at=found.expires_at[:10])
@@ -180,7 +180,7 @@ def show_invitation(secret: FromPath[str], entrance: GivenEntrance) -> Response[
 
 @post("/invitation/{secret:str}", guards=[needs("visitor")], sync_to_thread=True)
 def take_invitation(secret: FromPath[str], entrance: GivenEntrance, data: Filled) -> Response[Any]:
-    """Enter by a personal link, or make the account that one was invited to."""
+    """Sign in by a personal link, or create the invited account."""
     found = entrance.invitation(secret)
     if found.is_personal:
         account = enter(entrance.store, secret)
@@ -196,19 +196,19 @@ def take_invitation(secret: FromPath[str], entrance: GivenEntrance, data: Filled
 
 
 def admit_sign_up(store: BoardStore, request: Asked) -> None:
-    """Let no address make accounts without end."""
+    """Limit the number of new accounts per address."""
     address = request.client.host if request.client else ""
     if not count_attempt(store, f"sign-up/{address}", _MOST_SIGN_UPS):
-        raise Declined("too many accounts were made from your address", remedy="try again later")
+        raise Declined("too many accounts were created from your address", remedy="try again later")
 
 
 def _open_page(entrance: Entrance) -> SignUpPage:
     if entrance.settings.sign_up != "open":
-        raise NotFoundException(detail="Accounts are made by invitation here.")
+        raise NotFoundException(detail="Accounts are by invitation only.")
     return SignUpPage(
         action="sign-up",
         title="Make an account",
-        intro="It lets you hand in predictions for a team. Nothing is public until you publish it.",
+        intro="With an account you can submit predictions for a team. Nothing is public until you publish it.",
         providers=entrance.providers(),
     )
 
@@ -225,7 +225,7 @@ def _invited_page(entrance: Entrance, found: Invitation, secret: str) -> SignUpP
 
 
 def again(page: SignUpPage, data: NameForm, error: MedThinkError) -> SignUpPage:
-    """The page as it was filled in, with what is wrong."""
+    """The page as filled in, with the error."""
     return msgspec.structs.replace(
         page, name=data.name, shown_name=data.shown_name, team=data.team, problem=tell(error)
     )

@@ -1,4 +1,4 @@
-"""The case explorer's routes: cases are blind until their reader commits, and the server alone decides that."""
+"""The case explorer's routes: cases are blind until their reader commits, which only the server decides."""
 
 from typing import Annotated, Any
 
@@ -50,7 +50,7 @@ class Explorer:
         mine = self._reveals.answers(request)
         if case.id not in mine:
             self._answers.open_case(reader, self._key, case.id)
-        # What others said is not even read before the reveal.
+        # Others' answers are not even loaded before the reveal.
         told = self._told(case, query) if case.id in mine else ToldOfCase()
         page = make_reading_page(self.bench, case, mine, query, told)
         return render("reading.html", page, self._site, here="cases")
@@ -64,23 +64,23 @@ class Explorer:
         return ToldOfCase(others=self._answers.of_all(self._key), models=models, shown=shown, words=words)
 
     def commit(self, reader: str, code: str, letter: str, confidence: str) -> None:
-        """Keep an answer; a letter that is none of the options reveals without an answer."""
+        """Store an answer; a letter that is not an option reveals without an answer."""
         case = self.find(code)
         chosen = letter if letter in case.question.options else None
         sure = int(confidence) if confidence.isdecimal() and int(confidence) in CONFIDENCES else None
         self._answers.commit(reader, self._key, case.id, chosen, sure if chosen else None)
 
     def refuse_awaited(self, request: Asked, code: str) -> None:
-        """Refuse a case that the caller has still to read blind in a study."""
+        """Refuse a case that the caller still has to read blind in a study."""
         if self._reveals.awaits(request, self.find(code).id):
-            raise PermissionDeniedException(detail="You read this case in a study. Read it there first.")
+            raise PermissionDeniedException(detail="This case is part of a study you read in. Read it there first.")
 
     def codes(self) -> list[str]:
         """The codes of all cases, in their order."""
         return sorted(self.bench.code(number) for number in self.bench.cases)
 
     def revealed_reference(self, request: Asked, case: Case) -> dict[str, Any] | None:
-        """What is withheld of a case, once the account that asks has committed to an answer."""
+        """The withheld part of a case, once the caller has committed to an answer."""
         if caller_of(request).account is None or case.id not in self._reveals.answers(request):
             return None
         plain: dict[str, Any] = msgspec.to_builtins(case.reference)

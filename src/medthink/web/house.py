@@ -43,7 +43,7 @@ _PEOPLE = Link("people", "People", "maintainer")
 
 
 class House:
-    """Everything that is served: a store, and a benchmark, runs to read and a sheet to review where they are given."""
+    """Everything that is served: a store, and optionally a benchmark, runs to read and a sheet to review."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """What people answer in the case explorer: one answer for each reader and case, kept before anything is revealed.
 
-A reader is a random code in a cookie, or an account. When a case was first opened is noted here, so that the time an
-answer took is the server's own measure. An answer that is given cannot be changed.
+A reader is a random code in a cookie, or an account. The time when a case was first opened is stored here, so that
+response times are measured by the server. An answer cannot be changed.
 """
 
 import time
@@ -31,13 +31,13 @@ class HumanAnswers:
         self._store = store
 
     def open_case(self, reader: str, benchmark: str, case_id: int) -> None:
-        """Note when the reader first saw the case."""
+        """Record when the reader first saw the case."""
         row = {"reader": reader, "benchmark": benchmark, "case_id": case_id, "at": time.time()}
         with self._store.write() as connection:
             connection.execute(insert_once(connection, tables.openings, row))
 
     def commit(self, reader: str, benchmark: str, case_id: int, letter: str | None, confidence: int | None) -> None:
-        """Keep the reader's answer, or that there is none; the first one counts."""
+        """Store the reader's answer, or that there is none; the first one counts."""
         now, table = time.time(), tables.openings
         key = {"reader": reader, "benchmark": benchmark, "case_id": case_id}
         same = sa.and_(*(table.c[name] == value for name, value in key.items()))
@@ -52,7 +52,7 @@ class HumanAnswers:
         return {one.case: one for one in self._read(benchmark, tables.answers.c.reader == reader)}
 
     def of_all(self, benchmark: str) -> list[HumanAnswer]:
-        """Every answer about a benchmark, those without a letter left out."""
+        """Every answer for a benchmark, except those without a letter."""
         return self._read(benchmark, tables.answers.c.letter.is_not(None))
 
     def _read(self, benchmark: str, where: sa.ColumnElement[bool]) -> list[HumanAnswer]:

@@ -1,4 +1,4 @@
-"""Who asks, found out once for each request: by the session of a browser, or the token of a program."""
+"""Identify the caller once per request: by a browser's session, or a program's token."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ COOKIE, SECURE_COOKIE = "medthink_session", "__Host-medthink_session"
 
 
 class Identify:
-    """An application that knows who asks, by session cookie or API token; a bad token is refused at once."""
+    """An application that identifies the caller by session cookie or API token; an invalid token is refused at once."""
 
     def __init__(self, app: ASGIApp, store: BoardStore) -> None:
         self._app = app
         self._store = store
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Find out who asks, then answer."""
+        """Identify the caller, then answer."""
         if scope["type"] == ScopeType.HTTP:
             caller = await self._find(scope)
             if caller is None:
@@ -37,7 +37,7 @@ class Identify:
         connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
         given = connection.headers.get("authorization")
         if given is not None:
-            # A program never acts by a cookie that happens to be there.
+            # A program never acts through a cookie that happens to be sent.
             return await to_thread.run_sync(self._program, given)
         session = session_cookie(connection)
         return await to_thread.run_sync(self._person, session) if session else NOBODY
@@ -53,7 +53,7 @@ class Identify:
 
 
 def session_cookie(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """What the browser says its session is, "" where it says nothing."""
+    """The browser's session cookie, or ""."""
     found = connection.cookies.get(SECURE_COOKIE) or connection.cookies.get(COOKIE) or ""
     return found if len(found) < 100 else ""
 

@@ -1,4 +1,4 @@
-"""Images by ids that tell nothing, in the sizes that pages use."""
+"""Images by opaque ids, in the sizes that pages use."""
 
 from litestar import get
 from litestar.di import NamedDependency

@@ -1,4 +1,4 @@
-"""The benchmarks that runs were made on: each opened once, and checked to hold the texts that the run was about."""
+"""The benchmarks that runs were made on: each opened once, and checked to contain the run's texts."""
 
 import contextlib
 import threading
@@ -20,7 +20,7 @@ _CODE_LENGTH = 12
 
 
 class OpenBenchmark:
-    """A split with its cases in memory, and its images by ids that tell nothing about them."""
+    """A split with its cases in memory, and its images by opaque ids."""
 
     def __init__(self, place: Path, split: str) -> None:
         self._whole = Benchmark.open(place)
@@ -38,27 +38,27 @@ class OpenBenchmark:
         self._selected: dict[Selection, dict[int, Case]] = {}
 
     def learn_rivals(self) -> None:
-        """Have the guessers of `medthink probe` trained, or read what they said: the first time takes a while."""
+        """Train the guessers of `medthink probe`, or load their cached answers: the first time takes a while."""
         if self._has_learned:
             return
         self._has_learned = True
-        # Where they cannot be trained, the rule alone is the rival.
+        # If they cannot be trained, the rule is the only rival.
         with contextlib.suppress(MedThinkError):
             found = rival_guesses(self._whole, self.benchmark.splits[0])
             self.rival_rights = {guesses.name: self._rights(guesses) for guesses in found}
 
     def _rights(self, guesses: Guesses) -> dict[int, bool]:
-        """Whether a guesser is right, by case; one that it was not asked about counts as missed."""
+        """Whether a guesser is right, by case; a case it was not asked about counts as wrong."""
         return {number: guesses.letters.get(number) == answer for number, answer in self.answers.items()}
 
     def select(self, selection: Selection) -> dict[int, Case]:
-        """The cases that a run is about, by number."""
+        """The cases of a run, by number."""
         if selection not in self._selected:
             self._selected[selection] = {case.id: case for case in pick_cases(self.cases.values(), selection)}
         return self._selected[selection]
 
     def code(self, case_id: int) -> str:
-        """A name for a case that tells nothing about it: its number can be looked up."""
+        """An opaque name for a case, because its number could be looked up."""
         return digest_bytes(f"{self.text_fingerprint}/case/{case_id}".encode())[:_CODE_LENGTH]
 
     @cached_property
@@ -88,7 +88,7 @@ class OpenBenchmark:
 
 
 class Library:
-    """Benchmarks by place and split; `data` stands for all places, when they have moved."""
+    """Benchmarks by path and split; `data` replaces all paths if they have moved."""
 
     def __init__(self, data: Path | None = None) -> None:
         self._data = data
@@ -96,15 +96,17 @@ class Library:
         self._lock = threading.Lock()
 
     def find(self, manifest: Manifest) -> OpenBenchmark | str:
-        """The split that a run is about, or why it cannot be shown."""
+        """The split of a run, or why it cannot be shown."""
         place = self._data or Path(manifest.benchmark)
         found = self._open(place, manifest.selection.split)
         if isinstance(found, OpenBenchmark) and found.text_fingerprint != manifest.text_fingerprint:
-            return f"{place} has changed since the run was made, or is another benchmark. Give the right one by --data."
+            return (
+                f"{place} has changed since the run was made, or is another benchmark. Give the right one with --data."
+            )
         return found
 
     def open(self, place: Path, split: str) -> OpenBenchmark:
-        """A split that is asked for by name, or UsageError."""
+        """A split by name, or UsageError."""
         found = self._open(place, split)
         if isinstance(found, str):
             raise UsageError(found, remedy="check --data and --split")
@@ -125,7 +127,7 @@ class Library:
 
 def _try_opening(place: Path, split: str) -> OpenBenchmark | str:
     if not place.exists():
-        return f"The benchmark is no longer at {place}. Say where it is with --data."
+        return f"The benchmark is no longer at {place}. Give its path with --data."
     try:
         return OpenBenchmark(place, split)
     except MedThinkError as error:

@@ -1,4 +1,4 @@
-"""The leaderboard as it stands, made again only when something has changed, whoever changed it."""
+"""The current leaderboard, recomputed only when something has changed."""
 
 import threading
 from collections import OrderedDict
@@ -11,7 +11,7 @@ from medthink.board.ranking import Leaderboard, make_leaderboard
 from medthink.board.results import ScoreShelf
 from medthink.board.store import BoardStore
 
-# A larger ranking takes seconds: a worker makes it, and until then its rows have no ranks.
+# A larger ranking takes seconds: a worker computes it, and until then its rows have no ranks.
 _RANKED_HERE = 60
 _DAYS_KEPT = 8
 BoardVersion = tuple[int, int, int]
@@ -33,7 +33,7 @@ class LiveBoard:
         return find_benchmark(self.store, self._name)
 
     def version(self) -> BoardVersion:
-        """What changes whenever a page may have changed: what happened, which rankings and which rivals are known."""
+        """A value that changes whenever a page may have changed: the history, rankings and rivals."""
         counts = (
             sa.select(sa.func.coalesce(sa.func.max(tables.events.c.id), 0)).scalar_subquery(),
             sa.select(sa.func.count()).select_from(tables.rankings).scalar_subquery(),
@@ -44,9 +44,9 @@ class LiveBoard:
         return (events, rankings, rivals)
 
     def made(self, as_of: str | None = None) -> Leaderboard:
-        """The board now, or as it stood at a time."""
+        """The current board, or the one as of a time."""
         benchmark = self.benchmark()
-        # One request makes the board, those that come meanwhile wait for it instead of making it too.
+        # One request computes the board; concurrent requests wait for it.
         with self._lock:
             key = (self.version(), as_of or "")
             if key not in self._made:

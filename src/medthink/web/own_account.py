@@ -41,7 +41,7 @@ class TokenForm(msgspec.Struct):
 
 
 def listed(given: Ticked) -> tuple[str, ...]:
-    """What was ticked: one box gives a text, several give a list."""
+    """The ticked values: one box gives a text, several give a list."""
     return (given,) if isinstance(given, str) else given
 
 
@@ -57,11 +57,11 @@ def change_password(
     entrance: GivenEntrance,
     data: Annotated[PasswordForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
-    """Take another password; every session ends but the one that follows."""
+    """Change the password; all sessions end except the new one."""
     account = account_of(request)
     try:
         if account.has_password and check_password(entrance.store, account.name, data.old) is None:
-            raise Declined("the old password is not right", remedy="type the one you sign in with")
+            raise Declined("the old password is wrong", remedy="type the one you sign in with")
         set_password(entrance.store, account, data.password, actor=account.name)
     except MedThinkError as error:
         return _show(entrance, account, problem=tell(error), status=422)
@@ -74,7 +74,7 @@ def add_token(
     entrance: GivenEntrance,
     data: Annotated[TokenForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[str]:
-    """Make a token, and show it once."""
+    """Create a token, and show it once."""
     account = account_of(request)
     offered = {choice.name for choice in scope_choices(account)}
     scopes = [scope for scope in SCOPES if scope in listed(data.scopes) and scope in offered]
@@ -87,7 +87,7 @@ def add_token(
 
 @post("/account/tokens/{number:int}/revoke", guards=[needs("member")], sync_to_thread=True)
 def end_token(number: RowNumber, request: Asked, entrance: GivenEntrance) -> Redirect:
-    """Make a token worthless."""
+    """Revoke a token."""
     if not revoke_token(entrance.store, account_of(request), number):
         raise NotFoundException(detail="You have no such token.")
     return Redirect("/account", status_code=303)

@@ -1,4 +1,4 @@
-"""Pages that are the same for all visitors, made and compressed once until something changes."""
+"""Pages that are the same for all visitors, rendered and compressed once until something changes."""
 
 import gzip
 import threading
@@ -14,7 +14,7 @@ _MOST_BYTES = 32 * 1024 * 1024
 
 
 class PageCache:
-    """The pages that were asked for last, in a bounded space."""
+    """The most recently requested pages, in limited memory."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
@@ -22,7 +22,7 @@ class PageCache:
         self._lock = threading.Lock()
 
     def answer(self, request: Asked, key: Hashable, make: Callable[[], str]) -> Response[str] | Response[bytes]:
-        """The page of this key; one who is signed in gets a page of their own, with their name on it."""
+        """The page of this key; a signed-in person gets a separate page with their name on it."""
         if caller_of(request).account is not None or "gzip" not in request.headers.get("accept-encoding", ""):
             return html(make())
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding, Cookie"}
@@ -33,7 +33,7 @@ class PageCache:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        # Made outside the lock: a page that takes long keeps nobody from those that are there.
+        # Rendered outside the lock, so that a slow page does not block cached ones.
         page = gzip.compress(make().encode(), 6, mtime=0)
         with self._lock:
             if key not in self._kept:

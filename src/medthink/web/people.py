@@ -1,4 +1,4 @@
-"""Everybody who has an account, for maintainers: roles, invitations, closing."""
+"""All accounts, for maintainers: roles, invitations, closing."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ class RolesForm(msgspec.Struct):
 
 
 class InviteForm(RolesForm):
-    """Whom to invite: roles, team, and a note on who it is."""
+    """An invitation: roles, team, and a note on who it is for."""
 
     team: str = ""
     note: str = ""
@@ -54,11 +54,11 @@ def invite_person(
     entrance: GivenEntrance,
     data: Annotated[InviteForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[str]:
-    """Make a link for somebody, and show it once."""
+    """Create an invitation link, and show it once."""
     roles = _roles(data)
     try:
         if not roles:
-            raise Declined("no role is ticked", remedy="choose what the person may do")
+            raise Declined("no role is ticked", remedy="choose at least one role")
         secret = invite(
             entrance.store, roles, actor=account_of(request).name, team=data.team, about=data.note.strip()
         )  # fmt: skip
@@ -74,7 +74,7 @@ def change_roles(
     entrance: GivenEntrance,
     data: Annotated[RolesForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[str] | Redirect:
-    """Give somebody other roles."""
+    """Change an account's roles."""
     try:
         set_roles(entrance.store, _find(entrance, number), _roles(data), actor=account_of(request).name)
     except Declined as error:
@@ -101,7 +101,7 @@ def open_or_close(
 
 @post("/people/invitations/{number:int}/revoke", guards=[needs("maintainer")], sync_to_thread=True)
 def end_invitation(number: RowNumber, request: Asked, entrance: GivenEntrance) -> Redirect:
-    """Make a link worthless."""
+    """Revoke a link."""
     if not revoke_invitation(entrance.store, number, actor=account_of(request).name):
         raise NotFoundException(detail="There is no such invitation.")
     return Redirect("/people", status_code=303)

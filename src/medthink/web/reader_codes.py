@@ -1,4 +1,4 @@
-"""Who reads cases: an account, or whoever holds a random code in a cookie."""
+"""Readers of cases: an account, or a random code in a cookie."""
 
 import secrets
 from typing import Any, TypeVar
@@ -29,7 +29,7 @@ def account_reader(account: Account) -> str:
 
 
 def remember_reader(response: _Answer, request: Asked, reader: str) -> _Answer:
-    """Have the browser keep a new reader's code; no script and no other site can read it."""
+    """Store a new reader's code in the browser; no script and no other site can read it."""
     if caller_of(request).account is None and request.cookies.get(COOKIE) != reader:
         response.set_cookie(
             Cookie(key=COOKIE, value=reader, max_age=_YEAR_S, httponly=True, samesite="strict", path="/")

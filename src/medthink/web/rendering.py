@@ -1,7 +1,7 @@
-"""Page data through templates to HTML: the same for routes and for static files.
+"""Rendering page data with templates to HTML, the same for routes and static files.
 
-Whatever comes from data is escaped by the templates. Every address in them begins with `root`, which is `/` where
-pages are served and the way up to the top where they lie in folders.
+Whatever comes from data is escaped by the templates. Every address in them begins with `root`, which is `/` for served
+pages and the relative path to the top for static files.
 """
 
 import re
@@ -47,7 +47,7 @@ _ICONS = {
 
 
 class Link(msgspec.Struct, frozen=True):
-    """An entry of the main navigation: where it leads, below the root, its words, and who sees it."""
+    """An entry of the main navigation: its path below the root, its label, and who sees it."""
 
     path: str
     words: str
@@ -72,9 +72,9 @@ class Asset(msgspec.Struct, frozen=True):
 
 
 def render(template: str, page: Any, site: Site, *, root: str = "/", here: str = "") -> str:
-    """The page as HTML; `here` is the path of the navigation's entry it belongs to."""
+    """The page as HTML; `here` is the path of its navigation entry."""
     found = _environment().get_template(template)
-    # Static files are the same for everybody.
+    # Static files are the same for everyone.
     caller = NOBODY if site.is_static else current_caller()
     return found.render(page=page, site=site, root=root, here=here, caller=caller, version=__version__)
 
@@ -123,12 +123,12 @@ def _environment() -> Environment:
 
 
 def draw_icon(name: str) -> Markup:
-    """One of our own small drawings; what it means stands beside it in words."""
+    """One of our own icons; its meaning is always given in words next to it."""
     return Markup(f'<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">{_ICONS[name]}</svg>')
 
 
 def _asset_name(name: str) -> str:
-    """The asset's address below the root: its digest in it, so that a browser may keep it for ever."""
+    """The asset's address below the root: it contains the digest, so that browsers may cache it for ever."""
     found = load_asset(name)
     assert found is not None, name
     return f"static/{name}?{found.digest}"
@@ -149,5 +149,5 @@ def _paragraphs(text: str) -> Sequence[str]:
 
 
 def _showable(value: Any) -> Any:
-    """Texts without the characters that cannot be shown or that turn the direction of writing."""
+    """Texts without characters that cannot be shown or that change the writing direction."""
     return clean(value) if type(value) is str else value

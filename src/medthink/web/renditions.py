@@ -1,4 +1,4 @@
-"""Images as pages show them: 112 and 1024 pixels, made once and kept in the user's cache, and the whole picture.
+"""Images as pages show them: 112 and 1024 pixels, made once and kept in the user's cache, and full size.
 
 Only what `cases.images` can decode within its limits is ever sent, always without the file's metadata.
 """
@@ -29,13 +29,13 @@ class Rendition(msgspec.Struct, frozen=True):
 
 
 class Renditions:
-    """Images made smaller, kept by the digest of their file in a folder; where that cannot be written, not kept."""
+    """Images made smaller, cached in a folder by the digest of their file, if it is writable."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or cache_folder() / "renditions"
 
     def get(self, image: Image, size: RenditionSize) -> Rendition:
-        """The image in this size, or DataError: not there, no picture, or too large to decode."""
+        """The image in this size, or DataError: missing, not an image, or too large to decode."""
         data = image.read()
         digest = digest_bytes(data)
         if size == "full":
@@ -50,7 +50,7 @@ class Renditions:
 
 
 def image_size(image: Image) -> tuple[int, int]:
-    """Width and height as the image is looked at, or DataError."""
+    """Width and height as displayed, or DataError."""
     return upright_size(image.read(), name=image.path)
 
 
@@ -71,4 +71,4 @@ def _keep(path: Path, data: bytes) -> None:
     try:
         write_atomic(path, [data])
     except DataError:
-        return  # a home that cannot be written: the next reader waits as long as this one
+        return  # the cache is not writable: the image is made again next time

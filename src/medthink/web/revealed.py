@@ -1,4 +1,4 @@
-"""The cases that a reader has revealed: the only ones whose answers any page may show to that reader."""
+"""The cases that a reader has revealed: the only ones whose answers may be shown to that reader."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -30,7 +30,7 @@ class RevealedCases:
 
 
 class Reveals:
-    """What every reader may see of one benchmark; not what they have still to read blind in a study."""
+    """What each reader may see of one benchmark, except what they still have to read blind in a study."""
 
     def __init__(
         self, bench: OpenBenchmark, answers: HumanAnswers, is_awaited: Callable[[str, int], bool] | None = None
@@ -50,5 +50,5 @@ class Reveals:
         return account is not None and self._is_awaited is not None and self._is_awaited(account.name, number)
 
     def of(self, request: Asked) -> RevealedCases:
-        """What the reader who asks may see."""
+        """What the calling reader may see."""
         return RevealedCases(self.bench, self.answers(request))

@@ -1,7 +1,7 @@
 """The review desk for curators: undecided cases, and a sample of automatic decisions, with their evidence.
 
-The sheet of `medthink curate` is what is read and written: a desk and a spreadsheet are two ways to fill in one
-file, and the next build obeys it.
+The sheet of `medthink curate` is what is read and written: the desk and a spreadsheet are two ways to fill in the same
+file, and the next build applies it.
 """
 
 import threading
@@ -26,7 +26,7 @@ _SHOWN = 50
 
 
 class ReviewPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows that wait, a page of them, and what the checks say so far."""
+    """One page of the waiting rows, and the results of the checks so far."""
 
     rows: tuple[ReviewRow, ...]
     waiting: int
@@ -36,7 +36,7 @@ class ReviewPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RulingForm(msgspec.Struct):
-    """What a person says of one row."""
+    """A person's answer to one row."""
 
     stage: str = ""
     case: str = ""
@@ -48,7 +48,7 @@ class RulingForm(msgspec.Struct):
 
 
 class ReviewDesk:
-    """One sheet, open to everybody who may decide."""
+    """One sheet, open to everyone who may decide."""
 
     def __init__(self, sheet: Path, site: Site) -> None:
         self._sheet = sheet
@@ -69,7 +69,7 @@ class ReviewDesk:
         return render("review.html", page, self._site, here="review")
 
     def answer(self, form: RulingForm, who: str) -> str:
-        """Keep an answer with who gave it; says why it was not kept."""
+        """Store an answer with its author; returns why it was not stored."""
         if form.ruling not in ("", "in", "out") or form.is_right not in ("", "yes", "no"):
             return "Choose one of the answers."
         note = f"{form.note.strip()} ({who})".strip()
@@ -79,7 +79,7 @@ class ReviewDesk:
                 is_kept = answer_row(self._sheet, (form.stage, form.case, form.seen), filled)
         except MedThinkError as error:
             return str(error)
-        return "" if is_kept else "This row is no longer there: the sheet was made anew."
+        return "" if is_kept else "This row no longer exists: the sheet was rebuilt."
 
 
 GivenDesk = NamedDependency[SkipValidation[ReviewDesk]]

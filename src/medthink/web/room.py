@@ -1,4 +1,4 @@
-"""The reading room's routes for readers: their studies, one case, its marks. The server alone decides what is shown."""
+"""The reading room's routes for readers: their studies, one case, its marks. Only the server decides what is shown."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ class RoomSeat(msgspec.Struct, frozen=True):
 
 
 class ReadingRoom:
-    """The studies of a store, and the benchmarks that they are about."""
+    """The studies of a store, and their benchmarks."""
 
     def __init__(self, store: BoardStore, library: Library, site: Site) -> None:
         self.store = store
@@ -53,11 +53,11 @@ class ReadingRoom:
         self.site = site
 
     def bench(self, study: Study) -> OpenBenchmark:
-        """The benchmark that a study is about."""
+        """The benchmark of a study."""
         return self.library.open(study.plan.folder, study.plan.split)
 
     def awaiting(self, bench: OpenBenchmark) -> Callable[[str, int], bool]:
-        """Says of an account and a case of this benchmark whether it has still to be read in a study."""
+        """Whether an account still has to read a case of this benchmark in a study."""
 
         def is_awaited(name: str, case_id: int) -> bool:
             with self.store.read() as connection:
@@ -66,7 +66,7 @@ class ReadingRoom:
         return is_awaited
 
     def readings(self, name: str) -> str:
-        """The studies that this account reads in."""
+        """This account's studies."""
         with self.store.read() as connection:
             found = [
                 (study, reader, desk.list_sittings(connection, reader.id))
@@ -91,7 +91,7 @@ class ReadingRoom:
             return _find(connection, token, name)
 
     def seat(self, token: str, code: str, name: str) -> RoomSeat:
-        """One sitting of this account's."""
+        """One of this account's sittings."""
         with self.store.read() as connection:
             study, reader = _find(connection, token, name)
             opened, _ = _find_sitting(connection, token, code, name)
@@ -114,7 +114,7 @@ class ReadingRoom:
         return render("room-entry.html", make_entry_page(study, reader, sittings), self.site, here=_HERE)
 
     def next_case(self, token: str, name: str) -> str:
-        """The code of the case that is to be read next; "" when all are read."""
+        """The code of the next case to read; "" if all are read."""
         study, reader = self.find(token, name)
         with self.store.read() as connection:
             return make_entry_page(study, reader, desk.list_sittings(connection, reader.id)).next
@@ -140,7 +140,7 @@ GivenRoom = NamedDependency[SkipValidation[ReadingRoom]]
 
 
 class CommitForm(msgspec.Struct):
-    """The reader's own diagnosis; `seconds` is how long the case was looked at, as the page measured it."""
+    """The reader's own diagnosis; `seconds` is the viewing time measured by the page."""
 
     option: str = ""
     confidence: str = ""
@@ -149,13 +149,13 @@ class CommitForm(msgspec.Struct):
 
 @get("/readings", guards=[needs("reader")], sync_to_thread=True)
 def show_readings(request: Asked, room: GivenRoom) -> Response[str]:
-    """The studies that one reads in."""
+    """The reader's studies."""
     return html(room.readings(account_of(request).name))
 
 
 @get("/room/{study:str}", guards=[needs("reader")], sync_to_thread=True)
 def show_entry(study: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
-    """The entry to a study, or with `?next` its next case."""
+    """The entry to a study or, with `?next`, its next case."""
     name = account_of(request).name
     if "next" in request.query_params and (code := room.next_case(study, name)):
         return Redirect(f"/room/{study}/{code}", status_code=303)
@@ -207,7 +207,7 @@ def commit(
 
 @post("/room/{study:str}/{code:str}/hold", guards=[needs("reader")], sync_to_thread=True)
 def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[bytes]:
-    """A sign of life of the page: the case stays with this device."""
+    """Keep-alive from the page: the case stays with this device."""
     try:
         with room.at_work(study, code, account_of(request).name) as (connection, opened):
             held = desk.hold(connection, opened, _device(request))
@@ -220,7 +220,7 @@ def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: G
 def save_mark(
     study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: JSONBody[MarkChange]
 ) -> Response[bytes]:
-    """Keep a mark: 200 with its version, 409 with what is there where it was made on another version."""
+    """Save a mark: 200 with its version, or 409 with the current mark if it is based on another version."""
     try:
         with room.at_work(study, code, account_of(request).name) as (connection, opened):
             answer: Saved | Stale = desk.save_locked(connection, opened, data, _device(request))
@@ -243,14 +243,14 @@ def submit(study: FromPath[str], code: FromPath[str], request: Asked, room: Give
     if is_script:
         return _json({"gaps": gaps})
     if gaps:
-        words = f"{len(gaps)} of {opened.sitting.units} units are not marked in full."
+        words = f"{len(gaps)} of {opened.sitting.units} units are not fully marked."
         return html(room.show(room.seat(study, code, name), problem=words), status=422)
     return Redirect(f"/room/{study}", status_code=303)
 
 
 @post("/room/{study:str}/{code:str}/form", guards=[needs("reader")])
 async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
-    """Keep all marks of a page without script, whose fields are named by item and column."""
+    """Save all marks of a page without JavaScript, whose fields are named by item and column."""
     from anyio import to_thread
 
     fields, name = await request.form(), account_of(request).name
@@ -262,7 +262,7 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, r
         except UsageError as error:
             return html(room.show(room.seat(study, code, name), problem=str(error)), status=409)
         if stale:
-            words = f"{stale} units were marked elsewhere meanwhile. What is there now is shown."
+            words = f"{stale} units were marked elsewhere in the meantime. The current marks are shown."
             return html(room.show(room.seat(study, code, name), problem=words), status=409)
         return Redirect(f"/room/{study}/{code}", status_code=303)
 
@@ -314,7 +314,7 @@ def _save_form(connection: Connection, opened: OpenSitting, fields: list[tuple[s
 
 
 def _device(request: Asked) -> str:
-    """The browser that asks, known by its session."""
+    """The calling browser, identified by its session."""
     return digest_bytes(caller_of(request).session.encode())[:16]
 
 

@@ -1,8 +1,8 @@
-"""What every answer carries and every request must fulfil, whatever the route.
+"""Security headers and request checks for every route.
 
-A page of another site may make a browser send requests here, and a name of another site may be made to lead to this
-address. So a request must name a host that was allowed, and one that comes from a page must come from our own. A
-program that brings its token in a header is no page: no other site can make a browser send that.
+Another site's page may make a browser send requests here (CSRF), and another host name may be pointed at this address
+(DNS rebinding). So a request must name an allowed host, and one from a page must come from our own. A program with a
+token in a header is not a page: no other site can make a browser send that.
 """
 
 from collections.abc import Iterable
@@ -29,19 +29,19 @@ _CAME_FROM_ELSEWHERE = (b"cross-site", b"same-site")
 
 
 def loopback_hosts(port: int) -> frozenset[str]:
-    """The names by which this machine alone can be reached at this port."""
+    """The host names of this machine's loopback address at this port."""
     return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
 
 
 class Guard:
-    """An application that answers only to its own hosts and its own pages."""
+    """An application that answers only its own hosts and pages."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
         self._app = app
         self._hosts = frozenset(host.encode() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse what comes from elsewhere; put our headers on everything else."""
+        """Refuse requests from elsewhere; add our headers to everything else."""
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
@@ -57,7 +57,7 @@ class Guard:
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
                 if message["status"] >= 400 and scope["method"] not in _READING:
-                    # What is left of a body that is refused is not read.
+                    # The rest of a refused body is not read.
                     headers["Connection"] = "close"
             await send(message)
 
@@ -74,9 +74,9 @@ class Guard:
         is_visit = method == "GET" and headers.get(b"sec-fetch-mode") == b"navigate"
         if headers.get(b"sec-fetch-site") in _CAME_FROM_ELSEWHERE and not is_visit:
             return "Requests from other sites are not answered."
-        # Browsers name the page that a form or script comes from; what changes something must.
+        # Browsers state the origin of a form or script; requests that change something must.
         if method not in _READING and origin is None and b"authorization" not in headers:
-            return "Nothing is changed without knowing which page asks for it."
+            return "Requests that change something must state their origin."
         return ""
 
 

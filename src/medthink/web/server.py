@@ -1,4 +1,4 @@
-"""One process that serves an application until it is interrupted, on this machine alone unless told otherwise."""
+"""One process that serves an application until interrupted, on the loopback address by default."""
 
 import socket
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _PORTS_TRIED = 20
 
 
 def open_port(port: int | None, address: str = LOOPBACK) -> socket.socket:
-    """A socket at this port, or at the first free one where none is named."""
+    """A socket at this port, or at the first free one."""
     ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _PORTS_TRIED), 0]
     for number in ports:
         opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -28,7 +28,7 @@ def open_port(port: int | None, address: str = LOOPBACK) -> socket.socket:
         return opened
     place = "" if address == LOOPBACK else f" of {address}"
     raise UsageError(
-        f"port {port}{place} is in use, or not yours to open", remedy="give another --port, or leave it out"
+        f"port {port}{place} is in use, or needs more permissions", remedy="give another --port, or leave it out"
     )
 
 

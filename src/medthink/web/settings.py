@@ -1,4 +1,4 @@
-"""What `medthink serve` may be told by a file: one frozen struct, unknown keys are errors."""
+"""The settings file of `medthink serve`: one frozen struct, unknown keys are errors."""
 
 import tomllib
 from ipaddress import ip_network
@@ -34,17 +34,17 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def is_secure(self) -> bool:
-        """Whether people come by https, so that cookies must."""
+        """Whether the public address uses https, so that cookies must too."""
         return self.public_url.startswith("https://")
 
     @property
     def largest_upload(self) -> int:
-        """The largest file that is taken, in bytes."""
+        """The largest accepted file, in bytes."""
         return self.largest_upload_mb * 1024 * 1024
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The host names beside the loopback's that are answered."""
+        """The accepted host names besides the loopback's."""
         return (urlsplit(self.public_url).netloc,) if self.public_url else ()
 
     @property

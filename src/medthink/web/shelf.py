@@ -1,4 +1,4 @@
-"""The runs below some folders, read when they change and kept in memory between."""
+"""The runs below some folders, read when they change and kept in memory."""
 
 import os
 import re
@@ -35,9 +35,9 @@ class BrokenRun(msgspec.Struct, frozen=True):
 
 
 class ShelfRun:
-    """One run as it is now: its manifest, a short row for each prediction, and the cases it is about.
+    """The current state of a run: its manifest, a short row for each prediction, and its cases.
 
-    `doubt` says why right and wrong are not known, where the benchmark cannot be used.
+    `doubt` says why right and wrong are unknown, if the benchmark cannot be used.
     """
 
     def __init__(self, path: Path, name: str, library: Library) -> None:
@@ -62,7 +62,7 @@ class ShelfRun:
         strange = [row.case for row in self.rows if known is not None and row.case not in known]
         if strange:
             raise DataError(
-                f"a prediction is about case {strange[0]}, which its benchmark does not have",
+                f"a prediction names case {strange[0]}, which is not in its benchmark",
                 file=self.path,
                 remedy="was it edited? run the same command again",
             )
@@ -74,19 +74,19 @@ class ShelfRun:
 
     @property
     def selected(self) -> dict[int, Case]:
-        """The cases that the run is about; none where the benchmark cannot be used."""
+        """The run's cases; empty if the benchmark cannot be used."""
         return {} if self.bench is None else self.bench.select(self.manifest.selection)
 
     @property
     def total(self) -> int | None:
-        """How many predictions are due, as far as known."""
+        """How many predictions are expected, as far as known."""
         if self.bench is not None:
             return len(self.selected) * self.manifest.condition.samples
         return self.manifest.progress.cases if self.manifest.progress else None
 
     @cached_property
     def states(self) -> dict[str, int]:
-        """How many predictions are in which state, the commonest first."""
+        """The number of predictions by state, the commonest first."""
         return dict(Counter(row.state for row in self.rows).most_common())
 
     @property
@@ -107,7 +107,7 @@ class ShelfRun:
 
     @cached_property
     def hits(self) -> list[bool]:
-        """Whether each prediction is right, in the order of the rows; none where nothing can be right or wrong."""
+        """Whether each prediction is right, in the order of the rows; empty if nothing can be right or wrong."""
         if self.bench is None or not self.has_letters:
             return []
         answers = self.bench.answers
@@ -147,17 +147,17 @@ class ShelfRun:
 
     @property
     def group(self) -> tuple[str, str]:
-        """What runs must share to stand in one table: the benchmark's texts, and which cases of it."""
+        """What runs must share to be in one table: the benchmark's texts, and the selection of cases."""
         return self.manifest.text_fingerprint, str(self.manifest.selection)
 
     @property
     def family(self) -> tuple[str, ...]:
-        """What runs of one model share that differ in nothing but their condition."""
+        """What runs of one model share that differ only in their condition."""
         return (*self.group, self.manifest.model, self.manifest.task)
 
 
 class Shelf:
-    """The runs of some folders; looked at again at most once a second, read again when they have changed."""
+    """The runs of some folders; checked at most once a second, reloaded when changed."""
 
     def __init__(self, places: Sequence[Path], library: Library) -> None:
         self._places = tuple(places)
@@ -171,11 +171,11 @@ class Shelf:
         return [one for one in self._look() if isinstance(one, ShelfRun)]
 
     def broken(self) -> list[BrokenRun]:
-        """Those that cannot."""
+        """The runs that cannot be read."""
         return [one for one in self._look() if isinstance(one, BrokenRun)]
 
     def find(self, slug: str) -> ShelfRun | None:
-        """The run with this name in addresses."""
+        """The run with this name in URLs."""
         return next((one for one in self.runs() if one.slug == slug), None)
 
     def _look(self) -> list[ShelfRun | BrokenRun]:
@@ -201,14 +201,14 @@ class Shelf:
 
 
 def find_runs(places: Sequence[Path]) -> dict[str, Path]:
-    """The runs at these places or below them, each by the part of its path in which they differ."""
+    """The runs at or below these paths, each by the part of its path in which they differ."""
     paths = sorted({path.resolve() for place in places for path in _walk(place, _DEEPEST)})
     shared = os.path.commonpath([path.parent for path in paths]) if paths else ""
     return {path.relative_to(shared).as_posix(): path for path in paths}
 
 
 def make_slug(path: Path, name: str) -> str:
-    """The run's name in addresses: readable, and different for every folder."""
+    """The run's name in URLs: readable and unique for every folder."""
     readable = _NOT_IN_A_NAME.sub("-", name.lower()).strip("-")[:40] or "run"
     return f"{readable}-{digest_bytes(str(path.resolve()).encode(errors='surrogateescape'))[:6]}"
 

@@ -1,4 +1,4 @@
-"""How a run stands: its accuracy, the strongest rival that cannot see the images, and what the run adds to it."""
+"""A run's standing: its accuracy, the strongest rival without images, and the gain over it."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ from medthink.web.shelf import ShelfRun
 Shares = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 """The share of right answers of every case."""
 RunFamily = tuple[ShelfRun, ...]
-"""A run, and all runs of the same model and task on the same cases, itself among them."""
+"""A run, and all runs of the same model and task on the same cases, including itself."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The accuracy over `n` predictions so far, and the rival's on the same cases.
 
-    `gain` is None while it is being worked out, which takes some hundredths of a second a run, and longer where the
-    rivals are to be trained first; until then the rival is the best of those known.
+    `gain` is None while it is being computed, which takes some hundredths of a second per run, and longer if the rivals
+    must be trained first; until then the rival is the best one known.
     """
 
     n: int
@@ -35,7 +35,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standings:
-    """The standings of the runs of a shelf, worked out again only for runs that were read again."""
+    """The standings of the runs of a shelf, recomputed only for runs that were reloaded."""
 
     def __init__(self) -> None:
         self._kept: dict[RunFamily, Standing | None] = {}
@@ -43,7 +43,7 @@ class Standings:
         self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gains")
 
     def of_all(self, runs: Sequence[ShelfRun]) -> dict[str, Standing | None]:
-        """Where each run stands, by its name in addresses; gains that are not known yet are worked out meanwhile."""
+        """Each run's standing, by its name in URLs; missing gains are computed in the background."""
         families = _find_families(runs)
         with self._lock:
             kept = self._kept
@@ -55,11 +55,11 @@ class Standings:
         return found
 
     def close(self) -> None:
-        """Work out no more gains."""
+        """Stop computing gains."""
         self._aside.shutdown(wait=False, cancel_futures=True)
 
     def wait(self) -> None:
-        """Until every gain that was asked for is known."""
+        """Wait until every requested gain is known."""
         self._aside.submit(int).result()
 
     def _complete(self, family: RunFamily) -> None:
@@ -81,7 +81,7 @@ def _find_families(runs: Sequence[ShelfRun]) -> list[RunFamily]:
 
 
 def find_standing(family: RunFamily) -> Standing | None:
-    """Where the first run of a family stands, but for its gain; None where nothing can be right or wrong yet."""
+    """The standing of a family's first run, without its gain; None if nothing can be right or wrong yet."""
     run = family[0]
     if not run.rights:
         return None
@@ -95,7 +95,7 @@ def find_standing(family: RunFamily) -> Standing | None:
 
 
 def find_gain(family: RunFamily) -> Measured:
-    """What the first run of a family adds to the strongest of its rivals, with the interval of `medthink probe`."""
+    """The gain of a family's first run over its strongest rival, with the interval of `medthink probe`."""
     run = family[0]
     rng = np.random.default_rng(seed_from("audit", run.manifest.text_fingerprint))
     right = [run.rights[case] for case in sorted(run.rights)]
@@ -103,7 +103,7 @@ def find_gain(family: RunFamily) -> Measured:
 
 
 def _rivals(family: RunFamily) -> Iterator[tuple[str, Shares]]:
-    """The guessers that see no image, and the same model's own runs without images, on the first run's cases."""
+    """The guessers without images, and the same model's runs without images, on the first run's cases."""
     run, *others = family
     cases, bench = sorted(run.rights), run.bench
     assert bench is not None

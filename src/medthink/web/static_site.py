@@ -1,6 +1,7 @@
-"""The public site of a board as static files: the same pages as served, readable without script, with the data beside.
+"""The public site of a board as static files: the same pages as served.
 
-The same store gives the same bytes: the pages say as of when the board last changed, not when they were written.
+They are readable without JavaScript, with the data next to them. The same store gives the same bytes: pages state when
+the board last changed, not when they were written.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,16 +22,16 @@ from medthink.web.rendering import Link, Site, list_assets, load_asset
 
 SITE = Site(links=(Link("", "Leaderboard"),), is_static=True)
 _SIGN = "leaderboard.json"
-# With more models, each is compared with the first and with the next one: all pairs would be thousands of pages.
+# With more models, each is only compared with the first and the next one: all pairs would be thousands of pages.
 _MOST_ALL_PAIRS = 15
 _FOLDERS = ("models", "compare", "all", "cued", "partial")
 _EVERY_LEVEL = "1"
 
 
 def build_site(store: BoardStore, out: Path, benchmark: str | None = None) -> int:
-    """Write the site, or bring an earlier one up to date; returns how many files it has."""
+    """Write or update the site; returns the number of files."""
     if out.exists() and any(out.iterdir()) and not (out / _SIGN).is_file():
-        raise UsageError(f"{out} is not empty and no site of a board", remedy="name another folder")
+        raise UsageError(f"{out} is not empty and not a board's site", remedy="name another folder")
     live = LiveBoard(store, benchmark, most=None)
     made = live.made(last_change(store, live.benchmark()))
     files = dict(_files(BoardSite(live, SITE), made))
@@ -43,7 +44,7 @@ def build_site(store: BoardStore, out: Path, benchmark: str | None = None) -> in
 
 
 def pairs_to_show(rows: Sequence[BoardRow]) -> list[tuple[BoardRow, BoardRow]]:
-    """The pairs of a ranking that have a page: all of them, or of many each with the first and with the next."""
+    """The pairs of a ranking that have a page: all of them or, with many models, each with the first and the next."""
     if len(rows) <= _MOST_ALL_PAIRS:
         return list(combinations(rows, 2))
     return [(rows[0], row) for row in rows[1:]] + list(pairwise(rows[1:]))
@@ -67,7 +68,7 @@ def _files(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
 
 
 def _rankings(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
-    """Every ranking on one page each, and the main one with all levels of proof."""
+    """One page per ranking, and the main one with all provenance levels."""
     asked = {"as_of": made.as_of, "rows": "all"}
     yield "index.html", board.leaderboard(asked, root="./").encode()
     yield "all/index.html", board.leaderboard(asked | {"proof": _EVERY_LEVEL}, root="../").encode()
@@ -90,7 +91,7 @@ def _comparisons(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, byt
 
 
 def _remove_others(out: Path, files: set[str]) -> None:
-    """Pages that are no longer part of the board, and the folders they leave empty."""
+    """Remove pages that are no longer part of the board, and empty folders."""
     for folder in _FOLDERS:
         for path in sorted((out / folder).rglob("*"), reverse=True):
             if path.is_file() and path.relative_to(out).as_posix() not in files:

@@ -1,4 +1,4 @@
-"""The coordinator's routes: set up a study, watch it, settle and export it."""
+"""The coordinator's routes: set up, monitor, adjudicate and export a study."""
 
 import io
 import tempfile
@@ -51,7 +51,7 @@ _HERE = "studies"
 
 
 class StudyOffice:
-    """Where studies are set up: the runs that may be read, and the benchmark that they are about."""
+    """Sets up studies: the runs that may be read, and their benchmark."""
 
     def __init__(self, store: BoardStore, bench: OpenBenchmark, site: Site, runs: Sequence[Path]) -> None:
         self.store = store
@@ -88,7 +88,7 @@ class StudyOffice:
         return render("study-new.html", page, self._site, here=_HERE)
 
     def plan(self, form: StudyForm) -> StudyPlan:
-        """The plan that a form asks for, or UsageError."""
+        """The plan described by a form, or UsageError."""
         known = {one.name: one.path for one in self.runs() if not one.problem}
         return StudyPlan(
             name=form.name.strip(),
@@ -115,7 +115,7 @@ class StudyOffice:
         return found
 
     def page(self, study: Study) -> StudyPage:
-        """How the study stands."""
+        """The state of the study."""
         with self.store.read() as connection:
             progress = results.read_progress(connection, study)
             done = results.read_done(connection, study)
@@ -154,13 +154,13 @@ class ReaderForm(msgspec.Struct):
 
 
 class TableForm(msgspec.Struct):
-    """A table that was filled in elsewhere."""
+    """A table filled in offline."""
 
     table: UploadFile | None = None
 
 
 class MoveForm(msgspec.Struct):
-    """A sitting that nobody has opened, and who is to read it."""
+    """An unopened sitting, and its new reader."""
 
     sitting: str = ""
     name: str = ""
@@ -180,7 +180,7 @@ def show_set_up(office: GivenOffice) -> Response[str]:
 
 @post("/studies", guards=[needs("coordinator")], sync_to_thread=True)
 def set_up(request: Asked, office: GivenOffice, entrance: GivenEntrance, data: FilledStudy) -> Response[Any]:
-    """Show what a study would take, and once that is confirmed, make it and show every new reader's link."""
+    """Show the effort of a study and, once confirmed, create it and show every new reader's link."""
     try:
         planned = setup.plan_study(office.plan(data))
     except MedThinkError as error:
@@ -200,13 +200,13 @@ def set_up(request: Asked, office: GivenOffice, entrance: GivenEntrance, data: F
 
 @get("/studies/{study:str}", guards=[needs("coordinator")], sync_to_thread=True)
 def show_study(study: FromPath[str], office: GivenOffice) -> Response[str]:
-    """How a study stands."""
+    """The state of a study."""
     return office.show(office.find(study))
 
 
 @post("/studies/{study:str}/close", guards=[needs("coordinator")], sync_to_thread=True)
 def close(study: FromPath[str], office: GivenOffice) -> Redirect:
-    """Let nobody read on."""
+    """Close the study."""
     found = office.find(study)
     with office.store.write() as connection:
         setup.close_study(connection, found.id)
@@ -221,7 +221,7 @@ def new_link(
     entrance: GivenEntrance,
     data: Annotated[ReaderForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[str]:
-    """Another personal link for a reader who lost theirs."""
+    """A new personal link for a reader who lost theirs."""
     found = office.find(study)
     account = find_account(office.store, data.name)
     with office.store.read() as connection:
@@ -240,7 +240,7 @@ def move(
     office: GivenOffice,
     data: Annotated[MoveForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[Any]:
-    """Give a case that nobody has opened to another reader."""
+    """Give an unopened case to another reader."""
     found = office.find(study)
     try:
         with office.store.write() as connection:
@@ -270,7 +270,7 @@ def adjudicate(
     entrance: GivenEntrance,
     data: Annotated[ReaderForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[str]:
-    """Let a third reader settle what the readers differ over."""
+    """Have a third reader settle what the readers differ on."""
     found, name = office.find(study), data.name.strip().lower()
     try:
         with office.store.write() as connection:
@@ -290,7 +290,7 @@ def take_in(
     office: GivenOffice,
     data: Annotated[TableForm, Body(media_type=RequestEncodingType.MULTI_PART)],
 ) -> Response[str]:
-    """Take in a table that a reader filled in elsewhere."""
+    """Import a table that a reader filled in offline."""
     found = office.find(study)
     if data.table is None or not data.table.filename:
         return office.show(found, problem="No table was chosen.", status=422)
@@ -302,13 +302,13 @@ def take_in(
                 taken = take_table(connection, found, path)
         except MedThinkError as error:
             return office.show(found, problem=f"{error.problem}. {error.remedy}", status=422)
-    notice = f"{taken.kept} marks kept, {taken.same} rows empty or the same as here."
+    notice = f"{taken.kept} marks saved, {taken.same} rows empty or already the same."
     return office.show(found, notice=notice, conflicts=taken.conflicts, problems=taken.problems)
 
 
 @get("/studies/{study:str}/export.zip", guards=[needs("coordinator")], sync_to_thread=True)
 def export(study: FromPath[str], office: GivenOffice) -> Response[bytes]:
-    """The readers' tables, the key, and what was adjudicated, for `medthink agree`."""
+    """The readers' tables, the key, and the adjudicated items, for `medthink agree`."""
     found = office.find(study)
     with office.store.read() as connection:
         done = results.read_done(connection, found)

@@ -1,4 +1,4 @@
-"""Submissions for programs: hand in, follow, publish, withdraw; and what maintainers decide."""
+"""Submissions for programs: submit, follow, publish, withdraw; and maintainers' decisions."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -62,11 +62,11 @@ class Reason(msgspec.Struct, frozen=True):
 
 @dataclass
 class UploadOperation(Operation):
-    """Describes that the body is the file itself."""
+    """Documents that the body is the file itself."""
 
     request_body: RequestBody | None = field(
         default_factory=lambda: RequestBody(
-            description="The submission file: JSON Lines, one line a case.",
+            description="The submission file: JSON Lines, one line per case.",
             required=True,
             content={"application/x-ndjson": OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))},
         )
@@ -80,7 +80,7 @@ class UploadOperation(Operation):
     sync_to_thread=True,
 )
 def list_own(request: Asked, desk: GivenDesk) -> list[SubmissionInfo]:
-    """What the caller's team has handed in, newest first."""
+    """The submissions of the caller's team, newest first."""
     return [_info(desk, one) for one in desk.own(caller_of(request))]
 
 
@@ -103,12 +103,12 @@ def give_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Su
     sync_to_thread=True,
 )
 def give_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> str:
-    """Every problem, one line each, in the words of `medthink submit check`."""
+    """Every problem, one per line, as in `medthink submit check`."""
     return "".join(f"{line}\n" for line in problem_lines(find_seen(desk, request, token).problems))
 
 
 def _make_upload_api(largest: int) -> HTTPRouteHandler:
-    """The route that takes files of at most so many bytes."""
+    """The route that accepts files up to this many bytes."""
 
     @post(
         "/submissions",
@@ -128,14 +128,14 @@ def _make_upload_api(largest: int) -> HTTPRouteHandler:
         link: Short = "",
         condition: Annotated[str, QueryParameter(pattern="^(cued)?$")] = "",
     ) -> SubmissionInfo:
-        """Hand a file in; the same file again is the same submission. `condition=cued` for runs with expert cues."""
+        """Submit a file; the same file again is the same submission. `condition=cued` for runs with expert cues."""
         account = account_of(request)
         await to_thread.run_sync(desk.refuse_full_quota, account)
         try:
             async with asyncio.timeout(UPLOAD_S):
                 data = b"".join([chunk async for chunk in request.stream()])
         except TimeoutError:
-            raise ClientException(detail="the file came too slowly", status_code=408) from None
+            raise ClientException(detail="the upload was too slow", status_code=408) from None
         said = {"organisation": organisation, "family": family, "effort": effort, "link": link}
         fields = said | {"model": model, "condition": condition}
         received = await to_thread.run_sync(desk.hand_in, account, fields, data or None)
@@ -145,7 +145,7 @@ def _make_upload_api(largest: int) -> HTTPRouteHandler:
 
 
 def _acting(what: str, role: Any, scope: Any, words: str, does: Any, *, says: bool = False) -> Any:
-    """A route that does one thing to a submission and gives its new state."""
+    """A route that performs one action on a submission and returns its new state."""
     options: dict[str, Any] = {
         "guards": [needs(role, scope=scope)],
         **_DECLARED,
@@ -180,11 +180,11 @@ _ACTIONS = [
         lambda desk, one, actor: desk.make_public(one, actor),
     ),
     _acting(
-        "discard", "submitter", "submit", "Give it up",
+        "discard", "submitter", "submit", "Discard it",
         lambda desk, one, actor: discard(desk.store, one.token, actor=actor),
     ),
     _acting(
-        "again", "submitter", "submit", "Have it checked again",
+        "again", "submitter", "submit", "Check it again",
         lambda desk, one, actor: try_again(desk.store, one.token, actor=actor),
     ),
     _acting(
@@ -192,19 +192,19 @@ _ACTIONS = [
         lambda desk, one, actor, why: withdraw(desk.store, one.token, actor=actor, why=why), says=True,
     ),
     _acting(
-        "approve", "maintainer", "maintain", "Publish what was offered",
+        "approve", "maintainer", "maintain", "Approve an offered submission",
         lambda desk, one, actor: approve(desk.store, one.token, actor=actor),
     ),
     _acting(
-        "decline", "maintainer", "maintain", "Give back what was offered",
+        "decline", "maintainer", "maintain", "Decline an offered submission",
         lambda desk, one, actor, why: decline(desk.store, one.token, actor=actor, why=why), says=True,
     ),
     _acting(
-        "annotate", "maintainer", "maintain", "Say something that everybody reads",
+        "annotate", "maintainer", "maintain", "Add a public note",
         lambda desk, one, actor, words: annotate(desk.store, one.token, actor=actor, words=words), says=True,
     ),
     _acting(
-        "flag", "maintainer", "maintain", "Mark it as doubtful; without words, take the mark away",
+        "flag", "maintainer", "maintain", "Flag it as doubtful; without a reason, remove the flag",
         lambda desk, one, actor, why: flag(desk.store, one.token, actor=actor, why=why), says=True,
     ),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Handing in, looking at and deciding on submissions: the work behind the pages and the API."""
+"""Receiving, showing and moderating submissions: the logic behind the pages and the API."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -61,7 +61,7 @@ class SubmissionDesk:
         self._shelf = ScoreShelf(store)
 
     def hand_in(self, account: Account, fields: Mapping[str, str], data: bytes | None) -> Received:
-        """Take a file in for the account's team; UsageError or Declined say why not."""
+        """Receive a file for the account's team; UsageError or Declined say why not."""
         if data is None:
             raise UsageError("no file was chosen", remedy="choose a file in the submission format")
         if account.team is None:
@@ -79,16 +79,16 @@ class SubmissionDesk:
         return receive(self.store, upload, per_day=self.settings.uploads_per_day, actor=account.name)
 
     def refuse_full_quota(self, account: Account) -> None:
-        """Say that a team has handed in enough before its file is read."""
+        """Refuse a team whose quota is used up before its file is read."""
         used, _ = self.used(account.team)
         if used >= self.settings.uploads_per_day:
             raise Declined(
-                f"this team has handed in {used} files within a day, of {self.settings.uploads_per_day} allowed",
+                f"this team has submitted {used} files within a day, of {self.settings.uploads_per_day} allowed",
                 remedy="come back tomorrow; files with errors do not count",
             )
 
     def used(self, team: str | None) -> tuple[int, int]:
-        """How much of its quotas a team has used: files today, publications this week."""
+        """A team's used quotas: files today, publications this week."""
         with self.store.read() as connection:
             team_id = find_team(connection, team) if team else None
             if team_id is None:
@@ -96,7 +96,7 @@ class SubmissionDesk:
             return received_today(connection, team_id), published_this_week(connection, team_id)
 
     def find(self, caller: WebCaller, token: str) -> SubmissionRecord | None:
-        """The submission, if this caller may see it: the team's own, and every one for maintainers."""
+        """The submission, if this caller may see it: their own team's, or any for maintainers."""
         found = find_submission(self.store, token)
         if found is None or found.benchmark_id != self.benchmark.id:
             return None
@@ -104,18 +104,18 @@ class SubmissionDesk:
         return found if is_own or caller.may("maintainer") else None
 
     def own(self, caller: WebCaller) -> list[SubmissionRecord]:
-        """What the caller's team has handed in, newest first."""
+        """The submissions of the caller's team, newest first."""
         if caller.team is None or not caller.may("submitter"):
             return []
         return list_submissions(self.store, benchmark_id=self.benchmark.id, team=caller.team)[::-1]
 
     def make_public(self, found: SubmissionRecord, actor: str) -> SubmissionRecord:
-        """Publish, or offer to the maintainers where they decide."""
+        """Publish, or offer to the maintainers if approval is required."""
         does = offer if self.settings.needs_approval else publish
         return does(self.store, found.token, actor=actor, per_week=self.settings.publications_per_week)
 
     def show_submit(self, caller: WebCaller, *, form: UploadForm | None = None, problem: str = "") -> str:
-        """The page to hand in on."""
+        """The submission page."""
         own = self.own(caller)[:_MOST_LISTED]
         today, week = self.used(caller.team)
         page = SubmitPage(
@@ -187,7 +187,7 @@ class SubmissionDesk:
 
 
 def fill_form(fields: Mapping[str, Any]) -> UploadForm:
-    """What was filled in."""
+    """The form as filled in."""
     known = {name: str(fields[name])[:2000] for name in UploadForm.__struct_fields__ if name in fields}
     return msgspec.convert(known, UploadForm)
 

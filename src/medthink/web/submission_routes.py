@@ -1,4 +1,4 @@
-"""The pages on which submissions are handed in, followed, published and moderated."""
+"""The pages for submitting, following, publishing and moderating submissions."""
 
 import asyncio
 from functools import partial
@@ -28,7 +28,7 @@ from medthink.web.pages.submissions import SubmitQuery
 from medthink.web.submission_desk import SubmissionDesk, fill_form
 
 GivenDesk = NamedDependency[SkipValidation[SubmissionDesk]]
-# Whoever sends more slowly than this would hold a place for ever.
+# A slower upload would block a worker for too long.
 UPLOAD_S = 600
 _MOST_FIELDS = 40
 
@@ -44,7 +44,7 @@ Said = Annotated[WordsForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
 
 @get("/submit", guards=[needs("visitor")], sync_to_thread=True)
 def show_submit(request: Asked, desk: GivenDesk) -> Response[str]:
-    """The page to hand in on."""
+    """The submission page."""
     return html(desk.show_submit(caller_of(request)))
 
 
@@ -56,7 +56,7 @@ def show_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Re
 
 @get("/submissions/{token:str}/problems.txt", guards=[needs("submitter")], sync_to_thread=True)
 def download_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[str]:
-    """Every problem, in the words of `medthink submit check`."""
+    """Every problem, as in `medthink submit check`."""
     found = find_seen(desk, request, token)
     text = "".join(f"{line}\n" for line in problem_lines(found.problems))
     headers = {"Content-Disposition": 'attachment; filename="problems.txt"'}
@@ -64,15 +64,15 @@ def download_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> 
 
 
 def _make_upload_route(largest: int) -> HTTPRouteHandler:
-    """The route that takes files of at most so many bytes."""
+    """The route that accepts files up to this many bytes."""
 
     @post("/submit", guards=[needs("submitter")], request_max_body_size=largest, multipart_form_part_limit=_MOST_FIELDS)
     async def hand_in(request: Asked, desk: GivenDesk) -> Response[Any]:
-        """Take a file in."""
+        """Receive a file."""
         account = account_of(request)
         fields: dict[str, str] = {}
         try:
-            # Before the file is read: what cannot be taken must cost nothing.
+            # Before the file is read: a refusal must cost nothing.
             await to_thread.run_sync(desk.refuse_full_quota, account)
             fields, data = await read_upload(request)
             received = await to_thread.run_sync(desk.hand_in, account, fields, data)
@@ -85,14 +85,14 @@ def _make_upload_route(largest: int) -> HTTPRouteHandler:
 
 
 async def read_upload(request: Asked) -> tuple[dict[str, str], bytes | None]:
-    """The texts of a form and the bytes of its one file, None where there is none."""
+    """The texts of a form and the bytes of its file, or None."""
     try:
         async with asyncio.timeout(UPLOAD_S):
             form = await request.form()
     except TimeoutError:
-        raise ClientException(detail="The file came too slowly.", status_code=408) from None
+        raise ClientException(detail="The upload was too slow.", status_code=408) from None
     except (LookupError, ValueError):
-        raise ClientException(detail="This is no form.") from None
+        raise ClientException(detail="This is not a form.") from None
     fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
     file = form.get("file")
     return fields, await file.read() if isinstance(file, UploadFile) else None
@@ -107,14 +107,14 @@ def publish_submission(token: FromPath[str], request: Asked, desk: GivenDesk) ->
 
 @post("/submissions/{token:str}/discard", guards=[needs("submitter")], sync_to_thread=True)
 def discard_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
-    """Give it up."""
+    """Discard it."""
     found = find_seen(desk, request, token)
     return _act(desk, request, found, lambda: discard(desk.store, token, actor=account_of(request).name))
 
 
 @post("/submissions/{token:str}/again", guards=[needs("submitter")], sync_to_thread=True)
 def check_again(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
-    """Have it checked again."""
+    """Check it again."""
     found = find_seen(desk, request, token)
     return _act(desk, request, found, lambda: try_again(desk.store, token, actor=account_of(request).name))
 
@@ -135,14 +135,14 @@ def show_queue(request: Asked, desk: GivenDesk) -> Response[str]:
 
 @post("/submissions/{token:str}/approve", guards=[needs("maintainer")], sync_to_thread=True)
 def approve_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
-    """Publish what was offered."""
+    """Approve an offered submission."""
     found = find_seen(desk, request, token)
     return _act(desk, request, found, lambda: approve(desk.store, token, actor=account_of(request).name))
 
 
 @post("/submissions/{token:str}/decline", guards=[needs("maintainer")], sync_to_thread=True)
 def decline_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
-    """Give back what was offered."""
+    """Decline an offered submission."""
     found = find_seen(desk, request, token)
     actor = account_of(request).name
     return _act(desk, request, found, lambda: decline(desk.store, token, actor=actor, why=data.words))
@@ -150,7 +150,7 @@ def decline_submission(token: FromPath[str], request: Asked, desk: GivenDesk, da
 
 @post("/submissions/{token:str}/annotate", guards=[needs("maintainer")], sync_to_thread=True)
 def annotate_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
-    """Say something that everybody reads."""
+    """Add a public note."""
     found = find_seen(desk, request, token)
     actor = account_of(request).name
     return _act(desk, request, found, lambda: annotate(desk.store, token, actor=actor, words=data.words))
@@ -158,14 +158,14 @@ def annotate_submission(token: FromPath[str], request: Asked, desk: GivenDesk, d
 
 @post("/submissions/{token:str}/flag", guards=[needs("maintainer")], sync_to_thread=True)
 def flag_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
-    """Mark it as doubtful, or take the mark away."""
+    """Flag it as doubtful, or remove the flag."""
     found = find_seen(desk, request, token)
     actor = account_of(request).name
     return _act(desk, request, found, lambda: flag(desk.store, token, actor=actor, why=data.words))
 
 
 def find_seen(desk: SubmissionDesk, request: Asked, token: str) -> SubmissionRecord:
-    """The submission, if the caller may see it; otherwise it is not there."""
+    """The submission, if the caller may see it; otherwise a 404."""
     found = desk.find(caller_of(request), token)
     if found is None:
         raise NotFoundException(detail="There is no such submission, or it is not your team's.")

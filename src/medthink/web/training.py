@@ -1,4 +1,4 @@
-"""Training before a study: a few sentences of known truth, with feedback and a pass mark; nothing of it counts."""
+"""Training before a study: a few sentences with known answers, with feedback and a pass mark; it does not count."""
 
 import threading
 from typing import Annotated, Any
@@ -39,7 +39,7 @@ class TrainingDesk:
         self._lock = threading.Lock()
 
     def training(self, study: Study, reader: StudyReader) -> tuple[Training, dict[int, Case]]:
-        """The items of this reader's present attempt, and the cases they are about; none that the study reads."""
+        """The items of this reader's current attempt, and their cases; none from the study."""
         sheets, cases = self._sheets(study)
         with self.room.store.read() as connection:
             read = {one.sitting.case for one in desk.list_sittings(connection, reader.id)}
@@ -49,7 +49,7 @@ class TrainingDesk:
         return draw_training(usable, items=ITEMS, seed=seed, what=what), cases
 
     def show(self, study: Study, reader: StudyReader, seen: str) -> str:
-        """The page that the reader is at."""
+        """The reader's current page."""
         training, cases = self.training(study, reader)
         split = next(iter(cases.values())).split
         page = make_training_page(
@@ -64,7 +64,7 @@ class TrainingDesk:
         return render("training.html", page, self.room.site, here="readings")
 
     def answer(self, study: Study, reader: StudyReader, code: str, label: str) -> None:
-        """Keep an answer; the first one to an item counts."""
+        """Store an answer; the first one to an item counts."""
         training, _ = self.training(study, reader)
         truth = training.truths.get(code)
         if truth is None or label not in label_choices(truth.what) or code in reader.training:
@@ -91,7 +91,7 @@ GivenTraining = NamedDependency[SkipValidation[TrainingDesk]]
 
 
 class AnswerForm(msgspec.Struct):
-    """What a reader says of an item."""
+    """A reader's answer to an item."""
 
     code: str = ""
     label: str = ""
@@ -99,7 +99,7 @@ class AnswerForm(msgspec.Struct):
 
 @get("/room/{study:str}/training", guards=[needs("reader")], sync_to_thread=True)
 def show_training(study: FromPath[str], request: Asked, training: GivenTraining) -> Response[Any]:
-    """The item in hand, feedback, or the result; where there is nothing to train on, the reader is let through."""
+    """The current item, feedback, or the result; without training material the reader may continue."""
     found, reader = training.room.find(study, account_of(request).name)
     try:
         return html(training.show(found, reader, request.query_params.get("seen", "")))
@@ -125,7 +125,7 @@ def answer_training(
 
 @post("/room/{study:str}/training/again", guards=[needs("reader")], sync_to_thread=True)
 def repeat_training(study: FromPath[str], request: Asked, training: GivenTraining) -> Redirect:
-    """Try once more, with other items."""
+    """Try again with other items."""
     _, reader = training.room.find(study, account_of(request).name)
     if reader.trained_at is None:
         training.begin_again(reader)

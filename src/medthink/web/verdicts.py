@@ -1,4 +1,4 @@
-"""What judges said of a run's texts, unit by unit, in the words that pages use."""
+"""Judges' verdicts on a run's texts, unit by unit, as pages show them."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ _TONES: dict[str, Tone] = {"supported": "good", "correct": "good", "contradicted
 
 
 class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What one judge said of one unit."""
+    """One judge's verdict on one unit."""
 
     text: str
     word: str
@@ -27,7 +27,7 @@ class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeatVerdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one judge said of one text; `unjudged` says why there is no verdict."""
+    """All verdicts of one judge on one text; `unjudged` says why there is no verdict."""
 
     seat: str
     what: str
@@ -46,7 +46,7 @@ CaseVerdicts = dict[tuple[int, int], tuple[SeatVerdicts, ...]]
 
 
 def load_verdicts(run: Path) -> CaseVerdicts:
-    """The verdicts of a run, none where it was never judged; read again when the file changes."""
+    """The verdicts of a run, empty if it was never judged; reloaded when the file changes."""
     path = run / JUDGEMENTS_FILE
     try:
         found = path.stat()
@@ -81,7 +81,7 @@ def _tell_seat(one: Judgement, seat: str, units: UnitSet | None) -> SeatVerdicts
 
 
 def _tell(verdict: UnitVerdict, text: str, kind: JudgeKind[Any, Any]) -> ToldVerdict:
-    """The leading label as the verdict, what else is the case as a note."""
+    """The leading label as the verdict, other labels as a note."""
     labels = dict(kind.labels(verdict))
     main = kind.leading if kind.leading in labels else next(iter(labels))
     said = labels.pop(main)

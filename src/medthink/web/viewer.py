@@ -1,4 +1,4 @@
-"""`medthink view`: runs and their cases, read-only; each route makes a page's data and shows it."""
+"""`medthink view`: runs and their cases, read-only; each route makes a page's data and renders it."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class Viewer:
         self._compared: OrderedDict[tuple[ShelfRun, ShelfRun], Comparison | str] = OrderedDict()
 
     def close(self) -> None:
-        """End what works in the background."""
+        """Stop background work."""
         self._standings.close()
 
     def runs(self, given: Given) -> str:
@@ -70,7 +70,7 @@ class Viewer:
         query = read_query(CasesQuery, given)
         page = make_case_page(run, number, sample, self._beside(run), load_verdicts(run.path), query)
         if page is None:
-            raise NotFoundException(detail=f"{run.name} is not about a case {number}, or has no sample {sample} of it.")
+            raise NotFoundException(detail=f"{run.name} has no case {number}, or no sample {sample} of it.")
         return render("case.html", page, SITE)
 
     def versus(self, first: str, second: str, given: Given) -> str:
@@ -90,7 +90,7 @@ class Viewer:
         return render("versus.html", page, SITE, here="versus")
 
     def choose(self, given: Given) -> tuple[str, str] | str:
-        """The names of the two runs that were picked, or a page to pick them on."""
+        """The names of the two chosen runs, or a page to choose them."""
         runs = self.shelf.runs()
         first, second = given.get("a", ""), given.get("b", "")
         if first and second:
@@ -100,7 +100,7 @@ class Viewer:
     def _find(self, slug: str) -> ShelfRun:
         found = self.shelf.find(slug)
         if found is None:
-            raise NotFoundException(detail="There is no such run in the folders that are shown.")
+            raise NotFoundException(detail="There is no such run in these folders.")
         return found
 
     def _stand(self, run: ShelfRun) -> Standing | None:
@@ -152,7 +152,7 @@ def show_sample(
 
 @get("/versus", sync_to_thread=True)
 def choose_two(request: Asked, viewer: GivenViewer) -> Response[str] | Redirect:
-    """Lead to the comparison of the two runs that were picked."""
+    """Redirect to the comparison of the two chosen runs."""
     chosen = viewer.choose(request.query_params)
     return html(chosen) if isinstance(chosen, str) else Redirect(f"/versus/{chosen[0]}/{chosen[1]}")
 

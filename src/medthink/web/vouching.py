@@ -1,4 +1,4 @@
-"""Signing in by a provider that vouches for people: the way there, the way back, and the account it leads to."""
+"""Signing in through an identity provider: the redirect, the callback, and the account."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ _INVITATION = "invitation/"
 
 @get("/sign-in/{provider:str}", guards=[needs("visitor")], sync_to_thread=True)
 def leave(provider: FromPath[str], request: Asked, entrance: GivenEntrance) -> Response[Any]:
-    """Send the browser to the provider; it brings back what is noted in its cookie."""
+    """Redirect the browser to the provider; a cookie identifies the attempt."""
     asked = request.query_params
     detail = {"next": local_path(asked.get("next", "/")), "from": asked.get("from", "")[:200]}
     try:
@@ -54,14 +54,14 @@ def leave(provider: FromPath[str], request: Asked, entrance: GivenEntrance) -> R
 
 @get("/sign-in/{provider:str}/back", guards=[needs("visitor")], sync_to_thread=True)
 def come_back(provider: FromPath[str], request: Asked, entrance: GivenEntrance) -> Response[Any]:
-    """Take the provider's answer: sign in, connect an account, or offer to make one."""
+    """Handle the provider's answer: sign in, link an account, or offer to create one."""
     asked = request.query_params
     try:
         state = asked.get("state", "")
         if not state or state != request.cookies.get(FLOW_COOKIE):
-            raise UsageError("this sign-in was begun in another browser", remedy="begin again")
+            raise UsageError("this sign-in was started in another browser", remedy="start again")
         if asked.get("error"):
-            raise Declined(f"{provider} did not let you in", remedy="try again, or sign in in another way")
+            raise Declined(f"{provider} did not sign you in", remedy="try again, or sign in in another way")
         identity, detail = finish_flow(
             entrance.store,
             _provider(entrance, provider),
@@ -84,7 +84,7 @@ def _admit(entrance: Entrance, request: Asked, identity: Identity, detail: dict[
     if known is not None:
         return entrance.let_in(known, detail["next"])
     if entrance.settings.sign_up != "open" and not detail["from"].startswith(_INVITATION):
-        said = "You have no account here yet. Accounts are made by invitation."
+        said = "You have no account here yet. Accounts are by invitation only."
         return html(entrance.show_sign_in(next=detail["next"], problem=said), status=403)
     answer = Redirect("/welcome", status_code=303)
     answer.set_cookie(_flow_cookie(entrance, hold_identity(entrance.store, identity, detail["from"])))
@@ -93,13 +93,13 @@ def _admit(entrance: Entrance, request: Asked, identity: Identity, detail: dict[
 
 @get("/welcome", guards=[needs("visitor")], sync_to_thread=True)
 def show_welcome(request: Asked, entrance: GivenEntrance) -> Response[str]:
-    """Ask one who was vouched for what the account shall be called."""
+    """Ask a confirmed person for the account's name."""
     return html(entrance.show_sign_up(_welcome_page(entrance, request)))
 
 
 @post("/welcome", guards=[needs("visitor")], sync_to_thread=True)
 def welcome(request: Asked, entrance: GivenEntrance, data: Filled) -> Response[Any]:
-    """Make the account of one who was vouched for."""
+    """Create the account of a confirmed person."""
     page = _welcome_page(entrance, request)
     identity, origin = _held(entrance, request)
     try:
@@ -116,7 +116,7 @@ def _make_account(entrance: Entrance, data: NameForm, origin: str) -> Account:
     if origin.startswith(_INVITATION):
         return accept(entrance.store, origin.removeprefix(_INVITATION), new)
     if entrance.settings.sign_up != "open":
-        raise Declined("accounts are made by invitation here", remedy="ask the maintainers for one")
+        raise Declined("accounts are by invitation only", remedy="ask the maintainers for one")
     if not data.team.strip():
         raise Declined("a team is needed", remedy="submissions are listed under its name")
     return add_account(entrance.store, new, actor=data.name[:100], is_team_new=True)
@@ -148,7 +148,7 @@ def _words(entrance: Entrance, identity: Identity) -> str:
 def _provider(entrance: Entrance, name: str) -> IdentityProvider:
     found = entrance.settings.provider(name)
     if found is None:
-        raise NotFoundException(detail="Nobody of that name vouches for people here.")
+        raise NotFoundException(detail="There is no identity provider of that name.")
     return found
 
 
@@ -157,7 +157,7 @@ def _callback(entrance: Entrance, request: Asked, provider: str) -> str:
 
 
 def _flow_cookie(entrance: Entrance, value: str) -> Cookie:
-    # Lax: the way back from the provider is a visit from another site.
+    # Lax: the callback from the provider is a visit from another site.
     return Cookie(
         key=FLOW_COOKIE,
         value=value,

@@ -278,7 +278,7 @@ def test_only_what_is_scored_can_be_published(store, held, entered, lines):
         publish(store, token, actor="ann")
     with pytest.raises(UsageError, match="no submission"):
         publish(store, "nothing", actor="ann")
-    with pytest.raises(UsageError, match="no name"):
+    with pytest.raises(UsageError, match="name is missing"):
         receive(store, upload(entered, lines("A"), team=" "))
 
 

@@ -282,7 +282,7 @@ def test_of_a_statement_yes_and_no_say_too_little_to_compare():
     findings = KINDS["findings"]
     assert findings.read_cells("statement", {"factual": "Unverifiable"}) == {"statement": "unverifiable"}
     for word in ("yes", "no"):
-        with pytest.raises(ValueError, match="is none of supported, contradicted, unverifiable"):
+        with pytest.raises(ValueError, match="is not one of supported, contradicted, unverifiable"):
             findings.read_cells("statement", {"factual": word})
 
 

@@ -120,7 +120,7 @@ def test_plans_that_cannot_be_are_refused(run):
         ({"kinds": ("poetry",)}, "poetry"),
         ({"kinds": ()}, "only for their diagnosis"),
         ({"readers": ("anna", "anna")}, "distinct names"),
-        ({"per_case": 3}, "3 of 2"),
+        ({"per_case": 3}, "cannot go to 3 of them"),
         ({"modality": "Ultrasound"}, "nothing to read"),
         ({"kinds": ("discussion",)}, "nothing to read"),
     ]:

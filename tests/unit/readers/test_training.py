@@ -127,7 +127,7 @@ def test_lists_are_filled_in_and_marked(form, bench, tmp_path, capsys):
     capsys.readouterr()
     assert enter(["reading", "mark", str(tables[0]), "--key", str(key_file)]) == 0
     shown = capsys.readouterr().out
-    assert "anna: 9 of 10 right, 8 needed: passed" in shown and "said:" in shown
+    assert "anna: 9 of 10 right, 8 needed: passed" in shown and "answered:" in shown
     assert enter(["reading", "mark", *map(str, tables), "--key", str(key_file)]) == 1
     told = capsys.readouterr()
     assert "ben: 6 of 10 right, 8 needed: NOT PASSED" in told.out and "not passed: ben" in told.err

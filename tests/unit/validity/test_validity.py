@@ -285,7 +285,7 @@ def test_the_samples_of_a_case_are_one_witness_of_a_bias_of_place(clean, tmp_pat
 def test_a_run_on_another_split_is_not_set_against_guesses_about_this_one(clean, tmp_path, capsys):
     run(clean, tmp_path / "run", selection=Selection(split="train"))
     assert enter(["probe", str(clean), str(tmp_path / "run")]) == 2
-    assert "is about the train split" in capsys.readouterr().err
+    assert "is on the train split" in capsys.readouterr().err
 
 
 def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd):

@@ -62,7 +62,7 @@ def test_a_wrong_password_and_an_unknown_name_are_told_alike(visitor):
         send(visitor, "/sign-in", name=name, password="not this one at all").text.replace(name, "")
         for name in ("boss", "nobody")
     }
-    assert len(said) == 1 and "is not right" in said.pop()
+    assert len(said) == 1 and "is wrong" in said.pop()
 
 
 def test_guessing_ends_with_429_even_for_the_right_password(board, visitor):

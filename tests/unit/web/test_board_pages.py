@@ -61,7 +61,7 @@ def ranks(page: str) -> dict[str, str]:
 def test_rows_without_traces_are_ranked_but_shown_on_request(visitor):
     first, every = ranks(visitor.get("/").text), ranks(visitor.get("/?proof=1").text)
     assert len(first) == 2 and len(every) == 3 and first.items() <= every.items()
-    assert "1 with less proof is not shown" in visitor.get("/").text
+    assert "1 with less provenance is not shown" in visitor.get("/").text
 
 
 @pytest.mark.parametrize("query", ["q=longest", "sort=accuracy&down=1", "sort=model", "proof=4", "sort=rank&down=1"])
@@ -78,7 +78,7 @@ def test_the_address_chooses_the_columns_and_says_how_they_are_sorted(visitor):
 
 def test_rows_that_saw_a_part_have_a_ranking_of_their_own(visitor):
     page = visitor.get("/?ranking=partial").text
-    assert len(ranks(page)) == 1 and "a ranking of their own" in page
+    assert len(ranks(page)) == 1 and "a separate ranking" in page
 
 
 @pytest.mark.parametrize("address", ["/?page=99", "/?sort=nothing", "/?as_of=no-date", "/?proof=x", "/?col=nothing"])
@@ -118,6 +118,6 @@ def test_a_model_can_be_made_again_by_its_command(visitor):
 
 def test_one_model_is_not_two(visitor):
     number = next(iter(ranks(visitor.get("/").text)))
-    assert "one model, not two" in visitor.get(f"/compare?a={number}&b={number}").text
+    assert "Both are the same model" in visitor.get(f"/compare?a={number}&b={number}").text
     assert visitor.get("/compare?a=1&b=99999").status_code == 404
     assert "Compare two models" in visitor.get("/compare").text

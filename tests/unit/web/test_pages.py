@@ -57,7 +57,7 @@ def test_cases_are_filtered_by_result_state_slice_and_words(pages):
     assert cases(pages.at("/runs/{seeing}?state=unparsed")) == [100, 101]
     assert cases(pages.at("/runs/{seeing}?q=107")) == [107]
     assert cases(pages.at("/runs/{seeing}?slice=length+rank+of+the+right+option:1+(longest)"))
-    assert "No case fits" in pages.at("/runs/{seeing}?q=nothing-like-it")
+    assert "No matching cases" in pages.at("/runs/{seeing}?q=nothing-like-it")
     assert cases(pages.at("/runs/{seeing}?sort=case&down=1")) == list(range(111, 99, -1))
 
 
@@ -69,7 +69,7 @@ def test_flipped_cases_are_those_of_the_comparison(pages):
     assert cases(pages.at(at + "&flip=won")) == list(pair.won)
     assert cases(pages.at(at + "&flip=any")) == sorted((*pair.won, *pair.lost))
     versus = pages.at("/versus/{seeing}/{other}")
-    assert f"A is ahead on {len(pair.won)}, B on {len(pair.lost)}" in versus
+    assert f"A is better on {len(pair.won)}, B on {len(pair.lost)}" in versus
     assert f"{pair.difference.value * 100:+.1f}".replace("-", "−") in versus
 
 
@@ -95,7 +95,7 @@ def test_neighbours_follow_the_filtered_list(pages):
 )  # fmt: skip
 def test_what_is_not_there_is_a_page_that_says_so(pages, address):
     answer = pages.ask(address)
-    assert answer.status_code == 404 and "There is nothing here" in answer.text
+    assert answer.status_code == 404 and "Page not found" in answer.text
 
 
 def test_two_runs_are_chosen_by_a_form(pages):
@@ -106,7 +106,7 @@ def test_two_runs_are_chosen_by_a_form(pages):
 
 
 def test_one_run_against_itself_is_no_comparison(pages):
-    assert "one run, not two" in pages.at("/versus/{seeing}/{seeing}")
+    assert "Both are the same run" in pages.at("/versus/{seeing}/{seeing}")
 
 
 def test_several_samples_stand_one_by_one(pages, tmp_path):

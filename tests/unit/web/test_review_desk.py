@@ -52,8 +52,8 @@ def test_rulings_and_checks_are_kept_in_the_sheet_with_who_made_them(board: Boar
         assert send(client, "/review", **row(0, ruling="out", note="names it")).status_code == 303
         assert send(client, "/review", **row(1, ruling="in", value="Sarcoidosis")).status_code == 303
         assert send(client, "/review", **row(2, is_right="no")).status_code == 303
-        assert "Nothing waits." in client.get("/review").text
-        assert "no longer there" in send(client, "/review", **(row(0, ruling="in") | {"seen": "zz"})).text
+        assert "Nothing is waiting." in client.get("/review").text
+        assert "no longer exists" in send(client, "/review", **(row(0, ruling="in") | {"seen": "zz"})).text
         assert send(client, "/review", **row(0, ruling="perhaps")).status_code == 422
     sheet = tmp_path / "work/review.csv"
     rulings = Rulings.read(sheet)

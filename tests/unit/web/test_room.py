@@ -229,7 +229,7 @@ def test_a_table_filled_in_elsewhere_fills_gaps_and_overwrites_nothing(room: Roo
             files={"table": ("anna.csv", table.encode(), "text/csv")}, headers=FROM_HERE,
         ).text  # fmt: skip
     assert (
-        "1 marks kept" in told
+        "1 marks saved" in told
         and "already marked as supported, contributory; the table says unverifiable, incidental" in told
     )
     assert "no such unit in this study" in told
@@ -252,6 +252,6 @@ def test_training_gives_feedback_on_known_sentences_before_the_first_case(tmp_pa
         for number, item in enumerate(training.items):
             said = str(training.truths[item.code].expected) if number else "unsure"
             told = client.post(place, data={"code": item.code, "label": said}, headers=FROM_HERE).text
-            assert ("<b>Not right</b>" if number == 0 else "<b>Right</b>") in told
+            assert ("<b>Wrong</b>" if number == 0 else "<b>Right</b>") in told
         assert "4 of 5 right: you have passed." in client.get(place).text
         assert client.get(room.address("anna")).status_code == 200

@@ -197,7 +197,7 @@ def test_a_filter_never_changes_a_rank(reader):
         return re.search(r'<td class="rank">(?:<svg.*?</svg>)?([^<]*)<', row)[1]
 
     assert rank(reader.get("/").text) == rank(reader.get("/?q=poor").text) == rank(reader.get("/?sort=model").text)
-    assert "No model fits" in reader.get("/?q=nobody").text
+    assert "No matching models" in reader.get("/?q=nobody").text
 
 
 def test_a_day_before_the_board_began_has_no_model(reader):

@@ -54,7 +54,7 @@ def test_the_pages_say_what_the_served_ones_say(site: Path):
     assert text.index("server/good") < text.index("server/poor") and "59 results" in text
     assert "<form" not in text and "aria-sort" not in text
     assert len(list((site / "models").glob("*/index.html"))) == 2
-    assert "cannot be told apart" in (site / "compare/1-2/index.html").read_text()
+    assert "not distinguishable" in (site / "compare/1-2/index.html").read_text()
     assert "server/poor" in (site / "all/index.html").read_text()
 
 
@@ -94,4 +94,4 @@ def test_a_page_that_is_no_longer_there_is_removed(site: Path, store: Path):
 def test_a_folder_of_something_else_is_refused(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "thesis.tex").write_text("")
     assert enter(["board", "build", str(tmp_path), "--store", str(store)]) == 2
-    assert "no site of a board" in capsys.readouterr().err
+    assert "not a board's site" in capsys.readouterr().err

@@ -76,7 +76,7 @@ def test_a_file_goes_from_upload_to_publication(board):
         assert "1 of 3" in client.get("/submit").text
         second = hand_in(client, lines("B")).headers["location"]
         board.work()
-        assert "cannot be told apart" in client.get(second).text
+        assert "not distinguishable" in client.get(second).text
         assert send(client, f"{second}/discard").status_code == 303
         assert "discarded by its team" in client.get(second).text
         assert send(client, f"{at}/withdraw", words=" ").status_code == 422
@@ -190,7 +190,8 @@ def test_others_do_not_see_it_at_all(board):
         assert boss.get(at).status_code == 200
         assert "made-7b" in boss.get("/queue").text and eve.get("/queue").status_code == 403
         assert (
-            "made-7b" not in boss.get("/queue?q=nobody").text and "No submission fits" in boss.get("/queue?q=x1").text
+            "made-7b" not in boss.get("/queue?q=nobody").text
+            and "No matching submissions" in boss.get("/queue?q=x1").text
         )
         assert "made-7b" in boss.get("/queue?status=scored").text
         for act in ("approve", "decline", "annotate", "flag"):
@@ -224,7 +225,7 @@ def test_what_failed_through_our_fault_is_checked_again(board):
     with board.client(board.ann) as client:
         at = hand_in(client).headers["location"]
         work_once(board.store, {})
-        assert "That is our fault" in client.get(at).text
+        assert "an error on our side" in client.get(at).text
         assert send(client, f"{at}/again").status_code == 303
         board.work()
         assert "25.0 %" in client.get(at).text

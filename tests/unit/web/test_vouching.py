@@ -127,7 +127,7 @@ def test_a_refusal_by_the_provider_is_told(board):
     with board.client() as client:
         leaving = client.get("/sign-in/clinic", follow_redirects=False)
         state = parse_qs(urlsplit(leaving.headers["location"]).query)["state"][0]
-        assert "did not let you in" in client.get(f"/sign-in/clinic/back?error=access_denied&state={state}").text
+        assert "did not sign you in" in client.get(f"/sign-in/clinic/back?error=access_denied&state={state}").text
 
 
 def test_by_invitation_one_needs_an_invitation(closed, provider):

@@ -207,7 +207,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             word = cells.read_word("score", row.get("score", ""), _SCORE_WORDS)
             zero = cells.read_word("zero", row.get("zero", ""), ZEROS)
             if zero is not None and word != "0":
-                raise ValueError(f"zero: {zero}, but the score is not 0")
+                raise cells.ContradictoryCells(f"zero: {zero}, but the score is not 0")
             return {"education": None if word is None else int(word), "reason for 0": zero}
         return {"sentence": cells.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
 

@@ -207,7 +207,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         types = _name_types(factual, support, cells.read_types(row.get("error_types", "")))
         severity = cells.read_word("severity", row.get("severity", ""), SEVERITIES)
         if severity is not None and (factual or support == "unverifiable"):
-            raise ValueError(f"{row['factual'].strip()}, but with a severity")
+            raise cells.ContradictoryCells(f"{row['factual'].strip()}, but with a severity")
         weight, critical = _read_weight(row)
         plain: dict[str, Label | None] = {
             "support": support,
@@ -265,7 +265,7 @@ def _read_weight(row: Mapping[str, str]) -> tuple[Weight | None, bool | None]:
     if weight is None:
         return None, critical
     if critical is not None and critical != (weight in CRITICAL):
-        raise ValueError(f"{weight}, but critical: {row['critical'].strip()}")
+        raise cells.ContradictoryCells(f"{weight}, but critical: {row['critical'].strip()}")
     return weight, weight in CRITICAL
 
 
@@ -327,7 +327,7 @@ def _name_types(
     """The types that were named, or None where that is not known: a step that is wrong must have one."""
     is_right = factual or support == "unverifiable"
     if is_right and types:
-        raise ValueError(f"{'factual' if factual else 'unverifiable'}, but with error types")
+        raise cells.ContradictoryCells(f"{'factual' if factual else 'unverifiable'}, but with error types")
     if factual is None:
         return None
     return types if types or is_right else None

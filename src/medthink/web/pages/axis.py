@@ -1,4 +1,4 @@
-"""Places on a chart: an axis in tens of per cent that all rows of a table share, and the marks on it."""
+"""Positions on a chart: an axis in steps of ten per cent shared by all rows of a table, and the marks on it."""
 
 from collections.abc import Iterable
 
@@ -11,14 +11,14 @@ SHAPES = 6
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """A place on an axis and what stands beside it."""
+    """A position on an axis and its label."""
 
     at: float
     words: str
 
 
 class IntervalMark(msgspec.Struct, frozen=True, kw_only=True):
-    """A value with its interval on an axis, and the rival's place where there is one."""
+    """A value with its interval on an axis, and the rival's position, if any."""
 
     dot: float
     low: float
@@ -27,20 +27,20 @@ class IntervalMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShareAxis(msgspec.Struct, frozen=True, kw_only=True):
-    """An axis of shares from `low` to `high`, so many units wide."""
+    """An axis of shares from `low` to `high`, this many units wide."""
 
     low: float
     high: float
     width: int
 
     def x(self, share: float) -> float:
-        """Where a share lies, inside the axis in any case."""
+        """The position of a share, clipped to the axis."""
         inside = min(max(share, self.low), self.high)
         return round(_MARGIN + (inside - self.low) / (self.high - self.low) * (self.width - 2 * _MARGIN), 1)
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
-        """Every ten per cent, or every twenty where that would be crowded."""
+        """Every ten per cent, or every twenty if that would be crowded."""
         step = 10 if self.high - self.low <= 0.65 else 20
         first = -(-round(self.low * 100) // step) * step
         return tuple(Tick(self.x(at / 100), str(at)) for at in range(first, round(self.high * 100) + 1, step))
@@ -66,5 +66,5 @@ def fit_axis(shown: Iterable[Measured], width: int) -> ShareAxis:
 
 
 def shape_of(number: int | None) -> int:
-    """The shape and colour of the n-th group, 1 to 6 over and over; 0 for what has none."""
+    """The shape and colour of the n-th group, 1 to 6 repeating; 0 for none."""
     return 0 if number is None else (number - 1) % SHAPES + 1

@@ -1,4 +1,4 @@
-"""The columns that a reader may add to the leaderboard: one entry each, or one for every slice and metric there is."""
+"""The columns that can be added to the leaderboard: one entry each, or one for every slice and metric."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
@@ -33,12 +33,12 @@ RIVAL_WORDS = {
 }
 STEP_WORDS = {"findings": "Step 1", "summary": "Step 2"}
 Tone = Literal["", "up", "down", "even", "faint"]
-"""A difference that is shown to be positive, negative or neither; what stands back."""
+"""Tones: a difference shown to be positive, negative or neither; de-emphasised."""
 SortKey = float | str | None
 
 
 class BoardCell(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in one cell; `level` draws the marks of proof."""
+    """The contents of one cell; `level` draws the provenance marks."""
 
     text: str
     under: str = ""
@@ -47,9 +47,9 @@ class BoardCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column: its name in addresses, its head, its words in the menu, what it shows, and what it is sorted by.
+    """A column: its name in URLs, its heading, its menu entry, its contents, and its sort key.
 
-    `order` is None for a column that cannot be sorted by; rows without a value come last either way.
+    `order` is None for a column that cannot be sorted; rows without a value always come last.
     """
 
     key: str
@@ -65,20 +65,20 @@ class BoardColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def board_columns(rows: Sequence[BoardRow]) -> dict[str, BoardColumn]:
-    """Every column that these rows have something to say in, by key, in the order of the menu."""
+    """Every column with data for these rows, by key, in menu order."""
     made = [*_FIXED, *_metric_columns(rows), *_slice_columns(rows)]
     return {column.key: column for column in made}
 
 
 def chosen_columns(known: dict[str, BoardColumn], query: BoardQuery) -> list[BoardColumn]:
-    """The columns that are asked for, or the usual ones."""
+    """The requested columns, or the default ones."""
     if not query.col:
         return [column for column in known.values() if column.is_usual]
     return [known[key] for key in query.col if key != NO_COLUMNS and key in known]
 
 
 def sort_rows(rows: Sequence[BoardRow], known: dict[str, BoardColumn], query: BoardQuery) -> list[BoardRow]:
-    """The rows in the order asked for, that of the ranking where none is; what has no value comes last."""
+    """The rows in the requested order, by default that of the ranking; rows without a value come last."""
     order = _ORDERS.get(query.sort) or (known[query.sort].order if query.sort in known else None)
     if order is None:
         return list(reversed(rows)) if query.sort == "rank" and query.down else list(rows)
@@ -104,7 +104,7 @@ def accuracy_of(row: BoardRow) -> Measured:
 
 
 def usd_per_case(row: BoardRow) -> float | None:
-    """What a case cost, where all of it is known."""
+    """The cost per case, if completely known."""
     return per_case(row.scores.usage.cost_usd if row.scores.usage else None, len(row.result.cases))
 
 
@@ -269,7 +269,7 @@ def _metric_order(step: str, metric: str) -> Callable[[BoardRow], SortKey]:
 
 
 def _slice_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
-    """A column for each slice; one of few cases is shown faintly, and cannot be sorted by."""
+    """A column for each slice; one with few cases is de-emphasised and cannot be sorted."""
     sizes = {(part.by, part.value): part for row in rows for part in telling_slices(row)}
     for (by, value), part in sizes.items():
         yield BoardColumn(
@@ -283,7 +283,7 @@ def _slice_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
 
 
 def _say_slice(by: str, value: str) -> str:
-    """The head of a slice's column; values that say nothing alone have their slicing before them."""
+    """The heading of a slice's column; values that are unclear on their own are preceded by their slicing."""
     return value if by in ("modality", "sub-modality", "ICD chapter") else f"{by}: {value}"
 
 

@@ -1,4 +1,4 @@
-"""What narrows the leaderboard: rankings to choose from, levels of proof, chips, the menu of columns."""
+"""The leaderboard's filters: rankings, provenance levels, chips, the column menu."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ RANKING_WORDS: dict[RankingKind, str] = {
     "partial": "A part of each case",
 }
 RANKING_FOLDERS: dict[RankingKind, str] = {"unaided": "", "cued": "cued/", "partial": "partial/"}
-"""Where a site of static files has the rankings."""
+"""The paths of the rankings in a static site."""
 _LEAST = LEVELS.index(SHOWN_FROM)
 _WEIGHTS = {"open": "Open weights", "closed": "Closed weights"}
 
 
 class BoardChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter that can be switched, with how many rows have it."""
+    """A filter that can be switched, with its number of rows."""
 
     name: str
     value: str
@@ -46,7 +46,7 @@ def ranking_of(query: BoardQuery) -> RankingKind:
 
 
 def least_proof(rows: Sequence[BoardRow], query: BoardQuery) -> int:
-    """The least level that is shown: as asked for, else traced; everything where no row has that much."""
+    """The minimum level shown: the requested one, else traced; everything if no row has that."""
     if query.proof.isdecimal() and len(query.proof) == 1:
         return min(int(query.proof), len(LEVELS) - 1)
     return _LEAST if any(LEVELS.index(row.submission.provenance) >= _LEAST for row in rows) else 0
@@ -59,7 +59,7 @@ def _searched(row: BoardRow) -> str:
 
 
 def choose_rows(rows: Sequence[BoardRow], query: BoardQuery, least: int) -> list[BoardRow]:
-    """The rows that fit the filters, in the order of the ranking."""
+    """The rows that match the filters, in ranking order."""
     return [
         row
         for row in rows
@@ -71,7 +71,7 @@ def choose_rows(rows: Sequence[BoardRow], query: BoardQuery, least: int) -> list
 
 
 def weights_of(row: BoardRow) -> str:
-    """Whether anybody may have the model's weights: "open", "closed", or "" where nobody says."""
+    """Whether the model's weights are "open", "closed", or "" if unknown."""
     is_open = row.submission.about.is_open_weights
     return "" if is_open is None else "open" if is_open else "closed"
 
@@ -93,7 +93,7 @@ def ranking_tabs(made: Leaderboard, query: BoardQuery, here: RankingKind) -> lis
 
 
 def board_chips(rows: Sequence[BoardRow], query: BoardQuery) -> list[tuple[str, tuple[BoardChoice, ...]]]:
-    """The filters that can be switched on and off, in groups; a group of one value says nothing."""
+    """The filters that can be switched on and off, in groups; a group with one value is left out."""
     weights = Counter(weights_of(row) for row in rows)
     modes = Counter(row.submission.about.mode for row in rows)
     groups = {
@@ -105,7 +105,7 @@ def board_chips(rows: Sequence[BoardRow], query: BoardQuery) -> list[tuple[str, 
 
 
 def proof_choices(rows: Sequence[BoardRow], least: int) -> tuple[BoardChoice, ...]:
-    """The levels of proof, each with how many rows have it or more; the least that rows with predictions have first."""
+    """The provenance levels, each with the number of rows at that level or higher; the lowest first."""
     found = [LEVELS.index(row.submission.provenance) for row in rows]
     return tuple(
         BoardChoice(

@@ -1,4 +1,4 @@
-"""What the leaderboard is filtered and sorted by, and which columns it shows; ranks never change with it."""
+"""Filters, sort order and columns of the leaderboard; ranks never depend on them."""
 
 import re
 
@@ -7,13 +7,13 @@ from medthink.web.pages.query import Query
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
 
 NO_COLUMNS = "-"
-"""Stands in the address for a table without any further column."""
+"""In URLs, means a table without additional columns."""
 
 
 class BoardQuery(Query, frozen=True, kw_only=True):
-    """`ranking` is which of the rankings is shown, `proof` the least level; `col` the columns beside the fixed ones.
+    """`ranking` is the ranking shown, `proof` the minimum level; `col` the columns besides the fixed ones.
 
-    No `col` at all stands for the usual columns. `rows` is "all" for a table that is not cut into pages.
+    No `col` means the default columns. `rows` is "all" for a table without paging.
     """
 
     ranking: str = ""
@@ -27,7 +27,7 @@ class BoardQuery(Query, frozen=True, kw_only=True):
 
     @property
     def day(self) -> str | None:
-        """The day, or the second, as of which the board is shown; None for now, and for what is no date."""
+        """The day, or the second, as of which the board is shown; None for now, or if it is not a date."""
         return self.as_of if _DAY.fullmatch(self.as_of) else None
 
     @property

@@ -36,7 +36,7 @@ _MOST_CARDS = 24
 
 
 class CompareQuery(Query, frozen=True, kw_only=True):
-    """The numbers of two models, and which of the flipped cases are shown: all, `a` or `b`."""
+    """The numbers of two models, and which discordant cases are shown: all, `a` or `b`."""
 
     a: str = ""
     b: str = ""
@@ -70,11 +70,11 @@ class ComparePage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_rows(a: BoardRow, b: BoardRow, cases: Mapping[int, Case]) -> Comparison | str:
-    """The paired comparison of two rows, or why there is none; slices where the cases are at hand."""
+    """The paired comparison of two rows, or why there is none; with slices if the cases are available."""
     if a.submission.id == b.submission.id:
-        return "This is one model, not two. Choose another one."
+        return "Both are the same model. Choose another one."
     if (a.kind == "cued") != (b.kind == "cued") and a.submission.model != b.submission.model:
-        return "One of them was shown an expert’s words: that can be compared for one model alone."
+        return "One of them was shown expert cues: such runs can only be compared for the same model."
     try:
         return compare_runs([row.result.with_cases(f"{row.submission.id}") for row in (a, b)], dict(cases))
     except MedThinkError as error:
@@ -88,7 +88,7 @@ def make_compare_page(
     query: CompareQuery,
     revealed: RevealedCases | None,
 ) -> ComparePage:
-    """The page of a comparison; of flipped cases it tells those that the reader has revealed."""
+    """The page of a comparison; it shows the discordant cases that the reader has revealed."""
     empty = ComparePage(query=query, choices=tuple(_choices(made)), is_reading=revealed is not None)
     if pair is None:
         return empty

@@ -1,4 +1,4 @@
-"""The page of one case of a run: what was shown, every prompt and reply, what was read from them, the verdicts."""
+"""The page of one case of a run: what was shown, every prompt and reply, the parsed results, the verdicts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -38,7 +38,7 @@ class ImageCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One option; `shown` is the letter that the model saw, where the options were moved."""
+    """One option; `shown` is the letter the model saw, if the options were reordered."""
 
     letter: str
     shown: str
@@ -113,7 +113,7 @@ def make_case_page(
     verdicts: CaseVerdicts,
     query: CasesQuery,
 ) -> CasePage | None:
-    """The case and sample, or None where the run is not about it."""
+    """The case and sample, or None if the run does not include it."""
     other = next((one for one in beside if one.slug == query.against), None)
     every = make_case_lines(run, other, verdicts)
     line = next((one for one in every if (one.case, one.sample) == (number, sample)), None)
@@ -157,7 +157,7 @@ def make_case_page(
 
 
 def _trace(run: ShelfRun, number: int) -> CaseTrace | str:
-    """What the ledger says of the case, or why it says nothing."""
+    """The ledger's record of the case, or why there is none."""
     opened = (run.bench.benchmark, run.bench.answers) if run.bench else None
     try:
         trace = Trace(run.path, opened=opened)
@@ -181,7 +181,7 @@ def _line_of(run: ShelfRun, number: int, sample: int) -> CaseLine | None:
 
 
 def _neighbours(lines: list[CaseLine], here: CaseLine) -> tuple[str, str, str]:
-    """The addresses of the lines before and after this one in the list as filtered, and its place there."""
+    """The URLs of the previous and next lines in the filtered list, and this line's position."""
     keys = [(one.case, one.sample) for one in lines]
     mine = (here.case, here.sample)
     before = {second: _address(first) for first, second in pairwise(keys)}
@@ -197,7 +197,7 @@ def _address(key: tuple[int, int]) -> str:
 
 
 def _images(run: ShelfRun, case: Case | None, prediction: Prediction | None) -> dict[int, ImageCell]:
-    """The images of the case by slot, or those of the case that lent its images, with what is known of them."""
+    """The images of the case by slot, or those of the case that provided its images, with what is known about them."""
     if case is None or run.bench is None:
         return {}
     condition = run.manifest.condition

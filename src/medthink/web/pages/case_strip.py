@@ -1,4 +1,4 @@
-"""Cases as squares from the easiest to the hardest: what a model got right, without saying which case is which."""
+"""Cases as squares from the easiest to the hardest: what a model got right, without revealing which case is which."""
 
 from collections.abc import Sequence
 from math import ceil, sqrt
@@ -8,12 +8,12 @@ import msgspec
 from medthink.board.ranking import BoardRow
 
 _PITCH, _SIDE = 12, 10
-# So many times wider than high.
+# Width-to-height ratio.
 _WIDE, _NARROW = 9.0, 1.6
 
 
 class CaseStrip(msgspec.Struct, frozen=True, kw_only=True):
-    """One square a case, as one path for each result."""
+    """One square per case, as one path for each result."""
 
     width: int
     height: int
@@ -33,7 +33,7 @@ class CaseStrips(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw_cases(row: BoardRow, rows: Sequence[BoardRow]) -> CaseStrips:
-    """The cases of a row in the order of how many of all rows get them right."""
+    """The cases of a row, ordered by how many rows get them right."""
     shares = right_shares(row, rows)
     order = sorted(range(len(row.result.cases)), key=lambda place: -shares[place])
     results = [_result(row, place) for place in order]
@@ -47,7 +47,7 @@ def draw_cases(row: BoardRow, rows: Sequence[BoardRow]) -> CaseStrips:
 
 
 def right_shares(row: BoardRow, rows: Sequence[BoardRow]) -> list[float]:
-    """The share of rows that get each case of a row right; the row alone where no other has the same cases."""
+    """The share of rows that get each case of a row right; only this row if no other has the same cases."""
     alike = [other.result.rights for other in rows if other.result.cases == row.result.cases] or [row.result.rights]
     return [sum(rights) / len(alike) for rights in zip(*alike, strict=True)]
 
@@ -59,7 +59,7 @@ def _result(row: BoardRow, place: int) -> str:
 
 
 def _draw(results: Sequence[str], shape: float) -> CaseStrip:
-    """Column by column, so that both ends of the strip say easy and hard."""
+    """Column by column, so that the ends of the strip are easy and hard."""
     rows = max(1, ceil(sqrt(len(results) / shape)))
     paths: dict[str, list[str]] = {"right": [], "wrong": [], "silent": []}
     for place, result in enumerate(results):

@@ -1,4 +1,4 @@
-"""What the board's charts share: a frame with accuracy up, scales across, whiskers, short names."""
+"""What the board's charts share: a frame with accuracy as the vertical axis, horizontal scales, whiskers, names."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -16,36 +16,36 @@ _TICK_WIDTH = 52
 
 
 class AcrossScale(NamedTuple):
-    """An axis across: where values lie as shares of its width, and its ticks."""
+    """A horizontal axis: positions as shares of its width, and its ticks."""
 
     share: Callable[[float], float]
     ticks: list[tuple[float, str]]
 
 
 class Field(NamedTuple):
-    """Where data are drawn: a box, accuracy up, a scale across."""
+    """The plotting area: a box with accuracy vertically and a scale horizontally."""
 
     box: Box
     up: ShareAxis
     across: AcrossScale
 
     def place(self, x: float, row: BoardRow) -> tuple[float, float]:
-        """Where a row lies at this value of the scale."""
+        """The position of a row at this value of the scale."""
         return self.box.x(self.across.share(x)), self.height(accuracy_of(row).value or 0.0)
 
     def height(self, share: float) -> float:
-        """How high an accuracy lies."""
+        """The vertical position of an accuracy."""
         inside = min(max(share, self.up.low), self.up.high)
         return self.box.y((inside - self.up.low) / (self.up.high - self.up.low))
 
     def whisker(self, x: float, value: Measured, hue: int) -> list[DrawnLine]:
-        """The interval of an accuracy, upright."""
+        """The vertical interval of an accuracy."""
         if not isinstance(value, Estimate):
             return []
         return [DrawnLine(x, self.height(value.low), x, self.height(value.high), f"whisker thin t{hue}")]
 
     def frame(self) -> tuple[list[DrawnLine], list[DrawnWords]]:
-        """The lines of the grid, and the words at both axes."""
+        """The grid lines, and the labels of both axes."""
         box, lines, words = self.box, [], []
         for tick in range(round(self.up.low * 100), round(self.up.high * 100) + 1, 10):
             y = self.height(tick / 100)
@@ -76,7 +76,7 @@ def log_scale(values: Sequence[float], say: Callable[[float], str]) -> AcrossSca
 
 
 def draw_path(places: Sequence[tuple[float, float]], *, as_steps: bool = False) -> str:
-    """Places joined, by straight lines or by steps, in the words of SVG."""
+    """Positions joined by straight lines or steps, as an SVG path."""
     first, rest = places[0], places[1:]
     joined = (f"H{x:g}V{y:g}" if as_steps else f"L{x:g} {y:g}" for x, y in rest)
     return f"M{first[0]:g} {first[1]:g}{''.join(joined)}"
@@ -89,6 +89,6 @@ def row_name(row: BoardRow) -> str:
 
 
 def short_name(name: str, most: int = 26) -> str:
-    """The last part of a name that is a path, cut where it is too long for a chart; the table below has it whole."""
+    """The last part of a path-like name, shortened if too long for a chart; the table below has it in full."""
     own = name.rpartition("/")[2]
     return own if len(own) <= most else own[: most - 1] + "…"

@@ -26,7 +26,7 @@ _LEGEND_LINE = 16
 
 
 class RowAt(NamedTuple):
-    """A row at its place on the axis of a curve."""
+    """A row at its position on the axis of a curve."""
 
     x: float
     row: BoardRow
@@ -44,7 +44,7 @@ class RowCurve(NamedTuple):
 
 
 class _Panel(NamedTuple):
-    """A figure before it is drawn; `say` puts a place of its axis into words."""
+    """A figure before it is drawn; `say` formats a position on its axis."""
 
     key: str
     title: str
@@ -56,7 +56,7 @@ class _Panel(NamedTuple):
 
 
 def curve_figures(made: Leaderboard, rows: Sequence[BoardRow]) -> list[BoardFigure]:
-    """The figures that there are curves for; `rows` are those of the ranking shown."""
+    """The figures with at least one curve; `rows` are those of the ranking shown."""
     panels = (_share_panel([*made.rows, *made.partial]), _effort_panel(rows), _size_panel(rows))
     return [_figure(panel) for panel in panels if panel.curves]
 
@@ -68,7 +68,7 @@ def _share_panel(rows: Sequence[BoardRow]) -> _Panel:
         key="share",
         title="Accuracy and share of images",
         axis="Share of images",
-        caption="What a model gets when it sees only a part of each case's images; rows alike in all else are joined.",
+        caption="Accuracy with only a part of each case's images; rows that differ in nothing else are joined.",
         curves=_best(curves),
         scale=AcrossScale(float, ticks),
         say=lambda x: f"{x * 100:g} %",
@@ -83,7 +83,7 @@ def _effort_panel(rows: Sequence[BoardRow]) -> _Panel:
         key="effort",
         title="Accuracy and effort",
         axis="Reasoning effort",
-        caption="Accuracy by the reasoning effort asked for; rows alike in all else are joined.",
+        caption="Accuracy by the reasoning effort asked for; rows that differ in nothing else are joined.",
         curves=curves,
         scale=AcrossScale(lambda x: used.index(x) / last, [(at / last, EFFORTS[int(x)]) for at, x in enumerate(used)]),
         say=lambda x: EFFORTS[int(x)],
@@ -111,7 +111,7 @@ def _size_panel(rows: Sequence[BoardRow]) -> _Panel:
         key="size",
         title="Accuracy and size",
         axis="Parameters",
-        caption="Accuracy against the parameters that the model's name states, in billions; a family is joined.",
+        caption="Accuracy against the number of parameters in the model's name, in billions; families are joined.",
         curves=curves,
         scale=log_scale(sizes, lambda size: f"{size:g} B") if sizes else AcrossScale(float, []),
         say=lambda x: f"{x:g} B",
@@ -124,7 +124,7 @@ def _grow(
     place: Callable[[BoardRow], float | None],
     name: Callable[[BoardRow], str] = row_name,
 ) -> list[RowCurve]:
-    """Rows of one team's one model that are alike but for the field varied."""
+    """Rows of the same team and model that differ only in the field varied."""
     found: dict[tuple[Any, ...], RowCurve] = {}
     for row in rows:
         x = place(row)
@@ -135,7 +135,7 @@ def _grow(
 
 
 def _best(curves: Sequence[RowCurve]) -> list[RowCurve]:
-    """The curves proper, which take two places, the highest first, as many as there are colours for."""
+    """Curves with at least two positions, highest first, as many as there are colours."""
     joined = [curve for curve in curves if len({point.x for point in curve.points}) > 1]
     return sorted(joined, key=_highest, reverse=True)[:SHAPES]
 
@@ -149,7 +149,7 @@ def _condition(row: BoardRow) -> dict[str, Any]:
 
 
 def _rest(row: BoardRow, varied: str) -> Iterator[tuple[str, str]]:
-    """Every field of the condition but one."""
+    """Every field of the condition except one."""
     return ((name, str(value)) for name, value in sorted(_condition(row).items()) if name != varied)
 
 
@@ -170,7 +170,7 @@ def _figure(panel: _Panel) -> BoardFigure:
 
 
 def _draw(size: tuple[int, int], panel: _Panel, *, has_names: bool) -> Chart:
-    """The curves, each named at its end; where there is no room for that, below."""
+    """The curves, each named at its end or, if there is no room, below."""
     shown = [accuracy_of(point.row) for curve in panel.curves for point in curve.points]
     field = make_field(size, shown, panel.scale, names=_NAMES_WIDTH if has_names else 0)
     lines, words = field.frame()

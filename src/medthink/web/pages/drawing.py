@@ -1,4 +1,4 @@
-"""Charts as plain places, for one template to draw: lines, paths, marks, and words that cover no others."""
+"""Charts as plain coordinates, drawn by one template: lines, paths, marks, and labels that do not overlap."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ _LINE_HEIGHT = 14
 
 
 class DrawnLine(msgspec.Struct, frozen=True):
-    """A line between two places; `look` are the names of its style."""
+    """A line between two points; `look` are its style classes."""
 
     x1: float
     y1: float
@@ -21,7 +21,7 @@ class DrawnLine(msgspec.Struct, frozen=True):
 
 
 class DrawnPath(msgspec.Struct, frozen=True):
-    """A path in the words of SVG, made of numbers alone."""
+    """An SVG path made only of numbers."""
 
     d: str
     look: str
@@ -38,7 +38,7 @@ class DrawnMark(msgspec.Struct, frozen=True):
 
 
 class DrawnWords(msgspec.Struct, frozen=True):
-    """Words at a place."""
+    """A text label."""
 
     x: float
     y: float
@@ -47,7 +47,7 @@ class DrawnWords(msgspec.Struct, frozen=True):
 
 
 class Chart(msgspec.Struct, frozen=True, kw_only=True):
-    """A chart in units of a pixel; `name` says to those who cannot see it what it shows."""
+    """A chart in pixels; `name` describes it for screen readers."""
 
     width: int
     height: int
@@ -59,7 +59,7 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """A chart for wide and for narrow pages, what it says, and its numbers as a table."""
+    """A chart for wide and for narrow pages, its caption, and its numbers as a table."""
 
     key: str
     title: str
@@ -71,7 +71,7 @@ class BoardFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Box(NamedTuple):
-    """The part of a chart that data are drawn in."""
+    """The plotting area of a chart."""
 
     left: float
     top: float
@@ -79,16 +79,16 @@ class Box(NamedTuple):
     bottom: float
 
     def x(self, share: float) -> float:
-        """The place at this share of the width."""
+        """The position at this share of the width."""
         return round(self.left + share * (self.right - self.left), 1)
 
     def y(self, share: float) -> float:
-        """The place at this share of the height, from below."""
+        """The position at this share of the height, from the bottom."""
         return round(self.bottom - share * (self.bottom - self.top), 1)
 
 
 class MarkNames:
-    """Words beside marks: each is put where it covers no other word and does not leave the chart, or left out."""
+    """Labels next to marks: each is placed where it fits without overlap, or left out."""
 
     def __init__(self, box: Box) -> None:
         self._box = box
@@ -99,7 +99,7 @@ class MarkNames:
         self._taken.append((x - size, y - size, x + size, y + size))
 
     def put(self, x: float, y: float, words: str) -> DrawnWords | None:
-        """The words beside a mark, or None where there is no room."""
+        """The label next to a mark, or None if there is no room."""
         width = len(words) * _LETTER_WIDTH
         for look, dx, dy in (
             ("end", -9, -5),
@@ -126,7 +126,7 @@ class MarkNames:
 
 
 def spread_heights(heights: Sequence[float], *, apart: float = _LINE_HEIGHT, lowest: float) -> list[float]:
-    """The heights moved as little as it takes for no two to be nearer than `apart`, none below `lowest`."""
+    """The heights, moved as little as necessary so that no two are closer than `apart`, and none below `lowest`."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
     for before, here in pairwise(order):

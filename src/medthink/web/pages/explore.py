@@ -43,7 +43,7 @@ class ExploreQuery(Query, frozen=True, kw_only=True):
 
 
 class CaseCard(msgspec.Struct, frozen=True, kw_only=True):
-    """A case in the list: what a reader may see of it, and the rest when it is revealed."""
+    """A case in the list: what a reader may see, and the rest once revealed."""
 
     code: str
     history: str
@@ -58,7 +58,7 @@ class CaseCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExplorePage(msgspec.Struct, frozen=True, kw_only=True):
-    """The cases that the query asks for, a page of them."""
+    """One page of the cases matching the query."""
 
     name: str
     query: ExploreQuery
@@ -80,7 +80,7 @@ def make_explore_page(
     query: ExploreQuery,
     models: Sequence[ModelAnswers],
 ) -> ExplorePage:
-    """The list, filtered; what is withheld is looked at only for cases that are revealed."""
+    """The filtered list; withheld fields are used only for revealed cases."""
     found = choose_cases(bench, mine, query, models)
     page = max(1, int(query.page)) if query.page.isdecimal() else 1
     start = (page - 1) * PER_PAGE
@@ -103,7 +103,7 @@ def make_explore_page(
 def choose_cases(
     bench: OpenBenchmark, mine: Mapping[int, HumanAnswer], query: ExploreQuery, models: Sequence[ModelAnswers]
 ) -> list[Case]:
-    """The cases that the query asks for, in the order of their codes: that of the file may tell something."""
+    """The cases matching the query, in the order of their codes, because the file's order may reveal something."""
     ordered = sorted(bench.cases.values(), key=lambda case: bench.code(case.id))
     return [
         case

@@ -1,4 +1,4 @@
-"""The leaderboard as a page: ranks as ranges, ties in groups, intervals drawn, proof on every row."""
+"""The leaderboard as a page: ranks as ranges, ties in groups, intervals drawn, provenance on every row."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ PER_PAGE = 100
 WIDE, NARROW = 240, 124
 _RANKING_NOTES: dict[RankingKind, str] = {
     "unaided": "",
-    "cued": "An expert’s words were shown to these models: a ranking of their own.",
-    "partial": "These models were shown only some of the images or no history: a ranking of their own.",
+    "cued": "These models were shown expert cues, so they have a separate ranking.",
+    "partial": "These models were shown only some of the images or no history, so they have a separate ranking.",
 }
 
 
@@ -78,7 +78,7 @@ class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlainLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A row beside the ranking: what can be had without looking, or a total as reported elsewhere."""
+    """A row next to the ranking: a guesser without images, or a total reported elsewhere."""
 
     name: str
     under: str
@@ -136,7 +136,7 @@ class LeaderboardPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_leaderboard_page(made: Leaderboard, published: PublishedResults, query: BoardQuery) -> LeaderboardPage:
-    """The rows that the query asks for; a rank is that of the whole ranking."""
+    """The rows matching the query; ranks are those of the whole ranking."""
     kind = ranking_of(query)
     rows = made.ranking(kind)
     known = board_columns(rows)
@@ -201,14 +201,14 @@ def tell_rank(row: BoardRow) -> str:
 
 
 def tell_top(rows: Sequence[BoardRow]) -> str:
-    """Who leads, and how many are not shown to beat a guesser, in a sentence or two."""
+    """Who leads, and how many models are not shown to beat a guesser, in a sentence or two."""
     if not rows or rows[0].group is None:
         return ""
     leaders = [row for row in rows if row.is_leader]
     first = rows[0]
     said = f"{first.submission.model} ({as_percent(accuracy_of(first).value or 0.0)})"
     words = (
-        f"{said} is ahead of all others."
+        f"{said} is better than all others."
         if len(leaders) == 1
         else (f"{count_of(len(leaders), 'model')} may be first: none of them is shown to be worse than {said}.")
     )
@@ -237,7 +237,7 @@ def _page_of(rows: Sequence[BoardRow], query: BoardQuery) -> tuple[int, int]:
 
 
 def _drawn(made: Leaderboard, rows: Sequence[BoardRow]) -> list[Measured]:
-    """Everything that must fit on the table's axis, whatever is filtered."""
+    """Everything that must fit on the table's axis, regardless of filters."""
     rivals = [row.gain.rival_accuracy for row in rows if row.gain]
     return [*(accuracy_of(row) for row in rows), *rivals, *(rival.accuracy for rival in made.rivals)]
 

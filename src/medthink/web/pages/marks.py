@@ -13,11 +13,11 @@ STATE_WORDS = {
     "ok": "answered",
     "unparsed": "no letter",
     "refused": "refused",
-    "truncated": "cut off",
+    "truncated": "truncated",
     "failed": "failed",
     "waiting": "not yet",
 }
-"""Every state that a case of a run can be in, by the word that pages use."""
+"""Every state of a case, with the word used on pages."""
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A difference in points; `tone` is "up" or "down" where the interval leaves out zero, else ""."""
+    """A difference in points; `tone` is "up" or "down" if the interval excludes zero, else ""."""
 
     value: str
     interval: str
@@ -44,7 +44,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place_rate(rate: Measured, *, rival: Measured | None = None) -> Interval | None:
-    """A rate and the rival's beside it; None where there is no value."""
+    """A rate with the rival's; None if there is no value."""
     if rate.value is None:
         return None
     low, high = (rate.low, rate.high) if isinstance(rate, Estimate) else (rate.value, rate.value)

@@ -1,4 +1,4 @@
-"""One model of the board: how it stands, where it fails, how it was made and what became of it."""
+"""One model of the board: its standing, where it fails, how it was made and its history."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,8 +34,8 @@ _EVENTS = {
     "withdrawn": "Withdrawn",
     "provenance": "Proof",
     "judged": "Judged",
-    "rerun planned": "Cases drawn to be run again",
-    "rerun": "Run again in part",
+    "rerun planned": "Cases drawn for a re-run",
+    "rerun": "Partly re-run",
     "annotated": "Note by the maintainers",
     "flagged": "Flagged by the maintainers",
 }
@@ -53,7 +53,7 @@ class SliceRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfileBar(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of wrong critical steps that hold one type of error."""
+    """The share of wrong critical steps with one type of error."""
 
     name: str
     words: str
@@ -61,7 +61,7 @@ class ProfileBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfilePart(msgspec.Struct, frozen=True, kw_only=True):
-    """What one judge says of the reasoning."""
+    """One judge's view of the reasoning."""
 
     judge: str
     is_smoke_test: bool
@@ -71,7 +71,7 @@ class ProfilePart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that became of the submission."""
+    """One entry of the submission's history."""
 
     day: str
     what: str
@@ -112,7 +112,7 @@ class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
 def make_model_page(
     row: BoardRow, made: Leaderboard, events: Sequence[Mapping[str, Any]], revealed: RevealedCases | None
 ) -> ModelPage:
-    """One model with everything that is public of it, and of its cases what the reader has revealed."""
+    """One model with everything public about it, and the cases the reader has revealed."""
     one = row.submission
     peers = made.ranking(row.kind)
     parts = telling_slices(row)
@@ -192,7 +192,7 @@ def _stats(row: BoardRow) -> Iterator[tuple[str, BoardCell]]:
 
 
 def _notes(row: BoardRow) -> Iterator[tuple[str, str]]:
-    """What everybody should know first, each with its tone."""
+    """Public notes, each with its tone."""
     one = row.submission
     if row.is_withdrawn:
         yield "bad", f"Withdrawn {(one.withdrawn_at or '')[:10]}: {one.detail or 'no reason given'}"
@@ -216,8 +216,8 @@ def _notes(row: BoardRow) -> Iterator[tuple[str, str]]:
 
 def _tell_rerun(rerun: Rerun) -> str:
     told = tell_rerun(rerun)
-    verdict = "" if rerun.is_within else " This does not bear the row out."
-    right = f" Of these cases {rerun.right} were right as submitted and {rerun.right_again} when run again."
+    verdict = "" if rerun.is_within else " This does not confirm the row."
+    right = f" Of these cases {rerun.right} were right as submitted and {rerun.right_again} in the re-run."
     return f"{told[:1].upper()}{told[1:]}.{right}{verdict}"
 
 
@@ -244,7 +244,7 @@ def _profile(profile: JudgedProfile) -> ProfilePart:
     said = (
         f"{profile.steps:,} steps, {_share(profile.wrong_steps)} wrong; of the critical steps "
         f"{_share(profile.wrong_critical_steps)}; right answers with every step sound "
-        f"{_share(profile.sound_if_right)}; judged {_share(profile.judged)} of what was due"
+        f"{_share(profile.sound_if_right)}; judged {_share(profile.judged)} of what was expected"
     )
     bars = (
         ProfileBar(name=name.replace("_", " ").capitalize(), words=percent(rate), mark=axis.place(rate))
@@ -260,7 +260,7 @@ def _share(rate: Measured) -> str:
 
 
 def _steps(row: BoardRow) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Steps 1 and 2 against the expert's words, with the metrics that they have."""
+    """Steps 1 and 2 against the expert's texts, with their metrics."""
     names = [step.step for step in row.scores.steps]
     metrics = [one for one in shown_in("tables") if any(metric_value(row.scores, step, one.name) for step in names)]
     rows = tuple(
@@ -276,7 +276,7 @@ def _steps(row: BoardRow) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
 def _command(row: BoardRow) -> str:
-    """The command that makes the run again; none where its condition is not known."""
+    """The command that reproduces the run; empty if its condition is unknown."""
     origin = row.scores.origin
     if origin.condition is None:
         return ""
@@ -305,7 +305,7 @@ def _facts(row: BoardRow) -> Iterator[tuple[str, str]]:
 
 
 def _history(events: Sequence[Mapping[str, Any]]) -> Iterator[HistoryLine]:
-    """What became of it since it was published, the newest first; who did it is not told."""
+    """Its history since publication, newest first; without names."""
     for event in reversed(events):
         what, detail = event["what"], event["detail"]
         if what in _EVENTS:
@@ -327,5 +327,5 @@ def _tell_event(what: str, detail: Mapping[str, Any]) -> str:
         case "annotated":
             return str(detail.get("annotation", ""))
         case "flagged":
-            return str(detail.get("flag", "")) or "the flag was taken away"
+            return str(detail.get("flag", "")) or "the flag was removed"
     return ""

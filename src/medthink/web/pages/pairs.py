@@ -46,10 +46,10 @@ class SharedCases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tell_verdict(a: str, b: str, difference: Measured, *, is_different: bool) -> tuple[str, ...]:
-    """Which is better and by how much, or that they cannot be told apart; in parts that a line should not break."""
+    """Which is better and by how much, or that they are not distinguishable; in parts for line breaking."""
     value = difference.value or 0.0
     if not is_different:
-        return (a, " and ", b, " cannot be told apart ", "on these cases.")
+        return (a, " and ", b, " are not distinguishable ", "on these cases.")
     better, worse = (a, b) if value > 0 else (b, a)
     return (better, " is better than ", worse, " by ", f"{abs(value) * 100:.1f} points.")
 
@@ -68,7 +68,7 @@ def reach_of(differences: Sequence[Measured]) -> int:
 
 
 def place_points(difference: Measured, reach: int, *, is_clear: bool) -> PointsMark:
-    """A difference on an axis that reaches so many points either way."""
+    """A difference on an axis that extends this many points either way."""
     value = difference.value or 0.0
     low, high = (difference.low, difference.high) if isinstance(difference, Estimate) else (value, value)
 
@@ -79,12 +79,12 @@ def place_points(difference: Measured, reach: int, *, is_clear: bool) -> PointsM
 
 
 def band_of(smallest: float, reach: int) -> float:
-    """Half the width of the band of differences too small to be seen, on an axis that reaches so far."""
+    """Half the width of the band of undetectable differences, on an axis of this reach."""
     return min(smallest * 100 / reach, 1.0) * _HALF
 
 
 def share_cases(pairs: Iterable[tuple[float, float]]) -> SharedCases | None:
-    """The four cells of two sets of answers, for one answer a case."""
+    """The four cells of two sets of answers, for one answer per case."""
     listed = list(pairs)
     if any(share not in (0.0, 1.0) for pair in listed for share in pair):
         return None

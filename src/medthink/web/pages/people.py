@@ -1,4 +1,4 @@
-"""The pages about people: signing in and up, one's own account, and everybody's for maintainers."""
+"""The pages about people: signing in and up, one's own account, and all accounts for maintainers."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class FormChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignInPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The door."""
+    """The sign-in page."""
 
     next: str
     name: str = ""
@@ -27,7 +27,7 @@ class SignInPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignUpPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The form that makes an account; `action` is where it goes, `vouched` who vouches for the person."""
+    """The sign-up form; `action` is its target, `vouched` the provider that confirmed the person."""
 
     action: str
     title: str
@@ -51,7 +51,7 @@ class EnterPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One's own account; `new_token` is shown this once."""
+    """One's own account; `new_token` is shown only once."""
 
     account: Account
     roles: tuple[FormChoice, ...]
@@ -64,14 +64,14 @@ class AccountPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody in the maintainers' list."""
+    """A person in the maintainers' list."""
 
     account: Account
     roles: tuple[FormChoice, ...]
 
 
 class PeoplePage(msgspec.Struct, frozen=True, kw_only=True):
-    """Everybody, and who was invited; `new_link` is shown this once."""
+    """All accounts and invitations; `new_link` is shown only once."""
 
     people: tuple[PersonLine, ...]
     invitations: tuple[Invitation, ...]

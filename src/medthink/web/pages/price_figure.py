@@ -22,7 +22,10 @@ class PricedRow(NamedTuple):
 
 
 def price_figure(rows: Sequence[BoardRow], rivals: Sequence[RivalRow]) -> BoardFigure | None:
-    """Price across, accuracy up; the Pareto set is filled, joined and named. None below two rows with a price."""
+    """Price horizontally, accuracy vertically; the Pareto set is filled, joined and named.
+
+    None for fewer than two priced rows.
+    """
     priced = price_rows(rows)
     if len(priced) < 2:
         return None
@@ -46,7 +49,7 @@ def price_figure(rows: Sequence[BoardRow], rivals: Sequence[RivalRow]) -> BoardF
 
 
 def price_rows(rows: Sequence[BoardRow]) -> list[PricedRow]:
-    """The rows whose whole price is known and not nothing, cheapest first."""
+    """The rows whose total price is known and not zero, cheapest first."""
     found = [(usd, row) for row in rows if (usd := usd_per_case(row)) and accuracy_of(row).value is not None]
     best = set(pareto_set([usd for usd, _ in found], [accuracy_of(row).value or 0.0 for _, row in found]))
     made = [PricedRow(usd, row, place in best) for place, (usd, row) in enumerate(found)]

@@ -1,4 +1,4 @@
-"""The part of an address after `?`: what a list is filtered and sorted by. The address holds the whole state."""
+"""The query part of a URL: filters and sort order of a list. The URL holds the whole state."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -12,37 +12,37 @@ _MOST_VALUES = 60
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """Texts by name, and several texts where a name may stand more than once; what is empty stands in no address."""
+    """Texts by name, or several texts where a name may be repeated; empty values are left out of URLs."""
 
     q: str = ""
     sort: str = ""
     down: str = ""
 
     def encode(self, **changes: str | tuple[str, ...]) -> str:
-        """The query with some changes, `?` included; "" when nothing is asked for."""
+        """The query with some changes, `?` included; "" if it is empty."""
         fields = msgspec.structs.asdict(self) | changes
         written = urlencode({name: value for name, value in fields.items() if value}, doseq=True)
         return f"?{written}" if written else ""
 
     def sort_link(self, column: str, *, first_down: bool) -> str:
-        """The query that sorts by this column; the other way round where it is sorted by it already."""
+        """The query that sorts by this column, or reverses the order if it already does."""
         is_down = first_down if self.sort != column else not self.down
         return self.encode(sort=column, down="1" if is_down else "")
 
     def aria_sort(self, column: str) -> str:
-        """How the column is sorted, in the words of `aria-sort`; "" when by another one."""
+        """The `aria-sort` value of the column; "" if another one is sorted."""
         if self.sort != column:
             return ""
         return "descending" if self.down else "ascending"
 
     @property
     def words(self) -> list[str]:
-        """What is searched for, in small letters; every word must be found."""
+        """The search words in lower case; every word must be found."""
         return self.q.casefold().split()
 
 
 def read_query(kind: type[_Wanted], given: Mapping[str, str]) -> _Wanted:
-    """The fields that this list knows; anything else in the address is left alone."""
+    """The fields that this list knows; anything else in the URL is ignored."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         values = [value[:_LONGEST] for value in _values(given, field.name)]
@@ -54,7 +54,7 @@ def read_query(kind: type[_Wanted], given: Mapping[str, str]) -> _Wanted:
 
 
 def _values(given: Mapping[str, str], name: str) -> list[str]:
-    """Every value that stands under a name."""
+    """Every value of a name."""
     if name not in given:
         return []
     several = getattr(given, "getall", None)

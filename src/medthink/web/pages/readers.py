@@ -15,7 +15,7 @@ from medthink.web.pages.reading import CONFIDENCES
 
 
 class ReadersPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The human baseline: what people answered, beside the models on the same cases."""
+    """The human baseline: people's answers, next to the models on the same cases."""
 
     name: str
     answers: int

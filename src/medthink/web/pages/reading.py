@@ -43,7 +43,7 @@ class BlindImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RevealedOption(msgspec.Struct, frozen=True, kw_only=True):
-    """An option with what everybody said of it."""
+    """An option with everyone's answers."""
 
     letter: str
     text: str

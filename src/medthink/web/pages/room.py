@@ -1,7 +1,7 @@
 """The reading room as its readers see it: their studies, a study's entry, and one case of it.
 
-What is sent before a reader commits to a diagnosis is made from the blind half of a sitting alone. No page names the
-author of a text, another reader, the case's number, or anything of the reference before the reveal.
+Before a reader commits to a diagnosis, pages are made only from the blind half of a sitting. No page names the author
+of a text, another reader or the case's number, or shows anything of the reference before the reveal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ TITLES = {
     "omissions": "Omissions",
     "preference": "Which is better?",
 }
-# The sections of the rubric that a kind of judging goes by.
+# The sections of the rubric for each kind of judging.
 _ANCHORS = {
     "steps": ("factual", "weight", "severity", "error types"),
     "findings": ("factual",),
@@ -48,13 +48,13 @@ class StudyLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadingsPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The studies that somebody reads in."""
+    """A reader's studies."""
 
     studies: tuple[StudyLine, ...]
 
 
 class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry to a study: how far the reader is, and where to go on."""
+    """The entry to a study: the reader's progress, and where to continue."""
 
     token: str
     name: str
@@ -83,14 +83,14 @@ class RoomImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoomField(msgspec.Struct, frozen=True, kw_only=True):
-    """A column to fill in of an item, with the words to choose from; none of them: free words."""
+    """A column of an item to fill in, with the words to choose from; without words, free text."""
 
     name: str
     choices: tuple[str, ...]
 
 
 class RoomItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to judge; `start` and `end` are its place in its part, −1 where it has none.
+    """One thing to judge; `start` and `end` are its span in its part, or −1 if it has none.
 
     `anchors` says of each score what it asks for, where the item is a dimension of education.
     """
@@ -109,7 +109,7 @@ class RoomItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoomText(msgspec.Struct, frozen=True, kw_only=True):
-    """A text to judge, with its items and what the words of its labels mean."""
+    """A text to judge, with its items and the meaning of its labels."""
 
     what: str
     title: str
@@ -206,12 +206,12 @@ def make_room_page(
 
 
 def _images(opened: OpenSitting, bench: OpenBenchmark) -> list[RoomImage]:
-    """The images in the order in which texts number them; what is known of them only after the reveal."""
+    """The images in the order in which texts number them; details only after the reveal."""
     revealed = opened.sitting.revealed if opened.is_revealed else None
     found = []
     for place, path in enumerate(opened.sitting.blind.images):
         image = bench.image_at(path)
-        image_id, width, height, problem = "", 0, 0, "it is not there"
+        image_id, width, height, problem = "", 0, 0, "the file is missing"
         if image is not None:
             image_id = bench.id_of(image)
             try:

@@ -21,7 +21,7 @@ _SLICES = ("modality", "images per case", "longitudinal", "ICD chapter", "length
 
 
 class CasesQuery(Query, frozen=True, kw_only=True):
-    """What the cases of a run are filtered and sorted by; `against` names another run to set beside it."""
+    """Filters and sort order of a run's cases; `against` names another run to compare with."""
 
     result: str = ""
     state: str = ""
@@ -32,7 +32,7 @@ class CasesQuery(Query, frozen=True, kw_only=True):
 
 
 class CaseLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One prediction in the list; `result` is "right", "wrong" or "" where there is nothing to compare."""
+    """One prediction in the list; `result` is "right", "wrong" or "" if there is nothing to compare."""
 
     case: int
     sample: int
@@ -69,7 +69,7 @@ class SliceMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One run with the cases that the query asks for."""
+    """One run with the cases matching the query."""
 
     line: RunLine
     cases_of: str
@@ -96,7 +96,7 @@ def make_run_page(
     verdicts: CaseVerdicts,
     query: CasesQuery,
 ) -> RunPage:
-    """The run, and of its cases those that the query asks for."""
+    """The run, with the cases matching the query."""
     other = next((one for one in beside if one.slug == query.against), None)
     every = make_case_lines(run, other, verdicts)
     counted = Counter(line.state for line in every)
@@ -134,7 +134,7 @@ def make_case_lines(run: ShelfRun, other: ShelfRun | None, verdicts: CaseVerdict
 
 
 def choose_lines(every: Iterable[CaseLine], run: ShelfRun, query: CasesQuery) -> list[CaseLine]:
-    """The lines that the query asks for, in the order that it asks for."""
+    """The lines matching the query, in its order."""
     by, _, value = query.slice.partition(":")
     members = {number for number, case in run.selected.items() if by in SLICINGS and value in SLICINGS[by](case)}
     found = [line for line in every if _fits(line, query) and (not by or line.case in members)]
@@ -235,7 +235,7 @@ def _gold(run: ShelfRun, number: int) -> str:
 
 
 def _slice_choices(run: ShelfRun) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-    """Every slice that a case of the run is in, by kind, with how many cases it holds."""
+    """Every slice that a case of the run is in, by kind, with its number of cases."""
     members = sort_slices(
         group_by_slice(((number, number) for number in run.selected), slice_cases(run.selected.values()))
     )
@@ -263,7 +263,7 @@ def _facts(run: ShelfRun) -> Iterable[tuple[str, str]]:
         yield "calls", f"{calls or NONE}; {progress.attempts:,} attempts sent"
     if progress and progress.image_doubts:
         share = as_percent(progress.image_doubts / progress.image_replies)
-        yield "images", f"{share} of the replies count too few tokens to have seen them"
+        yield "images", f"{share} of the replies count too few tokens to have seen the images"
     yield "cost", tell_money(run.cost_usd, is_least=run.is_least_cost)
     yield "time in calls", tell_time(sum(row.latency_s for row in run.rows))
     yield "made by", f"medthink {manifest.package}"

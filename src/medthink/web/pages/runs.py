@@ -1,4 +1,4 @@
-"""The page of all runs: how far each is, how it stands, what it cost."""
+"""The page of all runs: progress, standing and cost."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,14 +22,14 @@ from medthink.web.standing import Standing
 
 
 class RunsQuery(Query, frozen=True, kw_only=True):
-    """What the list of runs is filtered and sorted by."""
+    """Filters and sort order of the list of runs."""
 
     task: str = ""
     activity: str = ""
 
 
 class RunLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One run in the list; what is not known yet is None."""
+    """One run in the list; unknown values are None."""
 
     slug: str
     name: str
@@ -50,7 +50,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs on the same cases: the only ones whose numbers may stand in one column."""
+    """Runs on the same cases, whose numbers may share a column."""
 
     title: str
     lines: tuple[RunLine, ...]
@@ -77,7 +77,7 @@ def make_runs_page(
     query: RunsQuery,
     places: Sequence[str],
 ) -> RunsPage:
-    """The runs that the query asks for, sorted, in groups."""
+    """The runs matching the query, sorted, in groups."""
     wanted = sorted(
         (run for run in runs if _fits(run, query)),
         key=_sort_key(query, standings),
@@ -103,7 +103,7 @@ def make_runs_page(
 
 
 def make_line(run: ShelfRun, standing: Standing | None) -> RunLine:
-    """A run as its line in the list."""
+    """A run's line in the list."""
     manifest = run.manifest
     return RunLine(
         slug=run.slug,
@@ -126,7 +126,7 @@ def make_line(run: ShelfRun, standing: Standing | None) -> RunLine:
 
 
 def tell_cases(run: ShelfRun) -> str:
-    """Which cases a run is about: `90 cases of bench, split test`."""
+    """The cases of a run: `90 cases of bench, split test`."""
     selection = run.manifest.selection
     cases: dict[int, Case] = run.selected
     number = len(cases) if cases else (run.total or 0) // run.manifest.condition.samples
@@ -169,7 +169,7 @@ def _sort_key(query: RunsQuery, standings: dict[str, Standing | None]) -> Callab
 
     def key(run: ShelfRun) -> tuple[object, ...]:
         found = value(run)
-        # What is not known stands last, whichever way the list is sorted.
+        # Unknown values come last, whichever way the list is sorted.
         return (found is None) is not bool(query.down), "" if found is None else found, run.name
 
     return key

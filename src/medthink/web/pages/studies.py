@@ -1,4 +1,4 @@
-"""Studies as their coordinator sees them: what there is, what a plan would take, and how a study stands."""
+"""Studies as their coordinator sees them: the list, the effort of a plan, and the state of a study."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,14 +13,14 @@ from medthink.report.seated import mean, share
 
 KINDS_SHOWN = (
     ("steps", "Steps of the rationale"),
-    ("omissions", "Decisive findings that were missed"),
-    ("findings", "Findings of single images and their summary"),
+    ("omissions", "Missed decisive findings"),
+    ("findings", "Findings of each image and their summary"),
     ("discussion", "Teaching discussions"),
     ("preference", "Which of two discussions is better"),
 )
 
 
-# Readers among themselves come first.
+# Agreement between readers comes first.
 _ORDER = ("reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself")
 
 
@@ -35,7 +35,7 @@ class RunChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyForm(msgspec.Struct, kw_only=True):
-    """The form by which a study is set up."""
+    """The form for setting up a study."""
 
     name: str = ""
     runs: str | list[str] = []
@@ -51,13 +51,13 @@ class StudyForm(msgspec.Struct, kw_only=True):
     really: str = ""
 
     def __post_init__(self) -> None:
-        # One box that is ticked comes as a text, several as a list.
+        # One ticked box arrives as a text, several as a list.
         self.runs = [self.runs] if isinstance(self.runs, str) else self.runs
         self.kinds = [self.kinds] if isinstance(self.kinds, str) else self.kinds
 
 
 class SetUpPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The form, and where it was filled in, what the study would take."""
+    """The form and, once filled in, the expected effort of the study."""
 
     form: StudyForm
     runs: tuple[RunChoice, ...]
@@ -142,7 +142,7 @@ def make_study_page(
     disputes: tuple[int, int],
     free: Sequence[tuple[int, str, str]],
 ) -> StudyPage:
-    """The study as it stands; `disputes` counts those there are and those that are settled."""
+    """The current state of the study; `disputes` counts all and the settled ones."""
     checks = {one.reader: share(one.right) for found in agreement.values() for one in found.checks}
     return StudyPage(
         token=study.token,
@@ -178,7 +178,7 @@ def _reader_row(one: ReaderProgress, checks: Mapping[str, str]) -> ReaderRow:
 
 
 def _pair_rows(found: RunAgreement) -> list[PairRow]:
-    """Over all cases: slices are in the exported tables."""
+    """Only over all cases: slices are in the exported tables."""
     return [
         PairRow(
             raters=f"{pair.a} and {pair.b}",

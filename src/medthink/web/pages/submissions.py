@@ -16,7 +16,7 @@ from medthink.web.pages.query import Query
 
 SHOWN_PROBLEMS = 100
 STEPS = ("Upload", "Check", "Score", "Preview", "Publish")
-# The step that a submission is at, and whether that is where it ended.
+# A submission's current step, and whether it ended there.
 _AT: dict[Status, tuple[int, bool]] = {
     "received": (1, False),
     "checking": (1, False),
@@ -63,7 +63,7 @@ class SubmissionLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UploadForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What was filled in, to be shown again beside an error."""
+    """The form as filled in, shown again with an error."""
 
     model: str = ""
     organisation: str = ""
@@ -76,7 +76,7 @@ class UploadForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmitPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The form to hand in, and what the team has handed in."""
+    """The submission form, and the team's submissions."""
 
     benchmark: str
     n_cases: int
@@ -113,7 +113,7 @@ class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmissionPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One submission: where it is, what is wrong with it or how good it is, and what can be done next."""
+    """One submission: its state, its problems or scores, and what can be done next."""
 
     record: SubmissionRecord
     mark: tuple[str, str, str]
@@ -192,7 +192,7 @@ def make_preview_view(one: SubmissionRecord, scores: Scores, family_count: int) 
 
 
 def make_counts(records: Sequence[SubmissionRecord]) -> tuple[tuple[Status, str, int], ...]:
-    """How many submissions are in each state, those without any left out."""
+    """The number of submissions in each state, without empty ones."""
     found = [one.status for one in records]
     return tuple((state, mark[2], found.count(state)) for state, mark in STATE_MARKS.items() if state in found)
 
@@ -203,7 +203,7 @@ def tell_history(events: Sequence[dict[str, Any]]) -> tuple[tuple[str, str, str]
 
 
 def find_declined(events: Sequence[dict[str, Any]]) -> str:
-    """Why the maintainers gave a submission back, "" unless that is the last thing that happened to its state."""
+    """Why the maintainers returned a submission; "" unless that was its last change of state."""
     moves = [one for one in events if one["what"] in _AT]
     return str(moves[-1]["detail"].get("declined", "")) if moves else ""
 
@@ -214,26 +214,26 @@ def is_scored(one: SubmissionRecord) -> bool:
 
 
 _EVENTS = {
-    "received": "handed in",
+    "received": "submitted",
     "checking": "check began",
     "invalid": "not accepted",
     "failed": "could not be scored",
     "offered": "offered for publication",
-    "lapsed": "given up",
+    "lapsed": "discarded",
 }
 
 
 def _tell_event(one: dict[str, Any]) -> str:
     detail = one["detail"]
     said = detail.get("declined") or detail.get("why") or detail.get("annotation") or detail.get("flag") or ""
-    word = "given back" if detail.get("declined") else _EVENTS.get(one["what"], one["what"])
+    word = "returned to the team" if detail.get("declined") else _EVENTS.get(one["what"], one["what"])
     if detail.get("again"):
-        word = "check began again"
+        word = "check restarted"
     return f"{word}: {said}" if said else word
 
 
 def _tell_luck(count: int, scores: Scores) -> str:
-    """How much better the best of so many equal models looks by luck alone, by Blom's approximation."""
+    """How much better the best of several equal models looks by chance alone, by Blom's approximation."""
     answers = scores.answers
     if count < 2 or answers is None or answers.accuracy.value is None:
         return ""

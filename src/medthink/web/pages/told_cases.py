@@ -1,4 +1,4 @@
-"""Cases with what models answered, told only of cases that the reader has revealed."""
+"""Cases with models' answers, shown only for cases that the reader has revealed."""
 
 from collections.abc import Iterator, Sequence
 
@@ -37,7 +37,7 @@ class ToldCase(msgspec.Struct, frozen=True, kw_only=True):
 def tell_cases(
     rows: Sequence[BoardRow], shares: Sequence[float], models: int, revealed: RevealedCases
 ) -> Iterator[ToldCase]:
-    """The revealed cases of these rows, which have the same cases; `shares` of all models are right on each."""
+    """The revealed cases of these rows, on the same cases; `shares` is the share of models right on each."""
     places = {number: place for place, number in enumerate(rows[0].result.cases)}
     for case in revealed.cases():
         place = places.get(case.id)

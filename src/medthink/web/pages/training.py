@@ -1,4 +1,4 @@
-"""The training of readers as a page: one sentence of known truth at a time, then feedback, then the result."""
+"""The training of readers as a page: one sentence with a known answer at a time, then feedback, then the result."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from medthink.web.renditions import image_size
 
 
 class TrainingCase(msgspec.Struct, frozen=True, kw_only=True):
-    """The item in hand with its case: before, of and behind the sentence, and the expert's material."""
+    """The current item with its case: the sentence with the text before and after it, and the expert's material."""
 
     code: str
     history: str
@@ -31,7 +31,7 @@ class TrainingCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainingPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a reader stands in training: an item to judge, the feedback on the last one, or the result."""
+    """A reader's position in training: an item to judge, the feedback on the last one, or the result."""
 
     token: str
     name: str
@@ -52,7 +52,7 @@ def make_training_page(
     bench: OpenBenchmark,
     seen: str = "",
 ) -> TrainingPage:
-    """The page; `seen` is the code of the item whose feedback is wanted."""
+    """The page; `seen` is the code of the item whose feedback is requested."""
     left = [item for item in training.items if item.code not in answers]
     said = read_labels(answers)
     feedback = (
@@ -72,7 +72,7 @@ def make_training_page(
 
 
 def read_labels(answers: Mapping[str, str]) -> dict[str, Label | None]:
-    """The answers as labels; who is unsure has given none."""
+    """The answers as labels; "unsure" counts as none."""
     return {code: None if label == UNSURE else label for code, label in answers.items()}
 
 

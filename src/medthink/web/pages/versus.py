@@ -1,4 +1,4 @@
-"""Two runs side by side: the paired verdict, the cases that flipped, the slices, and what differs between the runs."""
+"""Two runs side by side: the paired verdict, the discordant cases, the slices, and what differs between the runs."""
 
 from collections.abc import Iterator, Sequence
 from typing import cast
@@ -33,7 +33,7 @@ from medthink.workflow.outcome import State
 
 
 class VersusQuery(Query, frozen=True, kw_only=True):
-    """Which of the flipped cases are shown: all, `a` or `b`."""
+    """Which discordant cases are shown: all, `a` or `b`."""
 
     only: str = ""
 
@@ -72,15 +72,15 @@ class VersusPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_two(a: ShelfRun, b: ShelfRun) -> Comparison | str:
-    """The comparison on the cases that both have so far, or why there is none."""
+    """The comparison on the cases both have so far, or why there is none."""
     if a is b:
-        return "This is one run, not two. Choose another one."
+        return "Both are the same run. Choose another one."
     if not a.rights or not b.rights:
         lacking = a if not a.rights else b
         return lacking.doubt or f"{lacking.name} has no answers by letter yet."
     shared = sorted(a.rights.keys() & b.rights.keys())
     if a.bench is None or a.group[0] != b.group[0] or not shared:
-        return f"{a.name} and {b.name} have no case in common: they are about other benchmarks or other cases."
+        return f"{a.name} and {b.name} have no case in common: they are on different benchmarks or different cases."
     cases = {number: a.bench.cases[number] for number in shared}
     try:
         return compare_runs([score_letters(_material(run, shared)) for run in (a, b)], cases)
@@ -143,7 +143,7 @@ def _material(run: ShelfRun, shared: list[int]) -> Material:
 
 def _details(pair: PairOfRuns, n: int, method: str) -> str:
     flips = f"They differ on {len(pair.won) + len(pair.lost)} of {count_of(n, 'case')}: "
-    flips += f"A is ahead on {len(pair.won)}, B on {len(pair.lost)}."
+    flips += f"A is better on {len(pair.won)}, B on {len(pair.lost)}."
     return f"{flips} {method[:1].upper()}{method[1:]}: p {tell_p_value(pair.p_value)}."
 
 

@@ -377,7 +377,7 @@ export class ReadingGrid extends EventTarget {
     const id = this.active.image.id;
     if (!this.marked.delete(id)) this.marked.add(id);
     this.refresh();
-    this.say(this.marked.has(id) ? `Image ${this.active.index + 1} marked as relied on` : `Mark taken off image ${this.active.index + 1}`);
+    this.say(this.marked.has(id) ? `Image ${this.active.index + 1} marked as relied on` : `Mark removed from image ${this.active.index + 1}`);
     this.report("mark");
   }
 
@@ -424,7 +424,7 @@ export class ReadingGrid extends EventTarget {
     this.link = link;
     if (this.linkPick) this.linkPick.value = link;
     if (link !== "off") this.changed(this.active, "zoom");
-    this.say({off: "Zoom and pan: each image alone", all: "Zoom and pan: all panes linked", group: "Zoom and pan: linked within a modality"}[link]);
+    this.say({off: "Zoom and pan: each image separately", all: "Zoom and pan: all panes linked", group: "Zoom and pan: linked within a modality"}[link]);
   }
 
   makeTools() {
@@ -433,7 +433,7 @@ export class ReadingGrid extends EventTarget {
     this.layoutPick = make("select", {"aria-label": "Layout", onchange: (e) => this.setLayout(Number(e.target.value))},
       ...LAYOUTS.map((n) => make("option", {value: String(n)}, `${COLUMNS[n]} × ${n / COLUMNS[n]}`)));
     this.linkPick = make("select", {"aria-label": "Link zoom and pan", onchange: (e) => this.setLink(e.target.value)},
-      make("option", {value: "off"}, "each alone"), make("option", {value: "all"}, "all linked"),
+      make("option", {value: "off"}, "separately"), make("option", {value: "all"}, "all linked"),
       this.images.some((i) => i.group) && make("option", {value: "group"}, "same modality"));
     this.linkPick.value = this.link;
     const range = (key, label) => this[key + "Range"] = make("input", {type: "range", min: "0.2", max: "4", step: "0.05", value: "1", "aria-label": label,
@@ -485,7 +485,7 @@ export class ReadingGrid extends EventTarget {
       thumb.tabIndex = current ? 0 : -1;
       if (current) thumb.setAttribute("aria-current", "true"); else thumb.removeAttribute("aria-current");
       thumb.setAttribute("aria-label", this.name(n) + (pane ? `, in pane ${pane.number + 1}` : "") +
-        (this.seen.has(n) ? "" : ", not yet looked at") + (this.marked.has(this.images[n].id) ? ", relied on" : ""));
+        (this.seen.has(n) ? "" : ", not viewed yet") + (this.marked.has(this.images[n].id) ? ", relied on" : ""));
       if (current) { const box = thumb.parentElement.parentElement.parentElement; const left = thumb.offsetLeft - box.offsetLeft;
         if (left < box.scrollLeft || left + thumb.offsetWidth > box.scrollLeft + box.clientWidth) box.scrollLeft = left - box.clientWidth / 2; }
     });

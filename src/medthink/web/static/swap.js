@@ -1,4 +1,4 @@
-// Lists that follow the filters and a run under way: the same page is asked for again and its parts marked data-swap are
+// Lists that follow the filters and a run in progress: the same page is requested again and its parts marked data-swap are
 // put in place. The server does the filtering, so that everything also works without this script.
 const parts = () => [...document.querySelectorAll("[data-swap]")];
 const form = document.querySelector("[data-filter]");
@@ -15,7 +15,7 @@ async function swap(address) {
   }
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (turn !== asked) return;   // a later question was asked meanwhile
+  if (turn !== asked) return;   // a later request was made meanwhile
   for (const old of parts()) {
     const now = fresh.getElementById(old.id);
     if (!now || old.innerHTML === now.innerHTML) continue;
@@ -38,7 +38,7 @@ function written() {
   return query.size ? `?${query}` : location.pathname;
 }
 
-// The form holds what the address holds. A list of choices that the address does not name stays as it is: the usual ones.
+// The form mirrors the URL. A list of choices that the URL does not name keeps its defaults.
 function fill(field, values) {
   if (field.type === "checkbox" || field.type === "radio") { if (values.length || field.name !== "col") field.checked = values.includes(field.value); }
   else if (!(field.type === "hidden" && field.name === "col")) field.value = values[0] ?? "";

@@ -1,4 +1,4 @@
-// Small helps that every page shares: copy buttons, menus that close on Escape or outside, / for the search.
+// Small helpers shared by every page: copy buttons, menus that close on Escape or outside, / for the search.
 for (const button of document.querySelectorAll("[data-copy]")) {
   if (!navigator.clipboard) continue;
   button.hidden = false;

@@ -16,7 +16,7 @@ if (form) {
     const file = input.files[0];
     name.textContent = file ? `${file.name}, ${words(file.size)}` : empty;
     const isLarge = file && file.size > Number(form.dataset.largest);
-    complain(isLarge ? `The file has ${words(file.size)}; at most ${words(Number(form.dataset.largest))} are taken.` : "");
+    complain(isLarge ? `The file has ${words(file.size)}; at most ${words(Number(form.dataset.largest))} are accepted.` : "");
     input.setCustomValidity(isLarge ? problem.textContent : "");
   };
   input.addEventListener("change", look);
@@ -33,14 +33,14 @@ if (form) {
     box.hidden = false;
     request.upload.addEventListener("progress", (step) => {
       bar.value = step.lengthComputable ? 100 * step.loaded / step.total : 0;
-      said.textContent = step.loaded < step.total ? `Sent ${words(step.loaded)} of ${words(step.total)}` : "Sent. It is being taken in …";
+      said.textContent = step.loaded < step.total ? `Sent ${words(step.loaded)} of ${words(step.total)}` : "Sent. Waiting for the server …";
     });
     request.addEventListener("load", () => {
       if (request.status < 400) { location.assign(request.responseURL); return; }
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
       stop(page.querySelector("[role=alert]:not([hidden])")?.textContent ?? page.querySelector("h1")?.textContent ?? "That did not work.");
     });
-    request.addEventListener("error", () => stop("The connection was lost. Nothing was taken in; try again."));
+    request.addEventListener("error", () => stop("The connection was lost. Nothing was received; try again."));
     request.open("POST", form.action);
     request.send(new FormData(form));
   });

@@ -28,7 +28,7 @@ _EXPORTS = {
     "run": "medthink.door",
     "synth": "medthink.door",
 }
-# Rooms that can be called: the name of the room is the name of what it does.
+# Callable modules: the module's name is also the function's name.
 _ROOMS = {"judge": "medthink.judge.judging:judge_and_score", "report": "medthink.report.writing:write_report"}
 
 __all__ = ["__version__", *_EXPORTS, *_ROOMS]

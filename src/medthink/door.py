@@ -1,6 +1,6 @@
-"""The Python door: what a notebook or a script calls, from the benchmark to the report.
+"""The Python interface: what a notebook or a script calls, from the benchmark to the report.
 
-Each function does what the command of that name does, and returns a value that shows itself in a notebook.
+Each function does what the command of the same name does, and returns a value that displays itself in a notebook.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,9 +23,9 @@ class OpenRun(Run):
     """A run, opened for reading and scoring."""
 
     def score(self, *, data: str | Path | None = None, radcliq: RadCliQOptions | None = None) -> Scores:
-        """Score the run against its references and keep the scores in its folder.
+        """Score the run against its references and store the scores in its folder.
 
-        `data` is the benchmark, where it is not where the run found it.
+        `data` is the benchmark, if it has moved.
         """
         from medthink.scoring.score import score_run
 
@@ -44,7 +44,7 @@ run = _opened(session.run)
 
 
 def check(benchmark: Benchmark | str | Path, *, images: bool = False) -> CheckReport:
-    """Find every broken invariant of a benchmark; with `images`, look inside the image files too."""
+    """Find every broken invariant of a benchmark; with `images`, check the image files' contents too."""
     from medthink.cases.check import check_benchmark
 
     return check_benchmark(benchmark if isinstance(benchmark, Benchmark) else Benchmark.open(benchmark), images=images)
@@ -61,7 +61,7 @@ def synth(
 ) -> Benchmark:
     """Make a benchmark of drawn phantoms in a new folder, and open it.
 
-    A script that asks for several processes must do so under `if __name__ == "__main__":`.
+    A script that uses several processes must call it under `if __name__ == "__main__":`.
     """
     from medthink.phantoms.writer import write_benchmark
 
@@ -70,9 +70,9 @@ def synth(
 
 
 def compare(runs: Sequence[RunOrPath], *, data: str | Path | None = None, split: str = "test") -> Comparison:
-    """Compare runs or submission files on the same cases; scores that are still true are not made again.
+    """Compare runs or submission files on the same cases; scores that are still valid are reused.
 
-    `data` is needed for submission files, which are about its `split`, and for runs whose benchmark has moved.
+    `data` is needed for submission files, which belong to its `split`, and for runs whose benchmark has moved.
     """
     return compare_paths([path_of(one) for one in runs], _path_or_none(data), split=split)
 

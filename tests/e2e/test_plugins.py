@@ -59,7 +59,7 @@ def test_without_the_package_its_names_are_unknown(bench: Path, tmp_path: Path) 
     ("entry", "told"),
     [
         ("[medthink.tasks]\ntwice = tiny_broken:TASK\n", "cannot be loaded"),
-        ("[medthink.tasks]\ntwice = json:dumps\n", "is no Task"),
+        ("[medthink.tasks]\ntwice = json:dumps\n", "is not a Task"),
         ("[medthink.tasks]\ntwice = tiny:TWICE\n[medthink.models]\nx = json:y\n", ""),
     ],
 )

@@ -1,1 +1,1 @@
-"""The forms that other people's tools read and write."""
+"""File formats of other tools."""

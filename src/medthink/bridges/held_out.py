@@ -1,4 +1,4 @@
-"""Which train cases must not be trained on: those that stand in a held-out split too, by number, text or picture."""
+"""Train cases that must not be trained on, because they repeat a held-out case by number, text or picture."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +31,7 @@ def _same_number(train: Benchmark, others: Sequence[Benchmark]) -> Iterator[tupl
 
 def _same_text(train: Benchmark, others: Sequence[Benchmark]) -> Iterator[tuple[int, str]]:
     histories, cases = NearlyIdentical(), list[tuple[str, int]]()
-    # The held-out ones first: each later text is told its nearest predecessor of the other side.
+    # The held-out ones first: each later text is matched with its nearest predecessor from the other side.
     for side, benchmarks in (("held out", others), ("train", [train])):
         for benchmark in benchmarks:
             for case in benchmark:
@@ -67,6 +67,6 @@ def _same_look(looked: Sequence[tuple[bool, Slot, Looked]]) -> Iterator[tuple[in
     shown = [(is_train, slot, seen.appearance) for is_train, slot, seen in looked if seen.appearance is not None]
     for first, second in look_alikes([look for *_, look in shown]):
         (is_other_train, other, _), (is_train, slot, _) = shown[first], shown[second]
-        # Train comes last, so that a pair of both sides has its train image second.
+        # Train comes last, so that the train image is the second of a pair.
         if is_train and not is_other_train:
             yield slot.case, f"image {slot.slot} looks like image {other.slot} of {other.split} case {other.case}"

@@ -1,4 +1,4 @@
-"""`medthink.reward` in the signatures by which trainers call a reward function."""
+"""`medthink.reward` with the signatures that trainers expect of a reward function."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def compute_score(
     extra_info: dict[str, Any] | None = None,  # noqa: ARG001
     **_: Any,
 ) -> dict[str, float]:
-    """The reward of one reply, and what verl logs beside it: for verl."""
+    """The reward of one reply, and what verl logs with it: for verl."""
     earned = reward_by_key(_read_key(ground_truth), solution_str)
     # Not the process: verl averages numbers over all replies, and some have none.
     return {"score": earned.total, "letter": earned.letter, "parsed": float(earned.state == "ok")}
@@ -32,11 +32,11 @@ def _read_key(text: str) -> RewardKey:
     try:
         return msgspec.json.decode(text.encode(), type=RewardKey)
     except msgspec.DecodeError as error:
-        raise DataError(f"not the key of a reward: {error}", remedy="export again with --for rl") from None
+        raise DataError(f"not a reward key: {error}", remedy="export again with --for rl") from None
 
 
 def _text_of(completion: Any) -> str:
-    """The text of a completion: as it is, or of the last message, whose content may be in parts."""
+    """The text of a completion: a plain text, or the last message, whose content may be in parts."""
     if isinstance(completion, str):
         return completion
     content = completion[-1]["content"]

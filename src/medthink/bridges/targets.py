@@ -1,8 +1,7 @@
 """What `medthink data export --for` can write: one module and one line in `TARGETS` each.
 
-A target's module has `write(benchmark, out, options, progress)`; one that is made of a run is given its folder in the
-place of the benchmark. `takes` names the fields of `TargetOptions` that mean something to it; the command refuses the
-flags of the others.
+A target's module has `write(benchmark, out, options, progress)`; a run target gets the run's folder instead of the
+benchmark. `takes` names the fields of `TargetOptions` it uses; the command refuses the other flags.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from medthink.core.errors import UsageError
 
 TrainingTask = Literal["answer", "twi", "discussion"]
 Trainer = Literal["neutral", "trl", "verl", "ms-swift", "llama-factory"]
-# Told at every step what is looked at and how many of them there are in all.
+# Called at every step with what is processed and the total number.
 TargetProgress = Callable[[str, int], None]
 
 
@@ -30,7 +29,7 @@ class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written, in lines for a person, and what they should be warned of."""
+    """What was written, as lines for the user, and warnings."""
 
     lines: tuple[str, ...]
     warnings: tuple[str, ...] = ()
@@ -44,14 +43,14 @@ class WriteTarget(Protocol):
 
 
 class WriteRunTarget(Protocol):
-    """How a target that is made of a run is written."""
+    """How a run target is written."""
 
     def __call__(self, run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
         """Write the run as the new file or folder `out`."""
 
 
 class ExportTarget(NamedTuple):
-    """Where a target's `write` is, what it is for, the options it takes, and whether it is made of a run."""
+    """Where a target's `write` is, what it is for, the options it takes, and whether it needs a run."""
 
     module: str
     name_of_write: str
@@ -65,7 +64,7 @@ TARGETS = {
     "sft": ExportTarget("medthink.bridges.training", "write_sft", "supervised fine-tuning", _TRAINING),
     "rl": ExportTarget("medthink.bridges.training", "write_rl", "reinforcement learning", _TRAINING),
     "vllm-batch": ExportTarget(
-        "medthink.bridges.vllm", "write_vllm", "of a run, the requests that wait, for vllm run-batch", is_of_run=True
+        "medthink.bridges.vllm", "write_vllm", "a run's waiting requests, for vllm run-batch", is_of_run=True
     ),
 }
 
@@ -79,7 +78,7 @@ def write_target(
 
 
 def write_run_target(name: str, run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
-    """The same for a target that is made of a run."""
+    """The same for a run target."""
     write: WriteRunTarget = _find_write(name, options)
     return write(run, out, options, progress)
 
@@ -90,5 +89,5 @@ def _find_write(name: str, options: TargetOptions) -> Any:
     for field in TargetOptions.__struct_fields__:
         if getattr(options, field) != getattr(default, field) and field not in target.takes:
             flag = field.replace("_", "-")
-            raise UsageError(f"--{flag} means nothing for {name}", remedy=f"leave --{flag} out")
+            raise UsageError(f"--{flag} does not apply to {name}", remedy=f"leave --{flag} out")
     return getattr(import_module(target.module), target.name_of_write)

@@ -1,8 +1,8 @@
 """Training examples in the form of each trainer: one neutral form, and what TRL, verl, ms-swift, LLaMA-Factory read.
 
 The neutral form keeps every message as typed parts, with image paths relative to its folder. verl, ms-swift and
-LLaMA-Factory take texts in which `<image>` stands for the next image; that very word in a case's own text would shift
-all images after it, so there its angle brackets become square ones.
+LLaMA-Factory take texts in which `<image>` stands for the next image; the same word in a case's own text would shift
+all later images, so there its angle brackets become square ones.
 """
 
 import re
@@ -24,7 +24,7 @@ SOURCE = "medthink"
 
 _IMAGE_MARK = "<image>"
 _MARK = re.compile(r"<(image|video|audio|bbox|ref-object|cot-process|start-image)>")
-_GROUP_EXAMPLES = 16  # images are inside, so that a group must be small
+_GROUP_EXAMPLES = 16  # images are inside, so a row group must be small
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def solution(self) -> str:
-        """The key as one JSON text, which every trainer hands to a reward function unchanged."""
+        """The key as one JSON text, which every trainer passes to a reward function unchanged."""
         return encode_json(msgspec.to_builtins(self.key)).decode()
 
 
@@ -52,7 +52,7 @@ Examples = Iterable[Example]
 
 
 class TrainerForm(NamedTuple):
-    """A trainer: what it can do, the file it reads, how that is written, and what to type next."""
+    """A trainer: its purposes, its file, how that is written, and the next command."""
 
     purposes: tuple[Purpose, ...]
     file: str
@@ -104,7 +104,7 @@ def _write_trl(examples: Examples, folder: Path, purpose: Purpose) -> None:
     last = pa.field("completion", messages) if purpose == "sft" else pa.field("solution", pa.string())
 
     def row(example: Example) -> Row:
-        # TRL takes a part that has the key "image" for filled in, so that the paths may not stand there.
+        # TRL treats a part with the key "image" as filled in, so the paths must not be there.
         bare = [_without_path(message) for message in _typed(example.prompt)]
         end = _typed_reply(example) if purpose == "sft" else example.solution
         return {"prompt": bare, last.name: end}
@@ -138,7 +138,7 @@ def _write_verl(examples: Examples, folder: Path, purpose: Purpose) -> None:
 
 
 def _write_parquet(examples: Examples, folder: Path, fields: list[Any], make: Callable[[Example], Row]) -> None:
-    """Rows with the images inside, by a note that `datasets` knows them for images by."""
+    """Rows with embedded images, with the metadata by which `datasets` recognises them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -231,8 +231,8 @@ TRAINERS: dict[str, TrainerForm] = {
         "train.jsonl",
         _write_neutral,
         {
-            "sft": "`train.jsonl`: one example a line; `messages` of typed parts, image paths from this folder.",
-            "rl": "`train.jsonl`: one prompt a line; `solution` is what `medthink.reward` compares a reply with.",
+            "sft": "`train.jsonl`: one example per line; `messages` of typed parts, image paths from this folder.",
+            "rl": "`train.jsonl`: one prompt per line; `solution` is what `medthink.reward` compares a reply with.",
         },
     ),
     "trl": TrainerForm(

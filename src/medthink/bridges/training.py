@@ -1,7 +1,7 @@
 """Training examples from the train split: the prompts of a task, and the expert's reply or the key of a reward.
 
-Cases of other splits, and train cases that nearly repeat one of them, are refused. A case that lacks a text which the
-reply is made of, or an image, is left out. What was refused and left out, and why, is written beside the examples.
+Cases of other splits, and train cases that nearly repeat one of them, are refused. A case without a text needed for the
+reply, or without an image, is left out. What was refused or left out, and why, is written next to the examples.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ Purpose = Literal["sft", "rl"]
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A train case that became no example, and why."""
+    """A train case that gave no example, and why."""
 
     case: int
     reason: str
@@ -44,7 +44,7 @@ def write_sft(benchmark: Benchmark, out: Path, options: TargetOptions, progress:
 
 
 def write_rl(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
-    """Write prompts with the keys by which `medthink.reward` rewards replies."""
+    """Write prompts with the keys that `medthink.reward` uses."""
     return _write("rl", benchmark, out, options, progress)
 
 
@@ -54,9 +54,9 @@ def _write(
     trainer = TRAINERS[options.trainer]
     if purpose not in trainer.purposes:
         able = ", ".join(name for name, one in TRAINERS.items() if purpose in one.purposes)
-        raise UsageError(f"{options.trainer} has no trainer for {purpose}", remedy=f"--trainer can be: {able}")
+        raise UsageError(f"{options.trainer} does not support {purpose}", remedy=f"choose --trainer from: {able}")
     if purpose == "rl" and options.task == "discussion":
-        raise UsageError("no reward can verify a discussion", remedy="use --task answer or twi")
+        raise UsageError("there is no reward for discussions", remedy="use --task answer or twi")
     train = benchmark.split(TRAIN)
     others = [benchmark.split(name) for name in benchmark.splits if name != TRAIN]
     against = [Benchmark.open(path) for path in options.against]
@@ -65,14 +65,14 @@ def _write(
     with new_folder(out) as folder:
         trainer.write(maker.examples(train, progress), folder, purpose)
         if not maker.written:
-            raise Declined("no case became an example", remedy="; ".join(maker.reasons()) or "the train split is empty")
+            raise Declined("no case gave an example", remedy="; ".join(maker.reasons()) or "the train split is empty")
         (folder / "README.md").write_text(_readme(purpose, options, maker), encoding="utf-8")
     lines = [f"{maker.written:,} examples → {out}", *maker.reasons()]
     return Written(lines=tuple(lines), warnings=_warnings(bool(others or against)))
 
 
 class _Maker:
-    """Makes the examples one by one, and keeps account of the cases that are none."""
+    """Makes the examples one by one, and counts the cases that give none."""
 
     def __init__(self, purpose: Purpose, task: TrainingTask, refused: dict[int, str]) -> None:
         self._purpose = purpose
@@ -99,7 +99,7 @@ class _Maker:
         lines = [f"{count:,} left out: {reason}" for reason, count in counts.most_common()]
         refused = [one for one in self.left_out if one.is_refused]
         if refused:
-            lines.append(f"{len(refused):,} refused, as they repeat a held-out case: README.md names them")
+            lines.append(f"{len(refused):,} refused, because they repeat a held-out case: README.md lists them")
         return lines
 
     def _make(self, case: Case) -> Example | LeftOut:
@@ -119,7 +119,7 @@ class _Maker:
 
 
 def expert_reply(case: Case, task: TrainingTask) -> dict[str, object] | LeftOut:
-    """The reply that the expert's texts make, in the form that the prompt asks for."""
+    """The reply made from the expert's texts, in the form the prompt asks for."""
     reference = case.reference
     captions = [image.caption for image in reference.images]
     if task == "discussion":
@@ -167,7 +167,7 @@ def _warnings(has_held_out: bool) -> tuple[str, ...]:
 def _readme(purpose: Purpose, options: TargetOptions, maker: _Maker) -> str:
     trainer = TRAINERS[options.trainer]
     refused = [f"| {one.case} | {one.reason} |" for one in maker.left_out if one.is_refused]
-    table = ["", "Refused, as they repeat a held-out case:", "", "| case | why |", "|---|---|", *refused]
+    table = ["", "Refused, because they repeat a held-out case:", "", "| case | why |", "|---|---|", *refused]
     head = [
         "---",
         "configs:",

@@ -1,4 +1,4 @@
-"""A file for `vllm run-batch`: the requests of a run that wait to be run by hand."""
+"""A file for `vllm run-batch`: the waiting requests of a run, to be run by hand."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from medthink.runs.manual import export_requests
 
 
 def write_vllm(run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:  # noqa: ARG001
-    """Write the file, and say how it is run and taken in."""
+    """Write the file, and say how to run it and import the output."""
     count = export_requests(run, out)
     name = read_manifest(run).model.partition("/")[2]
     return Written(

@@ -95,10 +95,10 @@ class Benchmark:
         return self.split(split)
 
     def split(self, name: str) -> "Benchmark":
-        """The benchmark of this split alone."""
+        """The benchmark with only this split."""
         tables = tuple(table for table in self.tables if table.split == name)
         if not tables:
-            raise UsageError(f"{self.path}: no split {name!r}", remedy=f"there are: {', '.join(self.splits)}")
+            raise UsageError(f"{self.path}: no split {name!r}", remedy=f"known: {', '.join(self.splits)}")
         return Benchmark(self.path, tables, self.images, self._keep)
 
     def case(self, case_id: int) -> Case:
@@ -118,7 +118,7 @@ class Benchmark:
     def filter(
         self, predicate: Predicate | None = None, *, modality: str | None = None, longitudinal: bool | None = None
     ) -> "Benchmark":
-        """The cases that fit everything asked for: a predicate, a level-1 modality among the images, the timeline."""
+        """The cases that match all conditions: a predicate, a level-1 modality among the images, the timeline."""
         keep = self._keep
         if predicate is not None:
             keep += (predicate,)
@@ -186,7 +186,7 @@ class Benchmark:
         there = _describe_numbers(case_id, {number: table.split for number, (table, *_) in index.items()})
         if self._unreadable:
             problem = f"no case {case_id} among the rows that can be read; {self._unreadable} cannot"
-            return DataError(problem, file=self.path, remedy=f"{there}; medthink data check names the others")
+            return DataError(problem, file=self.path, remedy=f"{there}; medthink data check lists the others")
         return DataError(f"no case {case_id}", file=self.path, remedy=there)
 
     def _build_index(self) -> dict[int, tuple[CaseTable, int, int]]:

@@ -13,4 +13,4 @@ class CutOff(Malformed):
 
 def cut_off(name: str) -> CutOff:
     """The error for a file that ends too early."""
-    return CutOff("the image is cut off", file=name, remedy="copy or download the file again")
+    return CutOff("the image is truncated", file=name, remedy="copy or download the file again")

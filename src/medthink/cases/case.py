@@ -91,7 +91,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
 
 
 class Withheld(msgspec.Struct, frozen=True, gc=False):
-    """What must not show itself by accident, in a log, a traceback or a notebook: ask for its fields by name."""
+    """Must not be shown by accident in a log, a traceback or a notebook: access its fields by name."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(withheld: {', '.join(self.__struct_fields__)})"
@@ -101,7 +101,7 @@ class Withheld(msgspec.Struct, frozen=True, gc=False):
 
 
 class ImageReference(Withheld, frozen=True, gc=False):
-    """What is known of one image and withheld: its caption (the step 1 reference) and its labels."""
+    """What is known about one image and withheld: its caption (the step 1 reference) and its labels."""
 
     caption: str
     modality: str

@@ -284,11 +284,11 @@ def _refuse_bad_limits(accepts: frozenset[str], max_side: int | None, max_bytes:
     if not accepts & _FORMATS.keys():
         raise UsageError("the receiver takes neither JPEG nor PNG", remedy="name image/jpeg or image/png")
     if max_side is not None and max_side < 1:
-        raise UsageError(f"a longest side of {max_side} is not possible", remedy="give a number of pixels from 1 up")
+        raise UsageError(f"a longest side of {max_side} is not valid", remedy="give a number of pixels from 1 up")
     if max_bytes is not None and max_bytes < 1:
         raise UsageError(f"{max_bytes} bytes are not enough for an image", remedy="give a number of bytes from 1 up")
     if not 1 <= quality <= 95:
-        raise UsageError(f"JPEG quality {quality} is not possible", remedy="give a number from 1 to 95")
+        raise UsageError(f"JPEG quality {quality} is not valid", remedy="give a number from 1 to 95")
 
 
 def _too_large(name: str) -> TooLarge:

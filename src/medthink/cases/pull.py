@@ -1,4 +1,4 @@
-"""Fetch the released benchmark from the Hugging Face hub, resuming where a download was cut.
+"""Download the released benchmark from the Hugging Face hub, resuming interrupted downloads.
 
 The hub's library lists the files and moves the bytes. It keeps nothing of a file that was cut, which for one zip of six
 gigabytes is not good enough; so the parts are kept here, and every file is checked against the hub's own digest
@@ -33,7 +33,7 @@ RECORD = ".medthink-pull.json"
 _PARTS = ".medthink-parts"
 _WORKERS = 8
 _CHUNK_BYTES = 1024 * 1024
-_REMEDY = "check the network, then run the same command again: it goes on where it stopped"
+_REMEDY = "check the network, then run the same command again: it continues where it stopped"
 
 
 class HubFile(msgspec.Struct, frozen=True):
@@ -155,7 +155,7 @@ def _speaking_to_hub(revision: str, *, writing: Path | None = None) -> Iterator[
         raise UsageError(f"the hub has no revision {revision!r}", remedy="name a branch, tag or full commit") from None
     except (HTTPError, OSError) as error:
         if writing is not None and isinstance(error, OSError) and error.errno:
-            remedy = "make room or choose another folder; the same command goes on where it stopped"
+            remedy = "free some space or choose another folder; the same command continues where it stopped"
             raise DataError(f"cannot be written: {error.strerror}", file=writing, remedy=remedy) from None
         raise OutsideError(f"the hub failed: {_first_line(error)}", remedy=_REMEDY) from None
 
@@ -167,7 +167,7 @@ def _understanding_hub() -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError):
         remedy = "check HF_ENDPOINT, and whether the network shows a page to log in"
-        raise OutsideError("what answers is not the hub", remedy=remedy) from None
+        raise OutsideError("the server that answered is not the hub", remedy=remedy) from None
 
 
 def _first_line(error: Exception) -> str:
@@ -213,7 +213,7 @@ def _fetch(file: HubFile, snapshot: Snapshot, out: Path, meter: _Meter) -> None:
         _download(file, snapshot, part, meter)
         if _digest(part, file) != file.digest:
             part.unlink()
-            raise OutsideError(f"{file.path} arrived damaged", remedy="run the same command again")
+            raise OutsideError(f"{file.path} was damaged during download", remedy="run the same command again")
         part.replace(target)
 
 

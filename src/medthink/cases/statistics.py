@@ -78,7 +78,7 @@ def describe(cases: Iterable[Case], *, advance: Callable[[], None] | None = None
         if advance is not None:
             advance()
     if not tallies:
-        raise DataError("there is no case to describe", remedy="check that the files hold rows")
+        raise DataError("there are no cases to describe", remedy="check that the files hold rows")
     overall = _Tally()
     for tally in tallies.values():
         overall.merge(tally)

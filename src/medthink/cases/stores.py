@@ -32,7 +32,7 @@ _RATIO_IS_HARMLESS_BELOW = 1024 * 1024
 _PLAIN = re.compile(rf"{FOLDER}(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)++")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\\\ud800-\udfff]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_LEAVES = "the path leaves the benchmark's folder"
+_LEAVES = "the path leads outside the benchmark's folder"
 LINKS_OUT = f"a symbolic link leads out of {FOLDER}/"
 
 
@@ -228,7 +228,7 @@ class FolderImages(StampedStore):
         finally:
             os.close(handle)
         if len(data) != found.st_size:
-            raise refusal("cut short while it was read", self.root, path)
+            raise refusal("truncated while it was read", self.root, path)
         return data, stamp
 
     def __str__(self) -> str:
@@ -304,7 +304,7 @@ class ZipImages(StampedStore):
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
             refuse_other_kind(self.path)
             raise DataError(
-                f"cannot be read as a zip: {error}", file=self.path, remedy="download it again; it may be cut off"
+                f"cannot be read as a zip: {error}", file=self.path, remedy="download it again; it may be truncated"
             ) from None
         return archive, {
             _canonical(member.filename): member for member in archive.infolist() if _is_wanted(member.filename)
@@ -334,7 +334,7 @@ def _refuse_bomb(member: zipfile.ZipInfo, file: Path, path: str) -> None:
         raise too_large(file, path)
     is_large = member.file_size > _RATIO_IS_HARMLESS_BELOW
     if is_large and member.file_size > MAX_ZIP_RATIO * max(member.compress_size, 1):
-        raise refusal(f"unpacks to more than {MAX_ZIP_RATIO} times its size, as no image does", file, path)
+        raise refusal(f"unpacks to more than {MAX_ZIP_RATIO} times its size, which no image does", file, path)
 
 
 def too_large(file: Path, path: str) -> DataError:
@@ -345,5 +345,5 @@ def too_large(file: Path, path: str) -> DataError:
 def refusal(problem: str, file: Path, path: str, *, remedy: str = "") -> DataError:
     """The error for an image that is not read; its path, made safe to print, says where and not what is wrong."""
     shown = path if len(path) <= 120 else path[:117] + "..."
-    remedy = remedy or "medthink data check names every such image"
+    remedy = remedy or "medthink data check lists every such image"
     return DataError(problem, file=file, field=ascii(shown), remedy=remedy)

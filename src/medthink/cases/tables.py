@@ -262,7 +262,7 @@ def _refuse_columns(schema: "pa.Schema", path: Path) -> None:
         )  # fmt: skip
     if len(names) < len(schema.names):
         twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-        raise DataError(f"columns are there twice: {', '.join(twice)}", file=path, remedy="rename or drop one of each")
+        raise DataError(f"columns occur twice: {', '.join(twice)}", file=path, remedy="rename or drop one of each")
     embedded = set(embedded_columns(schema))
     for field in schema:
         if field.name not in embedded and field.name != "options" and not _is_plain(field.type):

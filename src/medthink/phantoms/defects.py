@@ -1,8 +1,8 @@
 """One of every defect that `medthink data check` finds, planted in a benchmark on disk and recorded in `planted.json`.
 
-Three are left out: a file that the machine refuses to read (`image-unreadable`), a row that is no case
-(`row-unreadable`), which would close the benchmark to every other command, and a second form of a split
-(`forms-differ`), which would have to repeat all other defects.
+Three are left out: a file that the system refuses to read (`image-unreadable`), a row that is not a case
+(`row-unreadable`), which would block every other command, and a second form of a split (`forms-differ`), which would
+have to repeat all other defects.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ class Planted(NamedTuple):
 
 
 def plant_defects(folder: Path) -> list[Planted]:
-    """Plant them all, each in a case of its own, and write down which."""
+    """Plant them all, each in its own case, and record where."""
     train, test = ([line.value for line in read_jsonl(folder / f"{split}.jsonl")] for split in ("train", "test"))
     planted = [*_skew(train), _drop_headings(train[-1]), _stray_file(folder)]
     fresh = iter(train)

@@ -1,4 +1,4 @@
-"""Clinical histories that set the scene and decide nothing: every word depends on the family, none on the disease."""
+"""Clinical histories that do not reveal the diagnosis: every word depends on the family, none on the disease."""
 
 import re
 from random import Random

@@ -1,6 +1,6 @@
 """The plan of one case: which disease, which options, which images, at which time; no words and no pixels yet.
 
-A case depends on the seed and its number alone, not on how many cases are made or by how many processes.
+A case depends only on the seed and its number, not on how many cases are made or by how many processes.
 """
 
 from random import Random
@@ -114,7 +114,7 @@ def image_count(seed: int, number: int) -> int:
 
 
 def answer_place(seed: int, number: int, what: str) -> int:
-    """A place from 0 to 4; each five cases in a row take all five, in an order of their own."""
+    """A position from 0 to 4; each block of five cases uses all five, in random order."""
     block, at = divmod(number - 1, 5)
     return Random(seed_from(what, seed, block)).sample(range(5), 5)[at]
 
@@ -127,7 +127,7 @@ def _pick_family(chance: Random) -> str:
 def _pick_options(chance: Random, family: str, seed: int, number: int) -> tuple[tuple[Disease, ...], int]:
     """Five diseases in the order of their letters, and which one is right.
 
-    The right one is chosen by the rank of its length and put at its letter, both evenly: neither tells anything.
+    The right one is chosen by the rank of its length and placed at its letter, both evenly, so neither is informative.
     """
     five = sorted(chance.choice(option_sets(family)), key=lambda disease: (len(disease.name), disease.name))
     right = five.pop(answer_place(seed, number, "length"))
@@ -138,7 +138,7 @@ def _pick_options(chance: Random, family: str, seed: int, number: int) -> tuple[
 
 
 def _shots(chance: Random, family: Family, disease: Disease, shape: tuple[int, int, str]) -> tuple[Shot, ...]:
-    """Every axis at least once, in no order; what is left over goes to any axis, or shows nothing of note."""
+    """Every axis at least once, in random order; further images show any axis, or nothing of note."""
     count, timepoints, course = shape
     homes = _homes(chance, family)
     axes: list[int | None] = [*range(len(family.axes))]
@@ -170,13 +170,13 @@ def _any_axis(chance: Random, family: Family) -> int | None:
 
 
 def _view(chance: Random, axes: tuple[Axis, ...], homes: list[View], axis: int | None) -> View:
-    """The view this case uses for the axis, now and then another one."""
+    """The view this case uses for the axis, occasionally another one."""
     if axis is None:
         return _CHART if chance.random() < _CHART_SHARE / _NORMAL_SHARE else chance.choice(homes)
     return chance.choice(axes[axis].views) if chance.random() < _SECOND_VIEW_SHARE else homes[axis]
 
 
 def _image_id(chance: Random) -> str:
-    """Eight characters without a meaning; the first is a letter or digit, so that no tool takes it for an option."""
+    """Eight characters without a meaning; the first is a letter or digit, so that no tool mistakes it for an option."""
     plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
     return chance.choice(plain) + "".join(chance.choices(plain + "_-", k=7))

@@ -1,7 +1,7 @@
 """Raw teaching cases of phantoms for `medthink curate`: a table, image files, a plan, and faults of every kind.
 
-Cases are as a teaching file has them: a history, a discussion, a differential diagnosis as one text. A share of them
-has a fault each, listed in `planted.json` with the stage that must notice it and what it must say.
+Cases are as a teaching file has them: a history, a discussion, a differential diagnosis as one text. Some of them have
+one fault each, listed in `planted.json` with the stage that must notice it and what it must report.
 """
 
 import csv
@@ -63,7 +63,7 @@ title = "A benchmark of phantoms"
 
 
 class RawFault(NamedTuple):
-    """A fault, the stage that must notice it, what it must decide and why; "" where the case goes on."""
+    """A fault, the stage that must notice it, what it must decide and why; "" if the case passes."""
 
     name: str
     stage: str
@@ -88,7 +88,7 @@ def write_raw(
 ) -> list[PlantedFault]:  # fmt: skip
     """Write raw cases into a new folder; returns what was planted."""
     if cases < (FEWEST_RAW if faults else 1):
-        raise UsageError(f"cannot plant every fault in {cases} cases", remedy=f"ask for {FEWEST_RAW} and more")
+        raise UsageError(f"cannot plant every fault in {cases} cases", remedy=f"ask for at least {FEWEST_RAW}")
     planted, rows = [], list[Row]()
     with new_folder(out.resolve()) as folder:
         for number in range(1, cases + 1):

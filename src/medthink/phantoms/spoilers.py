@@ -1,4 +1,4 @@
-"""Single defects: each spoils one row, or the first image of one case, and says in which field that shows."""
+"""Single defects: each spoils one row, or the first image of one case, and names the affected field."""
 
 from collections.abc import Callable
 from io import BytesIO
@@ -106,7 +106,7 @@ IN_ROW: tuple[tuple[str, Callable[[Row], str]], ...] = (
 
 
 def _move(path: Callable[[Row], str]) -> Callable[[Row, Path], str]:
-    """A path that leaves the benchmark; the file it used to name goes, so that nothing lies astray."""
+    """A path that leaves the benchmark; the file it used to name goes, so that no stray file is left."""
 
     def spoil(row: Row, folder: Path) -> str:
         (folder / row[_PATH]).unlink()

@@ -1,4 +1,4 @@
-"""A phantom benchmark on disk: planned, painted and written whole or not at all."""
+"""A phantom benchmark on disk: planned, painted and written completely or not at all."""
 
 import os
 from collections.abc import Callable, Generator, Iterator
@@ -52,7 +52,7 @@ def write_benchmark(
     out: Path, *, cases: int, seed: int, shortcut: bool = False, defects: bool = False, processes: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Counts:  # fmt: skip
-    """Write a phantom benchmark into a new folder; `progress` is told how many cases are done."""
+    """Write a phantom benchmark into a new folder; `progress` is called with the number of cases done."""
     out = out.resolve()
     _refuse(cases, FEWEST_CASES if defects else 2)
     with new_folder(out) as part:
@@ -110,7 +110,7 @@ def make_row(seed: int, number: int, shortcut: bool) -> dict[str, Any]:
 
 def _refuse(cases: int, fewest: int) -> None:
     if not fewest <= cases <= MAX_CASES:
-        raise UsageError(f"cannot make {cases} such cases", remedy=f"ask for {fewest} to {MAX_CASES:,}")
+        raise UsageError(f"cannot make {cases} cases of this kind", remedy=f"ask for {fewest} to {MAX_CASES:,}")
 
 
 def _write(
@@ -122,7 +122,7 @@ def _write(
     with (
         (folder / "train.jsonl").open("wb") as train_file,
         (folder / "test.jsonl").open("wb") as test_file,
-        # Closed, not left to be collected: no process may still paint when a failed folder is removed.
+        # Closed explicitly: no process may still be painting when a failed folder is removed.
         closing(_rows_made(folder, cases, make, processes)) as rows,
     ):
         for number, row in enumerate(rows, start=1):
@@ -147,7 +147,7 @@ def _rows_made(
         try:
             yield from pool.map(make, range(1, cases + 1), chunksize=_CHUNK)
         except BrokenProcessPool:
-            raise DataError("a process that paints died", file=folder, remedy="is there enough memory?") from None
+            raise DataError("a worker process died", file=folder, remedy="is there enough memory?") from None
 
 
 def _make_case(folder: Path, seed: int, shortcut: bool, number: int) -> dict[str, Any]:

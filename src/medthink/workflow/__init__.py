@@ -1,1 +1,1 @@
-"""The Think-with-Images workflow: conditions, prompts, parsing and the tasks; how a call is made is not known here."""
+"""The Think-with-Images workflow: conditions, prompts, parsing and the tasks; independent of how calls are made."""

@@ -1,7 +1,7 @@
-"""The seam between a task and whoever answers it.
+"""The interface between a task and the model that answers it.
 
-A task builds a `Prompt` and awaits `ask(prompt)`. Under `ask` stand the ledger, the limits and a model, or a baseline
-that reads the prompt's structure instead of its text; the task knows neither.
+A task builds a `Prompt` and awaits `ask(prompt)`. Behind `ask` are the ledger, the limits and a model, or a baseline
+that reads the prompt's structure instead of its text; the task does not know which.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,9 +29,9 @@ Unfinished = Literal["unparsed", "refused", "truncated", "failed"]
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to ask.
 
-    `system`, `parts` and `schema` are what a model is sent. `kind`, `question`, `image`, `findings` and `summary` say
-    the same by structure: `question` is the question as the condition shows it, `image` the one that a findings prompt
-    is about, `findings` and `summary` what earlier steps (or expert cues) said.
+    `system`, `parts` and `schema` are what a model is sent. `kind`, `question`, `image`, `findings` and `summary` hold
+    the same as structured data: `question` is the question as the condition shows it, `image` the one that a findings
+    prompt is about, `findings` and `summary` what earlier steps (or expert cues) said.
     """
 
     kind: PromptKind
@@ -45,9 +45,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unanswered(Exception):
-    """A call came to an end without an answer; the task stops here and the case gets this state.
+    """A call ended without an answer; the task stops here and the case gets this state.
 
-    `replies` is what the prompts asked side by side with it did get, in their order, None where nothing came.
+    `replies` are those of the concurrent prompts, in order, None where there is none.
     """
 
     def __init__(self, state: Unfinished, detail: str, replies: Sequence[Reply | None] = ()) -> None:
@@ -58,10 +58,10 @@ class Unanswered(Exception):
 
 
 class Ask(Protocol):
-    """How a task asks: a reply that was answered, or `Unanswered`."""
+    """How a task asks: returns a reply, or raises `Unanswered`."""
 
     async def __call__(self, prompt: Prompt) -> Reply:
         """Ask one thing."""
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
-        """Ask several things side by side, replies in the prompts' order; see all to their end before `Unanswered`."""
+        """Ask several things concurrently, replies in the prompts' order; all finish before `Unanswered` is raised."""

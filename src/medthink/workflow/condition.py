@@ -1,7 +1,7 @@
 """The condition a run is made under, as data: what is shown, in which order, and how it is asked.
 
-Two runs may be compared when their conditions differ in nothing but what is under study; so a condition is hashed,
-stored and printed with every number.
+Two runs may be compared if their conditions differ only in what is under study; so a condition is hashed, stored and
+printed with every number.
 """
 
 from typing import Literal
@@ -17,7 +17,7 @@ from medthink.workflow.fields import FIELD, FIELDS
 ImageChoice = Literal["first", "spread", "seeded"]
 ImageOrder = Literal["as_is", "reversed", "seeded"]
 OptionOrder = Literal["as_is", "seeded"] | int
-# "task": as the task does, its own where it writes them and none elsewhere; settled before anything is asked.
+# "task": the task's default, its own steps where it writes them and none elsewhere; resolved before anything is asked.
 CueSource = Literal["none", "expert", "self", "task"]
 ConditionKind = Literal["unaided", "expert-cued"]
 # The fields that the words about images are made of.
@@ -29,10 +29,10 @@ _UNSAID = {"findings": "none", "summary": "none"}
 class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is shown of each case, and how it is asked.
 
-    `option_order` is "as_is", "seeded", or a number k: every option moves on by k letters, the last ones to the front.
-    `image_max_side` and `image_max_bytes` allow images to be made smaller; without them every image is sent as it is.
-    `effort`, `temperature` and `max_tokens` are the provider's own defaults where None. `seed` settles what is shown by
-    chance; `model_seed` goes to the model, raised by one for each further sample.
+    `option_order` is "as_is", "seeded", or a number k: every option moves by k letters, the last ones to the front.
+    `image_max_side` and `image_max_bytes` allow images to be resized; without them every image is sent unchanged.
+    `effort`, `temperature` and `max_tokens` are the provider's defaults if None. `seed` determines what is shown at
+    random; `model_seed` goes to the model, raised by one for each further sample.
     """
 
     image_share: float = 1.0
@@ -67,12 +67,12 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def kind(self) -> ConditionKind:
-        """Whether the model is alone with the question, or an expert's words stand beside it."""
+        """Whether the model sees only the question, or also an expert's words."""
         return "expert-cued" if "expert" in (self.findings, self.summary) else "unaided"
 
     @property
     def is_unaided(self) -> bool:
-        """Whether nothing that is withheld is shown."""
+        """Whether nothing withheld is shown."""
         return self.kind == "unaided"
 
     def digest(self) -> str:
@@ -80,7 +80,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return digest_value(msgspec.to_builtins(self))
 
     def label(self) -> str:
-        """The condition in one line: its kind, its images, and whatever departs from the default."""
+        """The condition in one line: its kind, its images, and everything that differs from the default."""
         return " · ".join([self.kind, _describe_images(self), *_describe_rest(self)])
 
     def __str__(self) -> str:
@@ -90,10 +90,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def _refuse_contradiction(condition: Condition) -> None:
     if isinstance(condition.option_order, int) and condition.option_order < 1:
         raise UsageError(
-            f"option_order is {condition.option_order}", remedy='write "as_is", "seeded" or a rotation of 1 and more'
+            f"option_order is {condition.option_order}", remedy='write "as_is", "seeded" or a rotation of at least 1'
         )
     if condition.option_order != "as_is" and not condition.show_options:
-        raise UsageError("options that are hidden have no order", remedy="show the options, or leave option_order out")
+        raise UsageError("hidden options have no order", remedy="show the options, or leave option_order out")
     if condition.swap_images and condition.findings == "expert":
         raise UsageError(
             "expert findings describe the case's own images, not those swapped in", remedy="leave out one of the two"
@@ -112,7 +112,7 @@ def _describe_images(condition: Condition) -> str:
 
 
 def _describe_rest(condition: Condition) -> list[str]:
-    """What departs from the default, in the order of the fields."""
+    """What differs from the default, in the order of the fields."""
     unsaid = {name: {getattr(DEFAULT, name), _UNSAID.get(name)} for name in FIELD if name not in _IN_IMAGES}
     values = {name: getattr(condition, name) for name in unsaid}
     return [FIELD[name].say(value) for name, value in values.items() if value not in unsaid[name]]

@@ -1,4 +1,4 @@
-"""Words of an expert set beside a question: made from a reference, on purpose, and nowhere else."""
+"""Expert cues shown with a question: made from a reference, deliberately and only here."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from medthink.workflow.view import Shown
 
 
 class Cues(msgspec.Struct, frozen=True):
-    """What an expert said; None where the condition gives nothing. `findings` runs parallel to the images shown."""
+    """What an expert said; None where the condition gives nothing. `findings` is parallel to the images shown."""
 
     findings: tuple[str, ...] | None = None
     summary: str | None = None
@@ -19,7 +19,7 @@ NO_CUES = Cues()
 
 
 def expert_cues(reference: Reference, condition: Condition, shown: Shown) -> Cues:
-    """The expert's words that the condition asks for; for an unaided condition this may not be called."""
+    """The expert's words that the condition asks for; must not be called for an unaided condition."""
     if condition.is_unaided:
         raise UsageError("an unaided condition takes no expert cues", remedy="use NO_CUES")
     return Cues(

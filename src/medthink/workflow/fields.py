@@ -1,7 +1,7 @@
-"""The fields of a condition, one entry each: flag, help, range, and how a value is said in labels.
+"""The fields of a condition, one entry each: flag, help, range, and how a value is shown in labels.
 
-The command line, the label of a condition, the names of runs in a report and the command that makes a run again all
-walk over this table. A new field is a line of `Condition`, an entry here, and its effect.
+The command line, the label of a condition, the names of runs in a report and the command that reproduces a run all use
+this table. A new field is a line of `Condition`, an entry here, and its effect.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _LARGEST_SEED = 2**63 - 1
 class ConditionField(msgspec.Struct, frozen=True, kw_only=True):
     """One field of a condition.
 
-    `say` puts a value into words. `sets` is what a switch sets the field to. Other flags take a value: one of
+    `say` formats a value. `sets` is what a switch sets the field to. Other flags take a value: one of
     `choices`, a number from `low` to `high`, or a text that `read` turns into the value and `write` back.
     """
 
@@ -118,7 +118,7 @@ FIELDS: tuple[ConditionField, ...] = (
     ),
     ConditionField(
         name="image_order",
-        help="The order they are shown in.  [default: as_is]",
+        help="The order in which they are shown. [default: as_is]",
         say=_named("image order"),
         choices=("as_is", "reversed", "seeded"),
     ),
@@ -157,7 +157,7 @@ FIELDS: tuple[ConditionField, ...] = (
     ),
     ConditionField(
         name="summary",
-        help="Step 2, summary of all images: likewise.",
+        help="Step 2, summary of all images: the same choices.",
         say=lambda source: f"{source} summary",
         choices=_SOURCES,
     ),
@@ -175,7 +175,7 @@ FIELDS: tuple[ConditionField, ...] = (
     ),
     ConditionField(
         name="use_schema",
-        help="Ask for JSON in words only, for servers that take no schema.",
+        help="Ask for JSON in words only, for servers without schema support.",
         say=_either("schema", "no schema"),
         flag="--no-schema",
         sets=False,
@@ -198,7 +198,7 @@ FIELDS: tuple[ConditionField, ...] = (
     ),
     ConditionField(
         name="effort",
-        help="How hard the model thinks, by the provider's own parameter.",
+        help="Reasoning effort, by the provider's own parameter.",
         say=_named("effort"),
         choices=("none", "minimal", "low", "medium", "high", "xhigh"),
     ),
@@ -213,7 +213,7 @@ FIELDS: tuple[ConditionField, ...] = (
     ),
     ConditionField(
         name="max_tokens",
-        help="The most tokens a reply may have.",
+        help="Maximum tokens per reply.",
         say=_named("max tokens"),
         metavar="N",
         low=1,
@@ -227,7 +227,7 @@ FIELDS: tuple[ConditionField, ...] = (
     ),
     ConditionField(
         name="seed",
-        help="Seed for what is drawn: images, options, whose images are swapped in.  [default: 0]",
+        help="Seed for random choices: images, options, swapped images. [default: 0]",
         say=_named("seed"),
         metavar="N",
         low=0,

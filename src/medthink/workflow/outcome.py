@@ -1,4 +1,4 @@
-"""What became of a task: each step's text as far as it came, the choice, and the state it ended in."""
+"""The outcome of a task: the steps' texts as far as reached, the choice, and the final state."""
 
 from typing import Literal, TypeVar
 
@@ -7,7 +7,7 @@ import msgspec
 from medthink.workflow.ask import Unanswered
 
 State = Literal["ok", "unparsed", "refused", "truncated", "failed"]
-# Whether a reply kept to the form it was asked for, or could be read all the same.
+# Whether a reply followed the requested form, or could be read all the same.
 Mode = Literal["strict", "lenient"]
 
 
@@ -38,7 +38,7 @@ class Sections(msgspec.Struct, frozen=True):
 
 
 class Steps(msgspec.Struct, frozen=True):
-    """The three steps of one single reply; what of it could not be used is None, and `detail` says why."""
+    """The three steps of one single reply; unusable parts are None, and `detail` says why."""
 
     findings: tuple[Text, ...] | None
     summary: Text | None
@@ -53,7 +53,7 @@ class Unparsed(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task ended; `detail` says why the state is not ok, or what of an ok reply could not be used."""
+    """How a task ended; `detail` says why the state is not ok, or which part of an ok reply could not be used."""
 
     state: State = "ok"
     detail: str = ""

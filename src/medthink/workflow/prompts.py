@@ -1,8 +1,8 @@
 """Prompts: a question and cues in, what to send out; no clock, no chance, no network.
 
 All words come from the files of a prompt set. A file such as `answer.md` is made of paragraphs; a paragraph that is
-just `{{name}}` stands for a block, and falls away where there is nothing to show. The digest of the files that a kind
-of prompt is made from is its version.
+just `{{name}}` stands for a block, and is dropped if there is nothing to show. The digest of the files that a kind of
+prompt is made from is its version.
 """
 
 import re
@@ -158,7 +158,7 @@ class PromptSet(msgspec.Struct, frozen=True):
         return self._fill("option", letter=letter, text=text)
 
     def _fill(self, block: str, **values: object) -> str:
-        """A block's words with its values put in, once: a value that looks like a placeholder stays as it is."""
+        """A block's text with its values filled in once: a value that looks like a placeholder stays as it is."""
         pieces = _pieces(self.files[f"blocks/{block}.md"])[:]
         pieces[1::2] = [str(values[name]).strip() for name in pieces[1::2]]
         return "".join(pieces)
@@ -166,7 +166,7 @@ class PromptSet(msgspec.Struct, frozen=True):
 
 @cache
 def load_prompts(name: str) -> PromptSet:
-    """The prompt set of that name; a name with a slash in it is a folder of one's own."""
+    """The prompt set of that name; a name with a slash is the path of a folder."""
     folder = Path(name) if "/" in name else _SETS / name
     if not folder.is_dir():
         known = ", ".join(sorted(path.name for path in _SETS.iterdir() if path.is_dir()))
@@ -190,7 +190,7 @@ def _files_of(kind: PromptKind) -> list[str]:
 
 
 def _place_of(folder: Path, file: str) -> Path:
-    """A set of one's own need not have words for `recall`: the default ones stand in."""
+    """A custom set need not have files for `recall`: the default ones are used."""
     blocks = [f"blocks/{block}.md" for own in _RECALL_BLOCKS.values() for block in own]
     is_optional = file in blocks or file.removesuffix(".md") in _RECALL_BLOCKS
     place = folder / file
@@ -214,7 +214,7 @@ def _refuse_unknown_blocks(prompts: PromptSet, kind: PromptKind) -> None:
             place = _PLACE.search(paragraph)
             if place and not (place[1] in _BLOCKS and place[0] == paragraph):
                 raise DataError(
-                    f"{place[0]} is not a block on a paragraph of its own",
+                    f"{place[0]} is not a block in its own paragraph",
                     file=f"{prompts.name}/{name}",
                     remedy=f"blocks: {', '.join(sorted(_BLOCKS))}",
                 )

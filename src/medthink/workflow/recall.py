@@ -23,7 +23,7 @@ RECALL_KINDS: tuple[PromptKind, ...] = ("hidden_option", "hidden_option", "optio
 
 
 async def recall(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Recalled:  # noqa: ARG001
-    """Ask for what memory of the published case alone can tell: a hidden option, the letters, the case's number."""
+    """Ask for what only memory of the published case can answer: a hidden option, the letters, the case's number."""
     prompts = load_prompts(condition.prompt_set)
     hidden = _hide_one(question, condition.seed)
     other = apply(Condition(option_order="seeded", seed=condition.seed), question)
@@ -41,10 +41,10 @@ async def recall(question: Question, cues: Cues, ask: Ask, condition: Condition)
 
 
 def refuse_recall(condition: Condition) -> None:
-    """Raise UsageError where the condition leaves nothing to be remembered, or would help."""
+    """Raise UsageError if the condition leaves nothing to remember, or would help."""
     if not condition.show_options or condition.option_order != "as_is":
         raise UsageError(
-            "recall shows the options in their published order and in another one of its own",
+            "recall sets the order of the options itself",
             remedy="leave out --hide-options and --option-order",
         )
     if not condition.is_unaided or condition.samples > 1:

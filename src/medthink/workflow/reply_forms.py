@@ -1,6 +1,6 @@
 """The forms that models reply in when they judge or curate: schema building blocks and strict reading.
 
-A reply counts only if it is one JSON object of the form asked for and names this very call. Anything else is a
+A reply counts only if it is one JSON object of the requested form and names this call. Anything else is a
 `Fault`: the model is asked again, and in the end there is no reply.
 """
 

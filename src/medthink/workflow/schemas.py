@@ -1,6 +1,6 @@
-"""The forms that replies are asked in: plain JSON schemas that every provider's strict mode takes.
+"""The forms that replies are asked in: plain JSON schemas that every provider's strict mode accepts.
 
-Reasoning stands before the letter, so that a model which writes in order has reasoned when it commits.
+Reasoning comes before the letter, so that a model has reasoned before it commits.
 """
 
 from collections.abc import Iterable

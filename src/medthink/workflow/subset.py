@@ -40,23 +40,23 @@ def shuffle(positions: Iterable[int], *, key: int) -> list[int]:
 
 
 def donors(case_ids: Iterable[int], seed: int) -> dict[int, int]:
-    """For each case another one that lends its images; every case lends exactly once."""
+    """For each case another one that provides its images; every case is used exactly once."""
     ring: Sequence[int] = sorted(set(case_ids), key=lambda case_id: seed_from("donor", seed, case_id))
     if len(ring) < 2:
-        raise UsageError("no other case to take images from", remedy="swap images on two cases or more")
+        raise UsageError("no other case to take images from", remedy="swapping needs at least two cases")
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
 def donor(case_ids: Iterable[int], case_id: int, seed: int) -> int:
-    """The case that lends its images to this one."""
+    """The case that provides the images for this one."""
     lenders = donors(case_ids, seed)
     if case_id not in lenders:
-        raise UsageError(f"case {case_id} is not among the cases given", remedy="hand in the ids of the whole split")
+        raise UsageError(f"case {case_id} is not among the cases given", remedy="pass the ids of the whole split")
     return lenders[case_id]
 
 
 def _spread(total: int) -> list[int]:
-    """First, last, then again and again the middle of the widest gap, the leftmost one of equals."""
+    """First, last, then repeatedly the middle of the widest gap, the leftmost of equal ones."""
     taken = list(dict.fromkeys([0, total - 1])) if total else []
     order = list(taken)
     while len(order) < total:

@@ -1,4 +1,4 @@
-"""The tasks: plain functions from a question to an outcome, with nothing in them of how a call is made or kept."""
+"""The tasks: plain functions from a question to an outcome, independent of how calls are made or stored."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -23,7 +23,7 @@ Parsed = TypeVar("Parsed")
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task by name: how it runs, the condition it is run under when nothing else is said, and the prompts it sends.
+    """A task by name: its function, its default condition, and the prompts it sends.
 
     `kinds` gives the kinds of prompts under a condition; `writes_steps` says whether the task can write findings and
     summary itself, `ends_in_answer` whether it ends in a diagnosis; `refuse` raises UsageError for a condition that
@@ -60,7 +60,7 @@ async def think_with_images(question: Question, cues: Cues, ask: Ask, condition:
             noted = _read_each(await ask.each(prompts.findings(question, image) for image in question.images))
             thought = replace(thought, findings=noted)
             findings = tuple(note.text for note in noted)
-        # Where no image is shown there is nothing to sum up.
+        # Without images there is nothing to summarise.
         if condition.summary == "self" and question.images:
             written = _readable(parse_text(await ask(prompts.summary(question, findings)), "summary"))
             thought = replace(thought, summary=written)
@@ -98,7 +98,7 @@ TASKS = {
         Task(
             "recall",
             recall,
-            # What is remembered is text, and images cost most.
+            # Memory is about text, and images cost most.
             Condition(image_share=0.0),
             lambda _: RECALL_KINDS,
             ends_in_answer=False,
@@ -114,7 +114,7 @@ def task_names() -> list[str]:
 
 
 def default_condition(name: str) -> Condition:
-    """The condition a task is run under when nothing else is said."""
+    """The default condition of a task."""
     return resolve_condition(name, _named_task(name).default)
 
 
@@ -123,12 +123,12 @@ def _named_task(name: str) -> Task:
     if task is None:
         raise UsageError(f"no such task: {name}", remedy=f"known: {', '.join(task_names())}")
     if not isinstance(task, Task):
-        raise UsageError(f"what a package adds as the task {name} is no Task", remedy="see docs/extending.md")
+        raise UsageError(f"the entry point {name} of another package is not a Task", remedy="see docs/extending.md")
     return task
 
 
 def resolve_condition(name: str, condition: Condition) -> Condition:
-    """The condition with everything settled that it leaves to the task: the model's own steps, where it writes any."""
+    """The condition with everything resolved that it leaves to the task, such as the model's own steps."""
     task = _named_task(name)
 
     def settle(*sources: CueSource) -> CueSource:
@@ -148,7 +148,7 @@ def find_task(name: str, condition: Condition) -> Task:
     if not task.writes_steps and any(is_self):
         raise UsageError(f"the task {name} asks once and writes no findings of its own", remedy="use the task twi")
     if not task.writes_steps and condition.single_call:
-        raise UsageError(f"the task {name} is a single call as it is", remedy="leave single_call out")
+        raise UsageError(f"the task {name} already is a single call", remedy="leave single_call out")
     if condition.single_call and not all(is_self):
         raise UsageError(
             "a single call writes findings and summary itself", remedy='set findings and summary to "self"'
@@ -158,7 +158,7 @@ def find_task(name: str, condition: Condition) -> Task:
 
 
 def ends_in_answer(name: str) -> bool:
-    """Whether the task ends in a diagnosis; one that another package adds is taken to."""
+    """Whether the task ends in a diagnosis; one from another package is assumed to."""
     task = TASKS.get(name)
     return task is None or task.ends_in_answer
 
@@ -175,7 +175,7 @@ def prompt_versions(name: str, condition: Condition) -> dict[PromptKind, str]:
 
 
 def count_calls(name: str, condition: Condition, images: int) -> int:
-    """How many prompts the task sends for a case that shows so many images, if none of them fails."""
+    """How many prompts the task sends for a case with this many images, if none of them fails."""
     kinds = find_task(name, condition).kinds(condition)
     once = sum(1 for kind in kinds if kind != "findings" and (kind != "summary" or images))
     return once + (images if "findings" in kinds else 0)

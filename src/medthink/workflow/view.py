@@ -1,4 +1,4 @@
-"""A question as a condition shows it, and the way back from its letters."""
+"""A question as a condition shows it, and the mapping back from its letters."""
 
 from typing import Literal
 
@@ -19,10 +19,10 @@ class ShownImage(Image, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The question as shown, and the way back.
+    """The question as shown, and the mapping back.
 
-    `letters` leads from each letter shown to the letter of the benchmark's file; `positions` says which of the case's
-    images (or the donor's) each image shown is, counted from 0.
+    `letters` maps each letter shown to the letter in the benchmark's file; `positions` says which of the case's images
+    (or the donor's) each image shown is, counted from 0.
     """
 
     question: Question
@@ -80,5 +80,5 @@ def _quiet(image: Image) -> ShownImage:
 
 
 def _key(purpose: Literal["choice", "order", "options"], question: Question, seed: int) -> int:
-    """A seed of this question's own: from its words, since a question does not know its case's number."""
+    """A seed for this question, from its words, because a question does not know its case's number."""
     return seed_from(purpose, seed, question.history, *question.options.values())

@@ -120,7 +120,7 @@ class TestRefused:
         lines = export(bench, tmp_path / "unchecked")
         assert "not checked for held-out cases" in lines[-1]
         (other / "test.jsonl").unlink()
-        with pytest.raises(Declined, match="no case became an example"):
+        with pytest.raises(Declined, match="no case gave an example"):
             export(bench, tmp_path / "out", against=(other,))
         assert not (tmp_path / "out").exists()
 
@@ -191,7 +191,7 @@ class TestTrainers:
     ("purpose", "options", "said"),
     [
         ("rl", {"trainer": "llama-factory"}, "no trainer for rl"),
-        ("rl", {"task": "discussion"}, "no reward can verify"),
+        ("rl", {"task": "discussion"}, "there is no reward for"),
     ],
 )
 def test_what_cannot_be_written_is_refused(bench: Path, tmp_path: Path, purpose: Any, options: Any, said: str) -> None:

@@ -279,7 +279,7 @@ def test_a_damaged_file_does_not_get_its_name(
 ) -> None:
     hub.damaged.add(name)
     assert enter(["data", "pull", str(tmp_path / "out")]) == 3
-    assert f"{name} arrived damaged" in capsys.readouterr().err
+    assert f"{name} was damaged during download" in capsys.readouterr().err
     assert not (tmp_path / "out" / name).exists()
     assert not (tmp_path / "out" / RECORD).exists()
     hub.damaged.clear()
@@ -302,7 +302,7 @@ def test_a_hub_that_fails_is_exit_3(
     assert enter(["data", "pull", str(tmp_path / "out")]) == 3
     error = capsys.readouterr().err
     assert "the hub failed" in error
-    assert "goes on where it stopped" in error
+    assert "continues where it stopped" in error
     assert "Traceback" not in error
 
 
@@ -347,7 +347,7 @@ def test_a_page_to_log_in_is_not_taken_for_the_hub(
 ) -> None:
     hub.pages[path] = page
     assert enter(["data", "pull", str(tmp_path / "out")]) == 3
-    assert "what answers is not the hub" in capsys.readouterr().err
+    assert "the server that answered is not the hub" in capsys.readouterr().err
 
 
 def test_an_unknown_revision_is_exit_2(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -385,7 +385,7 @@ def test_a_full_disk_is_not_blamed_on_the_network(
     assert enter(["data", "pull", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert f"{tmp_path / 'out/test.jsonl'}: cannot be written: No space left on device" in error
-    assert "goes on where it stopped" in error and "network" not in error
+    assert "continues where it stopped" in error and "network" not in error
 
 
 def test_a_file_where_the_folder_should_be_is_exit_2(hub: Hub, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_parquet_with_a_column_json_cannot_say_is_refused(tmp_path: Path, row_ma
 def test_parquet_with_a_column_twice_is_refused(tmp_path: Path, row_maker: MakeRow) -> None:
     table = pa.table(columns_of([row_maker(1)]))
     pq.write_table(table.append_column("title", table.column("title")), tmp_path / "test.parquet")
-    assert "columns are there twice: title" in str(refusal(tmp_path / "test.parquet"))
+    assert "columns occur twice: title" in str(refusal(tmp_path / "test.parquet"))
 
 
 def test_parquet_text_that_is_not_utf8_is_refused(tmp_path: Path, row_maker: MakeRow) -> None:

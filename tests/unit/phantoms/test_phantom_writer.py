@@ -219,7 +219,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, cases, processes):
 
 
 def test_a_process_that_dies_is_said(tmp_path):
-    with pytest.raises(DataError, match="a process that paints died"):
+    with pytest.raises(DataError, match="a worker process died"):
         list(writer._rows_made(tmp_path, 40, os._exit, 2))
 
 

@@ -130,7 +130,7 @@ def test_a_prompt_set_that_is_not_one_is_refused(tmp_path: Path) -> None:
         load_prompts("fancy")
     folder = copy_set(tmp_path)
     (folder / "twi.md").write_text("{{history}}\n\nSee {{images}} here.\n")
-    with pytest.raises(DataError, match="paragraph of its own"):
+    with pytest.raises(DataError, match="in its own paragraph"):
         load_prompts(f"{folder}")
     (folder / "twi.md").unlink()
     with pytest.raises(DataError, match="lacks this file"):

@@ -18,7 +18,9 @@ class Defect(msgspec.Struct, frozen=True):
 
 
 _TABLE = (
-    Defect("row-unreadable", "error", "the row is not a case: bad JSON, a missing or mistyped field", "mend the row"),
+    Defect(
+        "row-unreadable", "error", "the row is not a case: bad JSON, a missing or mistyped field", "correct the row"
+    ),
     Defect(
         "forms-differ",
         "error",
@@ -48,17 +50,17 @@ _TABLE = (
         "the path is not images/case<number>/<id>.* with the title's number and the slot's id",
         "rename the file or correct path, id or title",
     ),
-    Defect("image-file-missing", "error", "a slot names a file that is not there", "restore the file"),
+    Defect("image-file-missing", "error", "a slot names a file that is missing", "restore the file"),
     Defect("image-path-repeated", "error", "two slots name the same file", "give each slot its own image"),
     Defect("options-not-five", "error", "the options are not exactly A to E", "give five options, A to E"),
     Defect("option-empty", "error", "an option has no text", "fill it in or drop the case"),
     Defect(
         "options-not-distinct",
         "error",
-        "two options have the same text but for case, spaces, invisible signs or a final dot",
+        "two options have the same text except for case, spaces, invisible characters or a final dot",
         "replace one of them",
     ),
-    Defect("answer-not-an-option", "error", "correct_answer is no letter of the options", "correct the letter"),
+    Defect("answer-not-an-option", "error", "correct_answer is not a letter of the options", "correct the letter"),
     Defect(
         "answer-text-differs",
         "error",
@@ -157,17 +159,17 @@ _TABLE = (
         "check that both cases should show it, and that they are in one split",
         True,
     ),
-    Defect("image-blank", "warning", "the picture has one colour only", "replace it or drop the slot", True),
+    Defect("image-blank", "warning", "the picture has only one colour", "replace it or drop the slot", True),
     Defect("image-tiny", "warning", "a side of the picture has fewer than 8 pixels", "replace it", True),
     Defect(
         "image-zeroed",
         "warning",
-        "a JPEG holds a long stretch of zero bytes, as a damaged copy does",
+        "a JPEG has a long run of zero bytes, like a damaged copy",
         "look at it, or copy it again",
         True,
     ),
     Defect("image-format-differs", "warning", "the content is not what the file's name says", "rename it", True),
-    Defect("image-alpha", "warning", "parts of the picture are see-through", "lay it over black", True),
+    Defect("image-alpha", "warning", "parts of the picture are transparent", "flatten it over black", True),
     Defect(
         "image-metadata",
         "warning",

@@ -1,4 +1,4 @@
-"""Discussions whose sections cannot be told apart."""
+"""Discussions whose sections cannot be identified."""
 
 from collections.abc import Iterator
 

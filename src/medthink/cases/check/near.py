@@ -48,7 +48,7 @@ class NearlyIdentical:
             found = [match for first in candidates.values() if (match := self._compare(first, second)) is not None]
             if found:
                 yield max(found, key=lambda match: (match.similarity, -match.first))
-            # Of equal texts the first stands for all: a thousand times "not available" must not be compared in pairs.
+            # The first of equal texts represents all: a thousand copies of "not available" are not compared in pairs.
             if (kind := (second.split, second.grams)) not in stood_for:
                 stood_for.add(kind)
                 for gram in second.prefix:

@@ -22,7 +22,7 @@ from medthink.core.numbers import as_percent
 from medthink.core.spreading import Spread
 
 CheckProgress = Callable[[str, int], None]
-"""Told at every step what is looked at ("cases", "images") and how many of them there are in all."""
+"""Called at every step with what is processed ("cases", "images") and the total number."""
 
 _NOT_LOOKED_AT = ("image-file-missing", "image-path-unsafe", "image-path-repeated")
 
@@ -84,7 +84,7 @@ class _Pass:
                 yield from (place(finding, split=split) for finding in tally.findings())
 
     def _unreadable_rows(self) -> Iterator[DataProblem]:
-        """The rows that are no cases; what is wrong with many of a file in the same way is told once."""
+        """The rows that are no cases; the same problem in many rows of a file is reported once."""
         for (file, field, problem), rows in self._unreadable.items():
             others = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
             detail = f"{file.name}:{rows[0]}: {problem}{others}"

@@ -1,4 +1,4 @@
-"""Ways to be right without looking: a favoured letter, and the longest option."""
+"""Ways to be right without seeing the images: a favoured letter, and the longest option."""
 
 from collections import Counter
 from collections.abc import Iterator

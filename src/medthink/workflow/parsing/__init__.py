@@ -1,4 +1,4 @@
-"""Reading replies: total (nothing raises) and unwilling to guess (what commits to no single answer is `Unparsed`)."""
+"""Reading replies: total (nothing raises) and without guessing (a reply without a single answer is `Unparsed`)."""
 
 from medthink.workflow.parsing.choice import parse_choice
 from medthink.workflow.parsing.forms import parse_answer, parse_sections, parse_steps, parse_text

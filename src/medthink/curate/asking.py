@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from medthink.cases.case import Image
-from medthink.core.digest import digest_value
 from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import AttemptLog, Effort, ImagePart, Reply, Request, Schema, TextPart, Usage
@@ -71,12 +70,6 @@ def curate_prompt(
         schema=form_schema(kind, fenced.nonce, **form),
         by_rules=by_rules,
     )
-
-
-@cache
-def prompt_digest(kind: str) -> str:
-    """The digest that pins the text of a kind of prompt."""
-    return digest_value([_read("system"), _read(kind)])
 
 
 class StageAsk:

@@ -61,11 +61,6 @@ class TextMention(NamedTuple):
     rule: str
     level: MentionClass
 
-    @property
-    def is_strong(self) -> bool:
-        """Whether the rule decides alone."""
-        return self.level != "suspect"
-
 
 class SpelledText:
     """A text's folded words with their positions, and the same joined without gaps."""

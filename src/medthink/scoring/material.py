@@ -123,12 +123,8 @@ def refuse_partial(material: Material) -> Material:
     return material
 
 
-def load_submission(path: Path, data: Path, split: str) -> Material:
-    """Predictions made elsewhere, in the card's submission format; any answer key in them is ignored."""
-    return _load_submission(path, read_selected(data, Selection(split=split)))
-
-
 def _load_submission(path: Path, selected: SelectedCases) -> Material:
+    """Predictions made elsewhere, in the card's submission format; any answer key in them is ignored."""
     submission = read_submission(path, selected.cases)
     refuse_problems(path, submission.problems)
     return Material(str(path), None, selected.text_fingerprint, selected.cases, list(submission.predictions))

@@ -75,7 +75,7 @@ def test_rare_words_and_cognates_nominate():
     target = SoughtName.of("Calcinosis in melanotic schwannoma")
     found = suspect_mentions(SpelledText("Kalzinose and melanotic spots; pain in the breast"), target, frequency)
     assert [one.rule for one in found] == ["cognate", "rare word"]
-    assert not any(one.is_strong for one in found)
+    assert not any(one.level != "suspect" for one in found)
 
 
 def test_strong_mentions_drop_suspects_wait_and_the_evidence_is_quoted(tmp_path):

@@ -15,7 +15,7 @@ from medthink.core.errors import DataError, UsageError
 from medthink.metrics.registry import METRICS, score_pairs
 from medthink.runs.prediction import Prediction
 from medthink.scoring.answering import score_answers, score_cases, score_slices
-from medthink.scoring.material import Material, load_run, load_submission
+from medthink.scoring.material import Material, load_all, load_run
 from medthink.scoring.pairs import TextPair, discussion_pairs, finding_pairs, section_pairs
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_run
@@ -289,17 +289,17 @@ def submission(bench, path, **changes):
 
 
 def test_a_submission_is_scored_by_our_key_not_by_its_own(bench, tmp_path):
-    scores = score(load_submission(submission(bench, tmp_path / "p.jsonl"), bench, "test"))
+    scores = score(load_all([submission(bench, tmp_path / "p.jsonl")], bench)[0])
     assert scores.answers.accuracy.value == 1.0
     forged = submission(bench, tmp_path / "q.jsonl", prediction="A")
-    assert score(load_submission(forged, bench, "test")).answers.accuracy.value == 0.2
+    assert score(load_all([forged], bench)[0]).answers.accuracy.value == 0.2
 
 
 def test_a_submission_that_lacks_cases_counts_them_as_failed(bench, tmp_path):
     path = submission(bench, tmp_path / "p.jsonl")
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:30]))
-    answers = score(load_submission(path, bench, "test")).answers
+    answers = score(load_all([path], bench)[0]).answers
     assert answers.states["failed"] == 10
     assert answers.accuracy.value == 0.75
 
@@ -309,7 +309,7 @@ def test_the_findings_of_cases_that_a_submission_lacks_are_missing_too(bench, tm
     path = tmp_path / "p.jsonl"
     path.write_text(json.dumps({"case": 100, "prediction": "A", "prediction_twi": steps}) + "\n")
     images = sum(len(case.question.images) for case in Benchmark.open(bench)["test"])
-    findings, summary = score(load_submission(path, bench, "test")).steps
+    findings, summary = score(load_all([path], bench)[0]).steps
     assert findings.states == {"missing": images - 1, "ok": 1}
     assert summary.states == {"missing": 39, "ok": 1}
 
@@ -334,7 +334,7 @@ def test_a_bad_submission_is_refused_with_file_and_line(bench, tmp_path, line, p
     path = tmp_path / "p.jsonl"
     path.write_text('{"title": "Case number 100", "prediction": "B"}\n' + line + "\n")
     with pytest.raises(DataError, match=problem) as caught:
-        load_submission(path, bench, "test")
+        load_all([path], bench)[0]
     assert "p.jsonl:2" in str(caught.value)
 
 

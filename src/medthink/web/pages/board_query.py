@@ -29,8 +29,3 @@ class BoardQuery(Query, frozen=True, kw_only=True):
     def day(self) -> str | None:
         """The day, or the second, as of which the board is shown; None for now, or if it is not a date."""
         return self.as_of if _DAY.fullmatch(self.as_of) else None
-
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether some rows may be left out."""
-        return bool(self.q or self.proof or self.weights or self.mode)

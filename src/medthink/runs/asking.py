@@ -218,7 +218,7 @@ class _Account:
         self._settle(0.0)
 
     def cost_of(self, reply: Reply) -> float | None:
-        """The cost of the reply and of failed attempts before it; separately, because a long prompt has its own price."""
+        """The cost of the reply and of failed attempts; separately, because a long prompt has its own price."""
         costs = [self._desk.answerer.cost_usd(usage) for usage in (reply.usage, reply.wasted)]
         return None if None in costs else sum(cost for cost in costs if cost)
 

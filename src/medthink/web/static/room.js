@@ -8,13 +8,13 @@ const IDLE_MS = 60_000;
 const HEARTBEAT_MS = 120_000;
 // How each column is asked for: its legend, the key and words of each choice, and the mark a choice leaves in the text.
 const ASKED = {
-  factual: {legend: "Is it so?", columns: "four", choices: {supported: ["1", "Supported", "good", "✓"], contradicted: ["2", "Contradicted", "bad", "✗"], unverifiable: ["3", "Unverifiable", "", "?"], unsure: ["u", "Unsure", "", "~"]}},
+  factual: {legend: "Is it supported?", columns: "four", choices: {supported: ["1", "Supported", "good", "✓"], contradicted: ["2", "Contradicted", "bad", "✗"], unverifiable: ["3", "Unverifiable", "", "?"], unsure: ["u", "Unsure", "", "~"]}},
   label: {legend: "Is the sentence right?", columns: "four", choices: {correct: ["1", "Correct", "good", "✓"], incorrect: ["2", "Incorrect", "bad", "✗"], unverifiable: ["3", "Unverifiable", "", "?"], unsure: ["u", "Unsure", "", "~"]}},
   preferred: {legend: "Which would teach a trainee better?", columns: "four", choices: {first: ["1", "The first"], second: ["2", "The second"], tie: ["3", "No difference"], unsure: ["u", "Unsure"]}},
-  weight: {legend: "Weight", hint: "what hangs on it", columns: "four", choices: {decisive: ["q", "Decisive"], contributory: ["w", "Contributory"], incidental: ["e", "Incidental"], unsure: ["", "Unsure"]}},
+  weight: {legend: "Weight", hint: "how much depends on it", columns: "four", choices: {decisive: ["q", "Decisive"], contributory: ["w", "Contributory"], incidental: ["e", "Incidental"], unsure: ["", "Unsure"]}},
   error_types: {legend: "Kind of error", hint: "at least one", multi: true, columns: "four", tone: "bad", choices: {image_understanding: ["4", "Image misread"], reasoning: ["5", "Does not follow"], clinical_scenario: ["6", "Patient’s story"], medical_knowledge: ["7", "Medical knowledge"]}},
   severity: {legend: "Consequence for the patient", columns: "five", choices: {none: ["a", "None"], minor: ["s", "Minor"], significant: ["d", "Significant"], dangerous: ["f", "Dangerous"], unsure: ["", "Unsure"]}},
-  correction: {legend: "Better wording", hint: "optional", words: true, key: "t"},
+  correction: {legend: "Correction", hint: "optional", words: true, key: "t"},
   finding: {legend: "In the text", columns: "four", choices: {mentioned: ["1", "Mentioned", "good", "✓"], missed: ["2", "Missed", "bad", "✗"], contradicted: ["3", "Contradicted", "bad", "✗"], unsure: ["u", "Unsure", "", "~"]}},
   score: {legend: "Score", columns: "three", choices: {0: ["0", ""], 1: ["1", ""], 2: ["2", ""]}},
   zero: {legend: "Why 0?", columns: "three", choices: {absent: ["a", "Absent"], wrong: ["w", "Wrong", "bad"]}},
@@ -67,7 +67,7 @@ const saver = new Saver(`medthink.room.${page.study}.${page.code}`, send, Object
 for (const [code, kept] of Object.entries(saver.waiting)) if (cells[code]) cells[code] = {...kept};
 saver.addEventListener("state", ({detail: {state: now, waiting, refusal}}) => {
   saveLine.dataset.state = now;
-  saveLine.textContent = {saved: "Saved", saving: "Saving", waiting: refusal ? `Not saved: ${refusal}` : `${waiting} kept here, sent when online`}[now];
+  saveLine.textContent = {saved: "Saved", saving: "Saving", waiting: refusal ? `Not saved: ${refusal}` : `${waiting} stored in this browser, sent when online`}[now];
 });
 saver.addEventListener("taken", ({detail: {item, cells: theirs}}) => { cells[item] = {...theirs}; render(); });
 saver.settle = (change, answer) => new Promise((done) => {   // 409: both are shown, the reader chooses, both stay in the log
@@ -76,7 +76,7 @@ saver.settle = (change, answer) => new Promise((done) => {   // 409: both are sh
   const box = make("dialog", {"aria-labelledby": "two"}, make("div", {class: "dialog-body"}, make("h2", {id: "two"}, "Changed on another device"),
     make("p", {}, "This unit was marked elsewhere after you opened it. Both stay in the log."),
     make("dl", {class: "facts"}, make("dt", {}, "Here"), make("dd", {}, words(change.cells)), make("dt", {}, `There, ${answer.saved_at.slice(11, 16)}`), make("dd", {}, words(answer.cells)))),
-  make("div", {class: "dialog-end"}, make("button", {type: "button", class: "button", onclick: choose("theirs")}, "Take the other"), make("button", {type: "button", class: "button primary", onclick: choose("mine")}, "Keep this one")));
+  make("div", {class: "dialog-end"}, make("button", {type: "button", class: "button", onclick: choose("theirs")}, "Use the other"), make("button", {type: "button", class: "button primary", onclick: choose("mine")}, "Keep this one")));
   box.addEventListener("cancel", (event) => event.preventDefault());
   document.body.append(box);
   box.showModal();
@@ -143,7 +143,7 @@ function wholeText(text, here) {   // every part as written, each unit a link to
 }
 
 const expert = () => { const {diagnosis, findings, discussion} = page.reveal; return make("div", {class: "expert"}, make("h3", {}, "Diagnosis"), make("p", {}, diagnosis), findings && make("h3", {}, "Findings"), ...(findings ? words(findings) : []), discussion && make("details", {}, make("summary", {}, "Discussion"), ...words(discussion)),
-  make("p", {class: "small soft"}, "Captions and modalities stand at the images.")); };
+  make("p", {class: "small soft"}, "Captions and modalities are shown with the images.")); };
 const aside = (text) => [state.anchors && make("div", {class: "anchors", tabIndex: 0, role: "region", "aria-label": "What the words mean"}, ...text.anchors.map(([name, meaning]) => make("details", {open: true}, make("summary", {}, name), ...rubric(meaning)))),
   make("details", {open: state.expert, ontoggle: (event) => { state.expert = event.target.open; }}, make("summary", {}, "Expert material"), expert())];
 const readings = (item) => item.readings.length > 0 && make("div", {class: "side"}, ...item.readings.map((one, number) => make("div", {class: "reader-col"}, make("h3", {}, `Reading ${number + 1}`), make("dl", {class: "facts"}, ...Object.entries(one).flatMap(([name, value]) => [make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, value)])))));
@@ -159,8 +159,8 @@ function drawCase() {
 }
 
 function drawReveal() {
-  const {own, own_text: text, shown} = page.reveal, note = page.is_adjudication ? "Next: what two readers judged differently. Whose reading is whose is not said." : texts.length ? "Next: a text about this case, in units. Who or what wrote it is not said. A unit is not wrong because the conclusion is wrong, and not right because that is right." : "This was all: your diagnosis is what counts.";
-  return [[make("h2", {}, "Revealed"), make("p", {class: "small soft"}, `Your diagnosis, ${own} · ${text}, is recorded. What follows is the expert’s.`), expert(), texts.length && shown < images.length && make("p", {class: "small soft"}, `The author was shown the first ${shown} of ${images.length} images.`), make("p", {class: "note plain"}, note)], [button(texts.length ? "On to the text" : "On", "Enter", next, "primary")]];
+  const {own, own_text: text, shown} = page.reveal, note = page.is_adjudication ? "Next: units that two readers judged differently. Their names are not shown." : texts.length ? "Next: a text about this case, in units. Its author, human or model, is not shown. Judge each unit on its own, not by whether the conclusion is right." : "That is all: your diagnosis is what counts.";
+  return [[make("h2", {}, "Revealed"), make("p", {class: "small soft"}, `Your diagnosis, ${own} · ${text}, is recorded. The following is the expert’s.`), expert(), texts.length && shown < images.length && make("p", {class: "small soft"}, `The author was shown the first ${shown} of ${images.length} images.`), make("p", {class: "note plain"}, note)], [button(texts.length ? "Continue to the text" : "On", "Enter", next, "primary")]];
 }
 
 function drawItem({text, item, number, count}) {
@@ -168,7 +168,7 @@ function drawItem({text, item, number, count}) {
   const isPiece = item.start >= 0;
   return [[make("h2", {class: "unseen"}, `${text.title}, ${number + 1} of ${count}`), wholeText(text, item), !isPiece && text.what !== "preference" && make("blockquote", {class: "quote"}, item.text), readings(item),
     ...item.fields.filter((field) => isDue(field.name, own)).map((field) => DUE[field.name] ? make("div", {class: "due"}, fieldset(item, field)) : fieldset(item, field)),
-    grid && make("div", {class: "row small"}, make("span", {}, relied.length ? `Relied on image ${relied.join(", ")}` : "No image named"), button(relied.length ? "Change" : "Rely on this image", "M", markImage, "small"),
+    grid && make("div", {class: "row small"}, make("span", {}, relied.length ? `Relied on image ${relied.join(", ")}` : "No image relied on"), button(relied.length ? "Change" : "Rely on this image", "M", markImage, "small"),
       isPiece && make("label", {class: "check"}, make("input", {type: "checkbox", "data-cut": "", checked: own.badly_cut === "yes", onchange: (event) => { put(item, "badly_cut", event.target.checked ? "yes" : ""); }}), "Badly cut ", make("kbd", {"aria-hidden": "true"}, "X"))),
     ...aside(text)],
   [button(number + 1 < count ? "Next" : "On", "Enter", next, "primary"), state.at > 0 && button("Back", "", back), make("span", {class: "small soft"}, `${number + 1} of ${count}`), button(state.anchors ? "Hide what the words mean" : "What the words mean", "H", anchors, "quiet")]];
@@ -176,8 +176,8 @@ function drawItem({text, item, number, count}) {
 
 function drawList({text}) {
   const rows = text.items.map((item, number) => make("div", {class: "score-row"}, make("p", {}, make("kbd", {"aria-hidden": "true"}, String(number + 1)), ` ${item.text} `, make("span", {class: "soft small"}, Object.keys(text.parts).length > 1 ? `in the ${item.part}` : "")), readings(item), fieldset(item, item.fields[0], {keys: false})));
-  return [[make("h2", {}, "What was missed?"), make("p", {class: "small soft"}, "Decisive findings of this case. A key 1–9 marks one as missed, once more as contradicted, once more as mentioned; Enter takes those left open as mentioned."), ...rows,
-    added && make("label", {class: "field"}, make("span", {class: "label"}, "One that the list lacks ", make("kbd", {"aria-hidden": "true"}, "T")), make("textarea", {class: "textarea", rows: 2, "data-words": "added", value: cells[added.code].finding ?? "", onchange: (event) => put(added, "finding", event.target.value.trim())})), make("h3", {}, "The text"), wholeText(text, null), ...aside(text)],
+  return [[make("h2", {}, "What was missed?"), make("p", {class: "small soft"}, "Decisive findings of this case. A key 1–9 marks one as missed, again as contradicted, again as mentioned; Enter marks the rest as mentioned."), ...rows,
+    added && make("label", {class: "field"}, make("span", {class: "label"}, "A finding missing from the list ", make("kbd", {"aria-hidden": "true"}, "T")), make("textarea", {class: "textarea", rows: 2, "data-words": "added", value: cells[added.code].finding ?? "", onchange: (event) => put(added, "finding", event.target.value.trim())})), make("h3", {}, "The text"), wholeText(text, null), ...aside(text)],
   [button("On", "Enter", next, "primary"), button("Back", "", back), button(state.anchors ? "Hide what the words mean" : "What the words mean", "H", anchors, "quiet")]];
 }
 
@@ -213,8 +213,8 @@ function drawEnd() {
   const gaps = allGaps(), unseen = grid ? images.length - grid.seen.size : 0, count = texts.reduce((sum, text) => sum + text.items.length, 0);
   return [[make("h2", {}, gaps.length ? "Not yet complete" : "Complete"),
     gaps.length ? make("ul", {class: "gaps"}, ...gaps.map(([item, missing]) => make("li", {}, button("Go there", "", () => goTo(screenOf(item)), "small"), ` ${item.text.slice(0, 60)}: ${missing.map((name) => ASKED[name]?.legend ?? name).join(", ")}`))) : make("p", {}, count ? `All ${count} units are judged.` : "Your diagnosis is recorded."),
-    unseen > 0 && make("p", {class: "note warn"}, `${unseen} images were not looked at.`),
-    make("p", {class: "small soft"}, "After this the reading is locked. Your time on the case, without pauses, is kept with it.")],
+    unseen > 0 && make("p", {class: "note warn"}, `${unseen} images were not viewed.`),
+    make("p", {class: "small soft"}, "After this the reading is locked. Your time on the case, without pauses, is stored with it.")],
   [!page.is_locked && button("Submit and lock", "Enter", next, "primary"), button("Back", "", back)]];
 }
 
@@ -249,17 +249,17 @@ async function next() {
 async function commit() {
   if (!state.own.option || !state.own.confidence) return say("Choose a diagnosis and how sure you are first.");
   const answer = await fetch(`${base}/commit`, {method: "POST", body: new URLSearchParams({...state.own, seconds: takeSeconds("case")})}).catch(() => null);
-  if (answer?.ok) location.reload(); else say(answer ? "This could not be kept. Load the page again." : "No connection: commit when you are online again.");
+  if (answer?.ok) location.reload(); else say(answer ? "This could not be saved. Reload the page." : "No connection: commit when you are online again.");
 }
 
 async function submit() {
   if (allGaps().length) return say("Fill the gaps first.");
   await saver.flush();
-  if (saver.queue.length) return say("Some marks are not sent yet. Submit when you are online again.");
+  if (saver.queue.length) return say("Some marks have not been sent yet. Submit when you are online again.");
   const answer = await fetch(`${base}/submit`, {method: "POST", headers: {accept: "application/json"}}).catch(() => null);
   if (!answer) return say("No connection: submit when you are online again.");
   const told = await answer.json();
-  if (!answer.ok || told.gaps.length) return say(told.problem ?? "The server misses marks. Load the page again.");
+  if (!answer.ok || told.gaps.length) return say(told.problem ?? "Some marks did not reach the server. Load the page again.");
   state.done = true;
   render(true);
 }
@@ -271,7 +271,7 @@ function markImage() {
   if (!set.delete(number)) set.add(number);
   put(screen.item, "images", [...set].sort((a, b) => a - b).join(";"));
   render();
-  say(`Image ${number} ${set.has(number) ? "relied on" : "no longer named"}`);
+  say(`Image ${number} ${set.has(number) ? "relied on" : "no longer relied on"}`);
 }
 function anchors() { state.anchors = !state.anchors; render(); if (state.anchors) work.querySelector(".anchors")?.scrollIntoView({block: "nearest"}); }
 function cycle(number) {   // omissions: mentioned → missed → contradicted
@@ -293,11 +293,11 @@ const keys = new Keys([
     {id: "zero.wrong", keys: ["w"], label: "Why 0? Wrong", when: at(drawScores), run: () => score("zero", "wrong")},
     {id: "row.next", keys: ["j"], label: "Next score", when: at(drawScores), run: () => moveRow(1)},
     {id: "row.back", keys: ["k"], label: "Score before", when: at(drawScores), run: () => moveRow(-1)},
-    {id: "forward", keys: ["Enter"], label: "On: commit, next unit, submit", run: next},
+    {id: "forward", keys: ["Enter"], label: "Continue: commit, next unit, submit", run: next},
     {id: "back", keys: ["shift+Enter", "Backspace"], label: "Back", run: back}]},
   {name: "Judging a unit", keys: [...fieldKeys,
     {id: "mark", keys: ["m"], label: "Rely on the image in the active pane", when: at(drawItem), run: markImage},
-    {id: "wording", keys: ["t"], label: "Own words (Esc leaves them)", when: () => Boolean(work.querySelector("[data-words]")), run: () => work.querySelector("[data-words]").focus()},
+    {id: "wording", keys: ["t"], label: "Free text (Esc leaves it)", when: () => Boolean(work.querySelector("[data-words]")), run: () => work.querySelector("[data-words]").focus()},
     {id: "cut", keys: ["x"], label: "Badly cut", when: at(drawItem), run: () => press("[data-cut]")},
     {id: "anchors", keys: ["h"], label: "What the words mean", when: () => Boolean(screens[state.at].text), run: anchors}]},
   ...(grid ? [{...imageKeys(grid, {digits: false}), keys: imageKeys(grid, {digits: false}).keys.map((one) => (one.id === "image.solo" ? {...one, keys: ["y"]} : one))}] : []),

@@ -52,7 +52,7 @@ def _as_json(report: CheckReport) -> dict[str, object]:
 
 def _print_report(report: CheckReport) -> None:
     console = show.console()
-    looked = "looked at" if report.pixels_checked else "not opened; --images checks their contents"
+    looked = "opened" if report.pixels_checked else "not opened; --images checks their contents"
     console.print(Text(f"{report.cases:,} cases, {report.images:,} images ({looked})"))
     for name, problems in (("error", report.errors), ("warning", report.warnings)):
         console.print(Text(f"\n{len(problems):,} {name}{'' if len(problems) == 1 else 's'}", style="bold"))

@@ -147,6 +147,7 @@ def test_a_batch_run_says_what_an_online_run_says_for_half_the_price(tmp_path, b
     online = run(bench, tmp_path / "online", server, provider, task, batch=False)
     assert len(server.online) == sum(sizes)
     assert told(made) == told(online)
+    assert [one.latency_s for one in made.run.predictions()] == [None] * 4
     assert progress.cost_usd == pytest.approx(online.run.manifest.progress.cost_usd / 2)
     assert progress.reported_models == online.run.manifest.progress.reported_models
 

@@ -29,10 +29,14 @@ class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written, as lines for the user, and warnings."""
+    """What was written, as lines for the user, and warnings.
+
+    `lacking` says what could not be written, such as cases whose images cannot be read.
+    """
 
     lines: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    lacking: str = ""
 
 
 class WriteTarget(Protocol):

@@ -28,6 +28,8 @@ from medthink.workflow.prompts import load_prompts
 
 TRAIN = "train"
 Purpose = Literal["sft", "rl"]
+_NO_IMAGE = "an image is missing or cannot be read"
+_NAMED = 5
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -68,7 +70,14 @@ def _write(
             raise Declined("no case gave an example", remedy="; ".join(maker.reasons()) or "the train split is empty")
         (folder / "README.md").write_text(_readme(purpose, options, maker), encoding="utf-8")
     lines = [f"{maker.written:,} examples → {out}", *maker.reasons()]
-    return Written(lines=tuple(lines), warnings=_warnings(bool(others or against)))
+    return Written(lines=tuple(lines), warnings=_warnings(bool(others or against)), lacking=_lacking(maker.left_out))
+
+
+def _lacking(left_out: list[LeftOut]) -> str:
+    """What should be examples and is none: a text may be missing by nature, an image may not."""
+    cases = [one.case for one in left_out if one.reason == _NO_IMAGE]
+    named = ", ".join(map(str, cases[:_NAMED])) + (" …" if len(cases) > _NAMED else "")
+    return f"cases left out because {_NO_IMAGE}: {named}" if cases else ""
 
 
 class _Maker:
@@ -154,7 +163,7 @@ def _case_problem(case: Case) -> str:
         for image in case.question.images:
             image.read()
     except DataError:
-        return "an image is missing or cannot be read"
+        return _NO_IMAGE
     return ""
 
 

@@ -13,6 +13,7 @@ from medthink.cli import show
 from medthink.cli.sections import SectionedCommand
 from medthink.core.errors import Declined, UsageError
 
+_THE_REST = "the rest is written; medthink data check lists every such image"
 _NAMED = 5
 
 
@@ -87,6 +88,8 @@ def command(
         show.say(line)
     for warning in written.warnings:
         show.say(f"medthink: {warning}", stderr=True)
+    if written.lacking:
+        raise Declined(written.lacking, remedy=_THE_REST)
 
 
 def _export_whole(source: Path, out: Path, format_: Literal["jsonl", "parquet"], embed_images: bool) -> None:
@@ -108,5 +111,4 @@ def _incomplete(done: Exported, source: Path) -> Declined:
     named = [f"  {path}: {problem}" for path, problem in list(done.absent.items())[:_NAMED]]
     more = [f"  and {count - _NAMED:,} more"] if count > _NAMED else []
     head = f"images of {source} that could not be copied: {count:,}"
-    remedy = "the rest is written; medthink data check lists every such image"
-    return Declined("\n".join([head, *map(show.plain, named), *more]), remedy=remedy)
+    return Declined("\n".join([head, *map(show.plain, named), *more]), remedy=_THE_REST)

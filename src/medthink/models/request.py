@@ -125,7 +125,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What a model answered; `usage` is None if the provider does not report it, which is not the same as 0.
 
     `wasted` is what earlier, failed attempts of the same call used: it was paid for as well. `doubts` names additional
-    fields with invalid values, such as a negative token count; they count as unknown.
+    fields with invalid values, such as a negative token count; they count as unknown. `latency_s` is None if
+    it is not known, as for a reply of a batch.
     """
 
     text: str
@@ -134,7 +135,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     stop: Stop = "end"
     usage: Usage | None = None
     model: str = ""
-    latency_s: float = 0.0
+    latency_s: float | None = 0.0
     attempts: int = 1
     wasted: Usage = Usage()
     doubts: tuple[str, ...] = ()

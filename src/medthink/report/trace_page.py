@@ -125,6 +125,7 @@ def describe_use(call: CallTrace) -> str:
     if call.reply is not None:
         usage = call.reply.usage
         words.append("tokens not counted" if usage is None else f"{usage.input:,} tokens in, {usage.output:,} out")
-        words.append(f"{call.reply.latency_s:.1f} s")
+        took = call.reply.latency_s
+        words.append("time not known" if took is None else f"{took:.1f} s")
     words.append(_cost(call))
     return " · ".join(words)

@@ -89,7 +89,9 @@ class Collector:
             cost = self._answerer.cost_usd(error.usage) if error.usage else 0.0
             return FailedInBatch(row.key, error.kind, error.advice, cost, error.kind)
         asked = self._book.times_asked(row.key) + 1
-        return AnsweredInBatch(row.key, replace(reply, attempts=asked), self._answerer.cost_usd(reply.usage))
+        return AnsweredInBatch(
+            row.key, replace(reply, attempts=asked, latency_s=None), self._answerer.cost_usd(reply.usage)
+        )
 
 
 def _in_portions(things: Iterable[Thing]) -> Iterator[list[Thing]]:

@@ -36,7 +36,7 @@ class IndexRow(msgspec.Struct, frozen=True, array_like=True):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    latency_s: float
+    latency_s: float | None
 
 
 class RunIndex(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class _Line(msgspec.Struct):
     calls: tuple[int, ...] = ()
     tokens: Usage | None = None
     cost_usd: float | None = None
-    latency_s: float = 0.0
+    latency_s: float | None = 0.0
 
 
 _read_line = msgspec.json.Decoder(_Line).decode

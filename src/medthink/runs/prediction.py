@@ -29,7 +29,7 @@ class Spent(NamedTuple):
     call_id: int
     usage: Usage | None
     cost_usd: float | None
-    latency_s: float
+    latency_s: float | None
 
 
 class TwiSteps(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     `prediction` is the letter in the benchmark's own file, whatever order the options were shown in;
     `letter_shown` is the one the model named. `slots` says which images were shown, in the order shown (with swapped
     images, the slots of the other case). `cost_usd` is None when the price is not known, and tokens are None when the
-    provider does not count them.
+    provider does not count them; `latency_s` is None when a call's is not known.
     """
 
     case: int
@@ -67,7 +67,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[int, ...] = ()
     tokens: Usage | None = None
     cost_usd: float | None = None
-    latency_s: float = 0.0
+    latency_s: float | None = 0.0
 
 
 def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spent: list[Spent]) -> Prediction:
@@ -77,6 +77,7 @@ def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spe
     choice = outcome.choice if isinstance(outcome, Answered | Thought) else None
     usages = [one.usage for one in spent]
     costs = [one.cost_usd for one in spent]
+    times = [one.latency_s for one in spent]
     return Prediction(
         case=case.id,
         split=case.split,
@@ -96,7 +97,7 @@ def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spe
         calls=tuple(one.call_id for one in spent),
         tokens=None if None in usages else sum((usage for usage in usages if usage), Usage()),
         cost_usd=None if None in costs else sum(cost for cost in costs if cost),
-        latency_s=round(sum(one.latency_s for one in spent), 6),
+        latency_s=None if None in times else round(sum(time for time in times if time), 6),
     )
 
 

@@ -58,7 +58,7 @@ class FinishedCall(NamedTuple):
     """What an answered call used."""
 
     usage: Usage | None
-    latency_s: float
+    latency_s: float | None
     attempts: int
 
 
@@ -91,7 +91,7 @@ class _Taken(msgspec.Struct):
     """The few fields of a reply about usage; the texts are not decoded."""
 
     usage: Usage | None
-    latency_s: float
+    latency_s: float | None
     attempts: int
 
 

@@ -93,7 +93,7 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Usage | None = None
     cost_usd: float | None = None
     is_least_cost: bool = False
-    latency_s: float = 0.0
+    latency_s: float | None = 0.0
 
 
 class CaseTrace(msgspec.Struct, frozen=True, kw_only=True):

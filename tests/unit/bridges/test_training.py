@@ -9,10 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from calling import call_command
 from medthink.bridges.rewards import compute_score, reward_completions
 from medthink.bridges.targets import TargetOptions, write_target
 from medthink.bridges.trainers import TRAINERS
 from medthink.cases.benchmark import Benchmark
+from medthink.cli.data_export import command as data_export
 from medthink.core.errors import Declined, UsageError
 from medthink.core.jsonio import read_jsonl, write_jsonl
 from small_benchmark import make_row, picture, write_benchmark
@@ -137,6 +139,9 @@ class TestLeftOut:
     def test_a_case_without_an_image(self, bench: Path, tmp_path: Path) -> None:
         (bench / "images/case00001/i1x1.jpg").unlink()
         assert "1 left out: an image is missing or cannot be read" in export(bench, tmp_path / "out")
+        done = call_command(data_export, [bench, tmp_path / "again", "--for", "sft"])
+        assert isinstance(done.exception, Declined) and "cannot be read: 1" in str(done.exception)
+        assert (tmp_path / "again").is_dir()
 
     def test_a_discussion_without_its_six_sections(self, bench: Path, tmp_path: Path) -> None:
         titles = ("Background", "Clinical Perspective", "Imaging Perspective", "Clinical Significance", "Outcome")

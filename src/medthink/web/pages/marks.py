@@ -73,8 +73,10 @@ def tell_tokens(input_tokens: int | None, output_tokens: int | None) -> str:
     return f"{input_tokens:,} + {output_tokens:,}"
 
 
-def tell_time(seconds: float) -> str:
+def tell_time(seconds: float | None) -> str:
     """`12 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds is None:
+        return "not known"
     if seconds < 60:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -54,7 +54,7 @@ class CaseLine(msgspec.Struct, frozen=True, kw_only=True):
     chapter: str
     tokens: int | None
     cost_usd: float | None
-    latency_s: float
+    latency_s: float | None
     detail: str
 
 
@@ -148,7 +148,7 @@ _SORTS: dict[str, Callable[[CaseLine], float]] = {
     "images": lambda line: line.images,
     "tokens": lambda line: line.tokens or 0,
     "cost": lambda line: line.cost_usd or 0.0,
-    "time": lambda line: line.latency_s,
+    "time": lambda line: line.latency_s or 0.0,
 }
 
 
@@ -265,6 +265,7 @@ def _facts(run: ShelfRun) -> Iterable[tuple[str, str]]:
         share = as_percent(progress.image_doubts / progress.image_replies)
         yield "images", f"{share} of the replies count too few tokens to have seen the images"
     yield "cost", tell_money(run.cost_usd, is_least=run.is_least_cost)
-    yield "time in calls", tell_time(sum(row.latency_s for row in run.rows))
+    times = [row.latency_s for row in run.rows]
+    yield "time in calls", tell_time(None if None in times else sum(time for time in times if time))
     yield "made by", f"medthink {manifest.package}"
     yield "folder", str(run.path)

@@ -95,6 +95,7 @@ def test_a_dry_run_counts_what_the_run_then_sends(tmp_path, start_server):
             assert foreseen["upload_bytes"] == sum(int(one["headers"]["content-length"]) for one in records)
 
 
+@pytest.mark.timeout(300 + 20 * KILLS)
 def test_kill_9_loses_no_finished_call_and_asks_none_again(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=8 + KILLS * 4, images=2)
     out = tmp_path / "run"

@@ -119,7 +119,7 @@ def open_header(data: bytes, *, name: str) -> Image.Image:
     """The picture with its size and mode known and its pixels not yet decoded, or DataError."""
     media_type = sniff(data)
     if media_type not in _FORMATS:
-        found = media_type or ("an empty file" if not data else "nothing known")
+        found = media_type or ("an empty file" if not data else "data of no known kind")
         raise DataError(f"neither JPEG nor PNG, but {found}", file=name, remedy="convert the image to one of the two")
     try:
         with _opening, warnings.catch_warnings():

@@ -20,7 +20,7 @@ from medthink.workflow.tasks import task_names
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
-    from medthink.runs.manifest import Progress
+    from medthink.runs.run import Run
     from medthink.runs.session import Session
     from medthink.runs.spec import RunSpec
     from medthink.scoring.sequential import KnownStatement, StopWhenKnown
@@ -140,7 +140,7 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
     elif dry_run:
         views.show_estimate(spec, transport, as_json=as_json)
     elif shards is not None:
-        _refuse_failures(carry_out_shards(spec, transport, shards, as_json=as_json).manifest.progress)
+        _refuse_failures(carry_out_shards(spec, transport, shards, as_json=as_json))
     else:
         _carry_out(spec, transport, None if goal is None else open_rule(spec, goal, claim), as_json=as_json)
 
@@ -177,11 +177,12 @@ def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | N
     say_jobs(session.jobs, session.run.path / FOLDER)
     if session.stopped_by is not None:
         raise session.stopped_by
-    _refuse_failures(session.run.manifest.progress)
+    _refuse_failures(session.run)
 
 
-def _refuse_failures(made: "Progress | None") -> None:
+def _refuse_failures(run: "Run") -> None:
     """Exit with 3 if every case failed, and with 4 if some did."""
+    made = run.manifest.progress
     failed = made.states.get("failed", 0) if made is not None else 0
     if not made or not failed:
         return
@@ -191,7 +192,7 @@ def _refuse_failures(made: "Progress | None") -> None:
         )
     raise PartlyFailed(
         f"{failed:,} of {made.cases:,} predictions failed",
-        remedy="medthink show RUN --failed says why; the same command retries them",
+        remedy=f"medthink show {run.path} --failed says why; the same command retries them",
     )
 
 

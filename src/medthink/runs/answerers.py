@@ -1,5 +1,6 @@
 """Who answers a run's prompts: a model behind HTTP, an embedded baseline, or another run's ledger."""
 
+import asyncio
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from msgspec.structs import replace
 
 from medthink.baselines.baseline import Baseline, refuse_settings
-from medthink.core.errors import UsageError
+from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.plugins import load_plugin
 from medthink.models.catalog import PROVIDERS
 from medthink.models.errors import ModelError
@@ -194,7 +195,7 @@ class AddedAnswerer(Unchecked):
         began = time.monotonic()
         outcome, usage = "cancelled", None
         try:
-            reply = await self._model.generate(request)
+            reply = await self._hear(request)
             outcome, usage = "ok", reply.usage
         except ModelError as error:
             outcome, usage = error.kind, error.usage
@@ -208,6 +209,15 @@ class AddedAnswerer(Unchecked):
                 )
             )
         return replace(reply, latency_s=reply.latency_s or latency)
+
+    async def _hear(self, request: Request) -> Reply:
+        """The model's reply; whatever its own code raises is the failure of this call, as ModelError."""
+        (outcome,) = await asyncio.gather(self._model.generate(request), return_exceptions=True)
+        if isinstance(outcome, Exception) and not isinstance(outcome, MedThinkError):
+            raise ModelError("invalid_reply", f"{self.spec} failed: {type(outcome).__name__}: {outcome}") from outcome
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     def cost_usd(self, usage: Usage | None) -> float | None:
         """The price of the tokens."""

@@ -81,7 +81,7 @@ class CallTrace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One line about a case and sample; `is_right` is None where there is no letter to compare, or no benchmark."""
+    """One line about a case and sample; `is_right` is None where there is no answer to compare, or no benchmark."""
 
     case: int
     sample: int
@@ -183,13 +183,13 @@ class Trace(Records):
 
     def _row(self, one: Prediction) -> CaseRow:
         correct = self._correct().get(one.case)
-        is_known = correct is not None and has_letters(self.manifest.task, self.manifest.condition)
+        is_answer = one.state == "ok" and has_letters(self.manifest.task, self.manifest.condition)
         return CaseRow(
             case=one.case,
             sample=one.sample,
             state=one.state,
             answer=one.prediction or one.prediction_text,
-            is_right=one.state == "ok" and one.prediction == correct if is_known else None,
+            is_right=one.prediction == correct if is_answer and correct is not None else None,
             detail=one.detail,
             calls=len(one.calls),
             tokens=one.tokens,

@@ -9,7 +9,7 @@ from ledger_rows import read_rows
 from medthink.core.errors import LedgerError, UsageError
 from medthink.models.errors import ModelError
 from medthink.models.request import Attempt, Reply, Usage
-from medthink.runs.answerers import Unchecked
+from medthink.runs.answerers import AddedAnswerer, Unchecked
 from medthink.runs.asking import Desk, example_request
 from medthink.runs.budget import Budget
 from medthink.runs.ledger import Ledger
@@ -160,6 +160,32 @@ def test_the_desk_stops_when_the_first_cases_fail_alike(tmp_path):
     kinds = {type(end) for end in ends}
     assert kinds == {Unanswered, ModelError}
     assert sum(isinstance(end, Unanswered) for end in ends) <= FIRST_CASES + 1
+
+
+class Foreign:
+    """A model of another package, which breaks in its own way where it is told to."""
+
+    def __init__(self, *faults: BaseException | None) -> None:
+        self.faults = list(faults)
+
+    async def generate(self, request):
+        if (fault := self.faults.pop(0)) is not None:
+            raise fault
+        return Reply(text="A", usage=Usage(input=1))
+
+
+def test_whatever_another_packages_model_raises_ends_its_call_alone(tmp_path):
+    faults = (KeyError("choices"), None, ModelError("server", "busy"))
+    _, ends = ask(tmp_path, AddedAnswerer("parrot/x", Foreign(*faults), None), Budget(), cases=(1, 2, 3))
+    assert [isinstance(end, Unanswered) for end in ends] == [True, False, True]
+    assert "parrot/x failed: KeyError: 'choices'" in ends[0].detail
+    rows = read_rows(tmp_path / "ledger.sqlite", "SELECT state, error_kind FROM calls ORDER BY case_id")
+    assert rows == [("failed", "invalid_reply"), ("done", None), ("failed", "server")]
+
+
+def test_what_concerns_the_whole_run_goes_through_another_packages_model(tmp_path):
+    _, (end,) = ask(tmp_path, AddedAnswerer("parrot/x", Foreign(UsageError("no weights")), None), Budget())
+    assert isinstance(end, UsageError)
 
 
 def test_replies_that_never_came_make_the_cost_a_lower_bound(benchmark, tmp_path):

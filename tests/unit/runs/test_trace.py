@@ -50,7 +50,7 @@ def test_attempts_failures_and_right_or_wrong_are_told(traced):
     assert [one.outcome for call in retried for one in call.attempts] == ["server", "ok"]
     for case, row in rows.items():
         right = "ABCDE"[case % 5]
-        assert row.is_right == (row.state == "ok" and row.answer == right)
+        assert row.is_right == (row.answer == right if row.state == "ok" else None)
         assert trace.case(case).correct == right
     with pytest.raises(UsageError, match="has not asked about case 7"):
         trace.case(7)

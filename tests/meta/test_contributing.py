@@ -29,3 +29,13 @@ def test_the_registries_that_are_named_stand_in_their_files() -> None:
     for name, path in found:
         text = (ROOT / path).read_text(encoding="utf-8")
         assert re.search(rf"^(def |class )?{name}\b", text, re.MULTILINE), (name, path)
+
+
+def test_no_addition_touches_more_than_two_code_files_besides_its_registry() -> None:
+    for row in ROWS:
+        _, name, write, listed, *_ = row.split("|")
+        if name.strip() == "to add a":
+            continue
+        files = set(re.findall(r"`(src/[^`]+)`", write))
+        assert len(files) <= 2, (name, files)
+        assert len(set(re.findall(r"`(src/[^`]+)`", listed))) <= 1, (name, listed)

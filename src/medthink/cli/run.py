@@ -208,7 +208,7 @@ def _show_session(session: "Session", rule: "StopWhenKnown | None", *, as_json: 
         print_json(to_builtins(manifest) | made | known)
         return
     show_progress(session.run.path, manifest)
-    say(f"{session.calls_made:,} calls made; predictions: {session.run.path / 'predictions.jsonl'}")
+    say(f"{session.calls_made:,} calls made in this session; predictions: {session.run.path / 'predictions.jsonl'}")
     if rule is not None:
         show_known([_known(session, rule)])
 

@@ -1,15 +1,14 @@
 """Signing in, out and up, and the links of invitations."""
 
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from litestar import get, post
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body, FromPath, SkipValidation
+from litestar.params import FromPath, SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.accounts.account import Account
@@ -41,7 +40,7 @@ class NameForm(msgspec.Struct):
     next: str = ""
 
 
-Filled = Annotated[NameForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
+Filled = URLEncodedBody[NameForm]
 
 
 class Entrance:

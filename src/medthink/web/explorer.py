@@ -1,13 +1,12 @@
 """The case explorer's routes: cases are blind until their reader commits, which only the server decides."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException, PermissionDeniedException
-from litestar.params import Body, FromPath, SkipValidation
+from litestar.params import FromPath, SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.cases.case import Case
@@ -129,7 +128,7 @@ def commit_answer(
     code: FromPath[str],
     request: Asked,
     explorer: GivenExplorer,
-    data: Annotated[Committed, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[Committed],
 ) -> Redirect:
     """Commit to an answer, and reveal."""
     explorer.refuse_awaited(request, code)

@@ -1,12 +1,11 @@
 """One's own account: password, sessions and API tokens."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar import get, post
-from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body
+from litestar.params import URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.accounts.account import Account
@@ -55,7 +54,7 @@ def show_account(request: Asked, entrance: GivenEntrance) -> Response[str]:
 def change_password(
     request: Asked,
     entrance: GivenEntrance,
-    data: Annotated[PasswordForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[PasswordForm],
 ) -> Response[Any]:
     """Change the password; all sessions end except the new one."""
     account = account_of(request)
@@ -72,7 +71,7 @@ def change_password(
 def add_token(
     request: Asked,
     entrance: GivenEntrance,
-    data: Annotated[TokenForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[TokenForm],
 ) -> Response[str]:
     """Create a token, and show it once."""
     account = account_of(request)

@@ -1,4 +1,4 @@
-"""Pages that are the same for all visitors, rendered and compressed once until something changes."""
+"""Pages that are the same for each caller, rendered and compressed once until something changes."""
 
 import gzip
 import threading
@@ -22,9 +22,11 @@ class PageCache:
         self._lock = threading.Lock()
 
     def answer(self, request: Asked, key: Hashable, make: Callable[[], str]) -> Response[str] | Response[bytes]:
-        """The page of this key; a signed-in person gets a separate page with their name on it."""
-        if caller_of(request).account is not None or "gzip" not in request.headers.get("accept-encoding", ""):
+        """The page of this key; a signed-in person gets a separate page with their name and roles on it."""
+        if "gzip" not in request.headers.get("accept-encoding", ""):
             return html(make())
+        account = caller_of(request).account
+        key = (key, account and (account.id, account.shown_name, account.roles))
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding, Cookie"}
         return Response(self._page(key, make), media_type="text/html; charset=utf-8", headers=headers)
 

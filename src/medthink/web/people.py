@@ -1,12 +1,9 @@
 """All accounts, for maintainers: roles, invitations, closing."""
 
-from typing import Annotated
-
 import msgspec
 from litestar import get, post
-from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body
+from litestar.params import URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.accounts.account import Account
@@ -52,7 +49,7 @@ def show_people(entrance: GivenEntrance) -> Response[str]:
 def invite_person(
     request: Asked,
     entrance: GivenEntrance,
-    data: Annotated[InviteForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[InviteForm],
 ) -> Response[str]:
     """Create an invitation link, and show it once."""
     roles = _roles(data)
@@ -72,7 +69,7 @@ def change_roles(
     number: RowNumber,
     request: Asked,
     entrance: GivenEntrance,
-    data: Annotated[RolesForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[RolesForm],
 ) -> Response[str] | Redirect:
     """Change an account's roles."""
     try:
@@ -87,7 +84,7 @@ def open_or_close(
     number: RowNumber,
     request: Asked,
     entrance: GivenEntrance,
-    data: Annotated[OpenForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[OpenForm],
 ) -> Response[str] | Redirect:
     """Close an account, or open it again."""
     try:

@@ -6,13 +6,12 @@ file, and the next build applies it.
 
 import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
-from litestar.params import Body, SkipValidation
+from litestar.params import SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.core.errors import MedThinkError
@@ -92,9 +91,7 @@ def show_review(review: GivenDesk) -> Response[str]:
 
 
 @post("/review", guards=[needs("coordinator")], sync_to_thread=True)
-def rule(
-    request: Asked, review: GivenDesk, data: Annotated[RulingForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
-) -> Response[Any]:
+def rule(request: Asked, review: GivenDesk, data: URLEncodedBody[RulingForm]) -> Response[Any]:
     """Decide an undecided case, or check an automatic decision."""
     problem = review.answer(data, account_of(request).name)
     return html(review.show(problem=problem), status=422) if problem else Redirect("/review", status_code=303)

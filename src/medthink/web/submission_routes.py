@@ -2,17 +2,16 @@
 
 import asyncio
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from anyio import to_thread
 from litestar import get, post
 from litestar.datastructures import UploadFile
 from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
 from litestar.exceptions import ClientException, NotFoundException
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import Body, FromPath, SkipValidation
+from litestar.params import FromPath, SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.board.moderation import annotate, approve, decline, discard, flag, try_again, withdraw
@@ -39,7 +38,7 @@ class WordsForm(msgspec.Struct):
     words: str = ""
 
 
-Said = Annotated[WordsForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
+Said = URLEncodedBody[WordsForm]
 
 
 @get("/submit", guards=[needs("visitor")], sync_to_thread=True)

@@ -104,9 +104,9 @@ def test_who_asked_is_known_behind_a_proxy_that_is_trusted(tmp_path, cheap_passw
     monkeypatch.setattr("medthink.web.entrance.admit_sign_in", lambda _, __, address: asked.append(address))
     settings = ServeSettings(public_url="https://board.example.org")
     board = Board(tmp_path, settings=settings)
-    assert sign_in_from(board, settings.trusted_proxies, "203.0.113.7") == 401
-    assert sign_in_from(board, ("10.0.0.0/8",), "203.0.113.8") == 401
-    assert sign_in_from(board, ServeSettings().trusted_proxies, "203.0.113.9") == 401
+    assert sign_in_from(board, settings.trusted_proxies, "203.0.113.7") == 422
+    assert sign_in_from(board, ("10.0.0.0/8",), "203.0.113.8") == 422
+    assert sign_in_from(board, ServeSettings().trusted_proxies, "203.0.113.9") == 422
     assert asked == ["203.0.113.7", "127.0.0.1", "127.0.0.1"]
     board.store.close()
 

@@ -10,24 +10,12 @@ from medthink.core.errors import MedThinkError
 from medthink.report.words import count_of
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
 from medthink.scoring.scores import percent
-from medthink.stats.estimate import Undefined
 from medthink.web.pages.board_columns import accuracy_of, board_columns
 from medthink.web.pages.case_strip import right_shares
 from medthink.web.pages.charting import row_name
 from medthink.web.pages.leaderboard import tell_rank
 from medthink.web.pages.model_answers import distinct_names
-from medthink.web.pages.pairs import (
-    PointsMark,
-    SharedCases,
-    SliceLine,
-    band_of,
-    place_points,
-    reach_of,
-    share_cases,
-    slice_lines,
-    tell_p_value,
-    tell_verdict,
-)
+from medthink.web.pages.pairs import PairFigures, choose_flipped, show_pair, tell_p_value
 from medthink.web.pages.query import Query
 from medthink.web.pages.told_cases import ToldCase, tell_cases
 from medthink.web.revealed import RevealedCases
@@ -53,19 +41,9 @@ class ComparePage(msgspec.Struct, frozen=True, kw_only=True):
     b: int | None = None
     names: tuple[str, str] = ("", "")
     problem: str = ""
-    verdict: tuple[str, ...] = ()
-    details: str = ""
-    n: int = 0
-    mark: PointsMark | None = None
-    band: float = 0.0
-    reach: int = 0
-    agreement: SharedCases | None = None
-    won: int = 0
-    lost: int = 0
+    pair: PairFigures | None = None
     told: tuple[ToldCase, ...] = ()
     is_reading: bool = False
-    slices: tuple[SliceLine, ...] = ()
-    slice_reach: int = 0
     beside: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -100,22 +78,11 @@ def make_compare_page(
     if isinstance(compared, str):
         return msgspec.structs.replace(known, problem=compared)
     found = compared.pairs[0]
-    reach, slice_reach = reach_of([found.difference]), reach_of([one.difference for one in found.slices])
-    smallest = 0.0 if isinstance(found.resolution, Undefined) else found.resolution.difference
+    rights = zip(a.result.rights, b.result.rights, strict=True)
     return msgspec.structs.replace(
         known,
-        verdict=tell_verdict(*names, found.difference, is_different=found.is_different),
-        details=_details(found, compared, made, pair),
-        n=compared.n_cases,
-        mark=place_points(found.difference, reach, is_clear=found.is_different),
-        band=band_of(smallest, reach),
-        reach=reach,
-        agreement=share_cases(zip(a.result.rights, b.result.rights, strict=True)),
-        won=len(found.won),
-        lost=len(found.lost),
+        pair=show_pair(names, compared, rights, _details(found, compared, made, pair)),
         told=tuple(_flipped(pair, found, made, query, revealed)) if revealed else (),
-        slices=tuple(slice_lines(found.slices, slice_reach)),
-        slice_reach=slice_reach,
     )
 
 
@@ -156,7 +123,7 @@ def _flipped(
     query: CompareQuery,
     revealed: RevealedCases,
 ) -> Iterator[ToldCase]:
-    wanted = set({"a": found.won, "b": found.lost}.get(query.only, (*found.won, *found.lost)))
+    wanted = set(choose_flipped(found, query.only))
     peers = made.ranking(pair[0].kind)
     told = tell_cases(pair, right_shares(pair[0], peers), len(peers), revealed)
     flipped = [one for one in told if one.number in wanted]

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from medthink.cases.slices import sort_slices
-from medthink.scoring.compare import SliceDifference
-from medthink.stats.estimate import Estimate, Measured
+from medthink.scoring.compare import Comparison, PairOfRuns, SliceDifference
+from medthink.stats.estimate import Estimate, Measured, Undefined
 from medthink.web.pages.marks import Difference, tell_difference
 
 _HALF = 100
@@ -43,6 +43,49 @@ class SharedCases(msgspec.Struct, frozen=True, kw_only=True):
     def total(self) -> int:
         """All cases."""
         return self.both + self.only_a + self.only_b + self.neither
+
+
+class PairFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """A paired comparison of A and B: the verdict, the difference on its axis, agreement, slices."""
+
+    verdict: tuple[str, ...]
+    details: str
+    n: int
+    mark: PointsMark
+    band: float
+    reach: int
+    agreement: SharedCases | None
+    won: int
+    lost: int
+    slices: tuple[SliceLine, ...]
+    slice_reach: int
+
+
+def show_pair(
+    names: tuple[str, str], compared: Comparison, rights: Iterable[tuple[float, float]], details: str
+) -> PairFigures:
+    """What a page shows of a comparison of two; `rights` are the shares of right answers of both, case by case."""
+    pair = compared.pairs[0]
+    reach, slice_reach = reach_of([pair.difference]), reach_of([one.difference for one in pair.slices])
+    smallest = 0.0 if isinstance(pair.resolution, Undefined) else pair.resolution.difference
+    return PairFigures(
+        verdict=tell_verdict(*names, pair.difference, is_different=pair.is_different),
+        details=details,
+        n=compared.n_cases,
+        mark=place_points(pair.difference, reach, is_clear=pair.is_different),
+        band=band_of(smallest, reach),
+        reach=reach,
+        agreement=share_cases(rights),
+        won=len(pair.won),
+        lost=len(pair.lost),
+        slices=tuple(slice_lines(pair.slices, slice_reach)),
+        slice_reach=slice_reach,
+    )
+
+
+def choose_flipped(pair: PairOfRuns, only: str) -> tuple[int, ...]:
+    """The cases that flipped: all, or those where `a` or `b` is ahead."""
+    return {"a": pair.won, "b": pair.lost}.get(only, (*pair.won, *pair.lost))
 
 
 def tell_verdict(a: str, b: str, difference: Measured, *, is_different: bool) -> tuple[str, ...]:

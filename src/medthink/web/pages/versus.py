@@ -11,19 +11,7 @@ from medthink.runs.prediction import Prediction
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
 from medthink.scoring.material import Material
 from medthink.scoring.score import score_letters
-from medthink.stats.estimate import Undefined
-from medthink.web.pages.pairs import (
-    PointsMark,
-    SharedCases,
-    SliceLine,
-    band_of,
-    place_points,
-    reach_of,
-    share_cases,
-    slice_lines,
-    tell_p_value,
-    tell_verdict,
-)
+from medthink.web.pages.pairs import PairFigures, choose_flipped, show_pair, tell_p_value
 from medthink.web.pages.query import Query
 from medthink.web.pages.run import CaseLine, make_case_lines
 from medthink.web.pages.runs import RunLine, make_line
@@ -55,19 +43,9 @@ class VersusPage(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[tuple[str, str], ...]
     query: VersusQuery
     problem: str = ""
-    verdict: tuple[str, ...] = ()
-    details: str = ""
+    pair: PairFigures | None = None
     caution: str = ""
-    n: int = 0
-    mark: PointsMark | None = None
-    band: float = 0.0
-    reach: int = 0
-    agreement: SharedCases | None = None
     flipped: tuple[FlippedCase, ...] = ()
-    won: int = 0
-    lost: int = 0
-    slices: tuple[SliceLine, ...] = ()
-    slice_reach: int = 0
     differing: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -105,26 +83,13 @@ def make_versus_page(
     )
     if isinstance(compared, str):
         return msgspec.structs.replace(empty, problem=compared)
-    pair = compared.pairs[0]
-    difference = pair.difference
-    reach, slice_reach = reach_of([difference]), reach_of([one.difference for one in pair.slices])
-    resolution = pair.resolution
-    smallest = 0.0 if isinstance(resolution, Undefined) else resolution.difference
+    found = compared.pairs[0]
+    rights = ((a.rights[case], b.rights[case]) for case in a.rights.keys() & b.rights.keys())
     return msgspec.structs.replace(
         empty,
-        verdict=tell_verdict(a.name, b.name, difference, is_different=pair.is_different),
-        details=_details(pair, compared.n_cases, compared.method),
+        pair=show_pair((a.name, b.name), compared, rights, _details(found, compared.n_cases, compared.method)),
         caution=_caution(a, b, compared.n_cases),
-        n=compared.n_cases,
-        mark=place_points(difference, reach, is_clear=pair.is_different),
-        band=band_of(smallest, reach),
-        reach=reach,
-        agreement=share_cases((a.rights[case], b.rights[case]) for case in a.rights.keys() & b.rights.keys()),
-        flipped=tuple(_flipped(a, b, pair, query)),
-        won=len(pair.won),
-        lost=len(pair.lost),
-        slices=tuple(slice_lines(pair.slices, slice_reach)),
-        slice_reach=slice_reach,
+        flipped=tuple(_flipped(a, b, found, query)),
         differing=tuple((name, values[0], values[1]) for name, values in compared.differing.items()),
     )
 
@@ -158,8 +123,7 @@ def _flipped(a: ShelfRun, b: ShelfRun, pair: PairOfRuns, query: VersusQuery) -> 
     assert a.bench is not None
     first = {line.case: line for line in reversed(make_case_lines(a, b, {}))}
     second = {line.case: line for line in reversed(make_case_lines(b, a, {}))}
-    wanted = ({"a": pair.won, "b": pair.lost}).get(query.only, (*pair.won, *pair.lost))
-    for number in sorted(wanted):
+    for number in sorted(choose_flipped(pair, query.only)):
         images = a.bench.cases[number].question.images[:4]
         yield FlippedCase(
             a=first[number],

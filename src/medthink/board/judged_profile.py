@@ -8,6 +8,8 @@ from medthink.board.measures import keep_measure
 from medthink.board.records import note
 from medthink.board.store import BoardStore
 from medthink.cases.case import Case
+from medthink.judge.exam.results import EXAMS_FILE, read_results
+from medthink.judge.exam.standing import BELOW_FLOOR, tell_exam
 from medthink.judge.judged import load_judged, score_judged
 from medthink.judge.judgement import PANEL, name_seats
 from medthink.judge.judgements import JUDGEMENTS_FILE
@@ -21,7 +23,8 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
     """One judge on the steps of the reasoning.
 
     `error_types` is the share of the wrong critical steps that have each type; a step may have several. `judged` is the
-    share of expected judgements with a verdict.
+    share of expected judgements with a verdict. `exam` says how the judge did in its exam, as reports do; it is empty
+    for profiles kept by an earlier release.
     """
 
     judge: str
@@ -32,6 +35,12 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
     wrong_critical_steps: Measured
     sound_if_right: Measured
     error_types: dict[str, Measured]
+    exam: str = ""
+
+    @property
+    def is_below_floor(self) -> bool:
+        """Whether the judge's word does not count by its exam."""
+        return self.exam.startswith(BELOW_FLOOR)
 
 
 class JudgedProfiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,14 +62,19 @@ def enter_profiles(store: BoardStore, submission_id: int, run: Path, cases: dict
     known = [one for one in scored if one.coverage.judged]
     ordered = sorted(known, key=lambda one: (one.is_smoke_test, one.seat.judge != PANEL))
     names = name_seats({one.seat: one.label for one in ordered if one.seat.judge != PANEL})
-    made = JudgedProfiles(profiles=tuple(_profile(one, names.get(one.seat, one.label)) for one in ordered))
+    exams = read_results(run / EXAMS_FILE)
+    made = JudgedProfiles(
+        profiles=tuple(
+            _profile(one, names.get(one.seat, one.label), tell_exam(exams, one.seat, _STEPS)) for one in ordered
+        )
+    )
     with store.write() as connection:
         keep_measure(connection, submission_id, "judged", made)
         note(connection, submission_id, actor, "judged", {"judges": [one.judge for one in made.profiles]})
     return len(made.profiles)
 
 
-def _profile(one: StepScores, name: str) -> JudgedProfile:
+def _profile(one: StepScores, name: str, exam: str) -> JudgedProfile:
     return JudgedProfile(
         judge=name,
         is_smoke_test=one.is_smoke_test,
@@ -70,4 +84,5 @@ def _profile(one: StepScores, name: str) -> JudgedProfile:
         wrong_critical_steps=one.critical_errors,
         sound_if_right=one.sound_if_right.every_step,
         error_types={cell.error_type: cell.of_errors for cell in one.profile if cell.critical},
+        exam=exam,
     )

@@ -17,9 +17,10 @@ from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged_tables import coverage_table, kind_tables, slices_table
 from medthink.report.preference_ranks import ranks_table
-from medthink.report.seated import Seated, seat_scores, share
+from medthink.report.seated import Seated, seat_scores
 from medthink.report.tables import Table, table_markup
 from medthink.scoring.scores import number, percent
+from medthink.stats.words import share
 
 _WIRING = "A seat marked “smoke test” is the embedded judge: it shows that judging works and says nothing about a run."
 _AGREEMENT = (

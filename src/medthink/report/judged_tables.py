@@ -8,8 +8,9 @@ from medthink.core.numbers import as_percent
 from medthink.judge.coverage import COMPLETE_SHARE, Coverage
 from medthink.judge.kinds import KINDS
 from medthink.judge.scores import JudgedSlice, ScoreTable
-from medthink.report.seated import Seated, cell_text, share
+from medthink.report.seated import Seated, cell_text
 from medthink.report.tables import Table
+from medthink.stats.words import share
 
 AGREEMENT = "Agreement with readers"
 EXAM = "Exam of the judge"

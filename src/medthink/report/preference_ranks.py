@@ -7,10 +7,10 @@ import numpy as np
 
 from medthink.core.digest import seed_from
 from medthink.judge.kinds.preference import PreferenceScores, other_number
-from medthink.report.seated import share
 from medthink.report.tables import Table, rank_range
 from medthink.runs.run import Run
 from medthink.stats import Game, bradley_terry
+from medthink.stats.words import share
 
 if TYPE_CHECKING:
     from medthink.report.judged import Judged

@@ -6,22 +6,17 @@ from typing import Generic, TypeVar
 import msgspec
 
 from medthink.core.markup import one_line
-from medthink.core.numbers import as_percent, as_rate
 from medthink.judge.exam.results import ExamResult
+from medthink.judge.exam.standing import tell_exam
 from medthink.judge.judgement import PANEL, name_seats
-from medthink.judge.kinds import KINDS
 from medthink.judge.scores import ScoreCell, SeatScores
 from medthink.readers.agreement import RaterPair, RunAgreement
 from medthink.readers.raters import READERS
-from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.words import mean, share
 
 NO_READER = "not measured: no reader has judged this run"
 OUTDATED = "not measured: judged again since readers were compared; run medthink agree again"
 NO_PANEL = "not measured: readers are compared with single judges"
-NO_EXAM = "not examined; run medthink judge exam RUN"
-NO_PANEL_EXAM = "not examined as a panel; its judges are, one by one"
-NO_SETTING_EXAM = "not examined under this setting"
-BELOW_FLOOR = "BELOW THE FLOOR"
 NO_SHARED = "not measured: no reader has judged what this judge has"
 _LONGEST_NAME = 30
 
@@ -70,16 +65,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
 
     def exam(self, what: str) -> str:
         """How the judge did in its exam of this kind of judging, and whether that is below the floor."""
-        seat = self.scores.seat
-        if seat.judge == PANEL:
-            return NO_PANEL_EXAM
-        own = [one for one in self.exams if one.judge == seat.judge]
-        result = next((one for one in own if one.is_of(seat)), None)
-        if result is None:
-            return NO_SETTING_EXAM if own else NO_EXAM
-        told = _exam_text(result, what)
-        is_earlier = told and result.prompts.get(what) != seat.prompt
-        return f"{told}; with an earlier version of the prompt" if is_earlier else told or f"not examined in {what}"
+        return tell_exam(self.exams, self.scores.seat, what)
 
     def _is_read(self) -> bool:
         return self.agreements is not None and any(pair.kind == "reader–judge" for pair in self.agreements.pairs)
@@ -103,33 +89,6 @@ def seat_scores(
     """The seats that gave verdicts, under the names that `medthink agree` uses."""
     names = name_seats({one.seat: one.label for one in found if one.coverage.judged and one.seat.judge != PANEL})
     return [Seated(run, names.get(one.seat, one.label), one, agreements, is_outdated, exams) for one in found]
-
-
-def _exam_text(result: ExamResult, what: str) -> str:
-    """What the judge finds and accepts, or how it compares pairs; empty if it was not examined in this kind."""
-    if KINDS[what].is_pairwise:
-        if result.pairs is None:
-            return ""
-        return f"same in both orders {share(result.pairs.same_swapped)}; own wording {share(result.pairs.own)}"
-    if what not in result.kinds:
-        return ""
-    marks = result.kinds[what]
-    mark = f"{BELOW_FLOOR}: " if marks.shortfalls() else "passed: "
-    return f"{mark}finds {share(marks.sensitivity)}, accepts {share(marks.specificity)}"
-
-
-def share(measured: Measured) -> str:
-    """`57.2 % (53.6–60.8)`; the reason for a missing interval would make a column too wide."""
-    if isinstance(measured, Estimate):
-        return as_rate(measured.value, measured.low, measured.high)
-    return "–" if measured.value is None else f"{as_percent(measured.value)} (no interval)"
-
-
-def mean(measured: Measured, digits: int) -> str:
-    """`1.17 (1.09–1.25)` with this many digits."""
-    if isinstance(measured, Estimate):
-        return f"{measured.value:.{digits}f} ({measured.low:.{digits}f}–{measured.high:.{digits}f})".replace("-", "−")
-    return "–" if measured.value is None else f"{measured.value:.{digits}f} (no interval)".replace("-", "−")
 
 
 def cell_text(cell: ScoreCell) -> str:

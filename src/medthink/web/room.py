@@ -123,7 +123,8 @@ class ReadingRoom:
         """One case as its reader may see it now."""
         with self.store.read() as connection:
             sittings = desk.list_sittings(connection, seat.reader.id)
-            opened = next(one for one in sittings if one.id == seat.opened.id)
+            # A case that was reassigned a moment ago is no longer on the list.
+            opened = next((one for one in sittings if one.id == seat.opened.id), seat.opened)
             marks = desk.read_marks(connection, opened.id) if opened.is_revealed else {}
             frozen = read_frozen(connection, opened.id) if opened.is_revealed else {}
         return make_room_page(

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from medthink.judge.exam.results import EXAMS_FILE, read_results
+from medthink.judge.exam.standing import BELOW_FLOOR, tell_exam
 from medthink.judge.judgement import Judgement, label_seats, name_seats
 from medthink.judge.judgements import JUDGEMENTS_FILE, read_judgements
 from medthink.judge.kinds import KINDS
@@ -27,13 +29,19 @@ class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeatVerdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """All verdicts of one judge on one text; `unjudged` says why there is no verdict."""
+    """Everything that one judge said of one text, and how it did in its exam; `unjudged`: why there is no verdict."""
 
     seat: str
     what: str
     is_smoke_test: bool
+    exam: str
     verdicts: tuple[ToldVerdict, ...]
     unjudged: str
+
+    @property
+    def is_below_floor(self) -> bool:
+        """Whether the judge's word does not count by its exam."""
+        return self.exam.startswith(BELOW_FLOOR)
 
     @property
     def bad(self) -> int:
@@ -46,28 +54,33 @@ CaseVerdicts = dict[tuple[int, int], tuple[SeatVerdicts, ...]]
 
 
 def load_verdicts(run: Path) -> CaseVerdicts:
-    """The verdicts of a run, empty if it was never judged; reloaded when the file changes."""
-    path = run / JUDGEMENTS_FILE
+    """The verdicts of a run, none where it was never judged; read again when the file changes."""
+    judged = _state(run / JUDGEMENTS_FILE)
+    return _load(run, judged, _state(run / EXAMS_FILE)) if judged else {}
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """By which a change of a file is seen; None where it is not there."""
     try:
         found = path.stat()
     except OSError:
-        return {}
-    return _load(run, found.st_mtime_ns, found.st_size)
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=16)
-def _load(run: Path, mtime_ns: int, size: int) -> CaseVerdicts:  # noqa: ARG001
-    units = read_units(run)
+def _load(run: Path, judged: tuple[int, int], examined: tuple[int, int] | None) -> CaseVerdicts:  # noqa: ARG001
+    units, exams = read_units(run), read_results(run / EXAMS_FILE)
     judgements = [one for one in read_judgements(run) if one.repeat == 0]
     names = name_seats({one.seat: one.seat.label() for one in judgements} | label_seats(judgements))
     found: dict[tuple[int, int], list[SeatVerdicts]] = {}
     for one in judgements:
-        told = _tell_seat(one, names[one.seat], units.get(one.key))
+        told = _tell_seat(one, names[one.seat], units.get(one.key), tell_exam(exams, one.seat, one.what))
         found.setdefault((one.case, one.sample), []).append(told)
     return {key: tuple(listed) for key, listed in found.items()}
 
 
-def _tell_seat(one: Judgement, seat: str, units: UnitSet | None) -> SeatVerdicts:
+def _tell_seat(one: Judgement, seat: str, units: UnitSet | None, exam: str) -> SeatVerdicts:
     kind = KINDS[one.what]
     texts = {item.id: item.text or item.part for item in kind.items(units)} if units else {}
     why = (one.why or one.state).replace("_", " ") + (f": {one.detail}" if one.detail else "")
@@ -75,6 +88,7 @@ def _tell_seat(one: Judgement, seat: str, units: UnitSet | None) -> SeatVerdicts
         seat=seat,
         what=one.what,
         is_smoke_test=one.seat.is_smoke_test,
+        exam=exam,
         verdicts=tuple(_tell(verdict, texts.get(verdict.id, ""), kind) for verdict in one.verdicts),
         unjudged="" if one.state == "ok" else why,
     )

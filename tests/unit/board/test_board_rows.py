@@ -19,6 +19,7 @@ from medthink.board.ranking import make_leaderboard
 from medthink.board.results import ScoreShelf
 from medthink.board.rivals import read_rivals
 from medthink.cli.judge import judge
+from medthink.judge.exam.standing import NO_EXAM
 from medthink.runs.session import run as run_model
 from medthink.workflow.condition import Condition
 
@@ -103,6 +104,7 @@ def test_what_judges_said_comes_with_the_run(store, held, bench, tmp_path):
     add_to_board(store, held, add, actor="ann")
     judged = board(store).rows[0].judged.leading
     assert judged.steps > 0 and set(judged.error_types) >= {"image_understanding", "reasoning"}
+    assert judged.exam == NO_EXAM
 
 
 def test_the_board_as_data_says_the_same_in_every_form(store, held, bench, tmp_path):

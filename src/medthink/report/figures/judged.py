@@ -10,9 +10,10 @@ from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS
 from medthink.report.entries import ends_of, value_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, Drawing, percent_axis
 from medthink.report.judged_tables import AGREEMENT
-from medthink.report.seated import Seated, mean, share
+from medthink.report.seated import Seated
 from medthink.report.tables import Table
 from medthink.stats.estimate import Measured
+from medthink.stats.words import mean, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

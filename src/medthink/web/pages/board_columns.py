@@ -9,6 +9,7 @@ from medthink.board.exports import per_case, telling_slices
 from medthink.board.provenance import LEVELS, Provenance
 from medthink.board.ranking import BoardRow
 from medthink.core.numbers import as_count, as_percent
+from medthink.judge.exam.standing import BELOW_FLOOR
 from medthink.metrics.registry import shown_in
 from medthink.report.tables import metric_value
 from medthink.scoring.scores import SliceScore
@@ -154,7 +155,8 @@ def _judged(row: BoardRow) -> BoardCell:
     if profile is None or profile.wrong_critical_steps.value is None:
         return BoardCell(text=NONE, tone="faint")
     share = as_percent(profile.wrong_critical_steps.value)
-    return BoardCell(text=share, under="smoke test" if profile.is_smoke_test else profile.judge)
+    under = "smoke test" if profile.is_smoke_test else profile.judge
+    return BoardCell(text=share, under=f"{under}, {BELOW_FLOOR}" if profile.is_below_floor else under)
 
 
 def _judged_order(row: BoardRow) -> SortKey:

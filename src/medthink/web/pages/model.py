@@ -65,6 +65,8 @@ class ProfilePart(msgspec.Struct, frozen=True, kw_only=True):
 
     judge: str
     is_smoke_test: bool
+    exam: str
+    is_below_floor: bool
     said: str
     bars: tuple[ProfileBar, ...]
     axis: ShareAxis
@@ -137,7 +139,7 @@ def make_model_page(
         axis=axis,
         all_cases=axis.x(accuracy_of(row).value or 0.0),
         slices=_slices(parts, axis),
-        profiles=tuple(_profile(profile) for profile in row.judged.profiles) if row.judged else (),
+        profiles=tuple(make_profile_part(profile) for profile in row.judged.profiles) if row.judged else (),
         step_columns=columns,
         steps=steps,
         command=_command(row),
@@ -239,7 +241,7 @@ def _slices(parts: Sequence[SliceScore], axis: ShareAxis) -> tuple[tuple[str, tu
     return tuple((by, tuple(rows)) for by, rows in groups.items())
 
 
-def _profile(profile: JudgedProfile) -> ProfilePart:
+def make_profile_part(profile: JudgedProfile) -> ProfilePart:
     axis = ShareAxis(low=0.0, high=1.0, width=_SLICE_WIDTH)
     said = (
         f"{profile.steps:,} steps, {_share(profile.wrong_steps)} wrong; of the critical steps "
@@ -251,8 +253,14 @@ def _profile(profile: JudgedProfile) -> ProfilePart:
         for name, rate in profile.error_types.items()
     )
     return ProfilePart(
-        judge=profile.judge, is_smoke_test=profile.is_smoke_test, said=said, bars=tuple(bars), axis=axis
-    )  # fmt: skip
+        judge=profile.judge,
+        is_smoke_test=profile.is_smoke_test,
+        exam=profile.exam,
+        is_below_floor=profile.is_below_floor,
+        said=said,
+        bars=tuple(bars),
+        axis=axis,
+    )
 
 
 def _share(rate: Measured) -> str:

@@ -83,6 +83,7 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     against: str
     is_judged: bool
     is_smoke_test: bool
+    exams: tuple[tuple[str, str, bool], ...]
     has_letters: bool
     samples: int
     facts: tuple[tuple[str, str], ...]
@@ -113,11 +114,18 @@ def make_run_page(
         against=other.name if other else "",
         is_judged=bool(verdicts),
         is_smoke_test=bool(verdicts) and all(seat.is_smoke_test for seats in verdicts.values() for seat in seats),
+        exams=_exams(verdicts),
         has_letters=run.has_letters and run.bench is not None,
         samples=run.manifest.condition.samples,
         facts=tuple(_facts(run)),
         command=f"medthink show {run.path}",
     )
+
+
+def _exams(verdicts: CaseVerdicts) -> tuple[tuple[str, str, bool], ...]:
+    """Every judge and kind of judging, how the judge did in that exam, and whether that is below the floor."""
+    seats = [seat for listed in verdicts.values() for seat in listed]
+    return tuple(dict.fromkeys((f"{seat.seat}, {seat.what}", seat.exam, seat.is_below_floor) for seat in seats))
 
 
 def make_case_lines(run: ShelfRun, other: ShelfRun | None, verdicts: CaseVerdicts) -> list[CaseLine]:

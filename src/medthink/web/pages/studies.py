@@ -9,7 +9,7 @@ from medthink.readers.agreement import RunAgreement
 from medthink.readers.studies.plan import StudyForecast, StudyPlan
 from medthink.readers.studies.results import BaselineAccuracy, DriftPart, ReaderProgress
 from medthink.readers.studies.setup import Study
-from medthink.report.seated import mean, share
+from medthink.stats.words import mean, share
 
 KINDS_SHOWN = (
     ("steps", "Steps of the rationale"),

@@ -120,9 +120,10 @@ class StudyOffice:
             progress = results.read_progress(connection, study)
             done = results.read_done(connection, study)
             free = [
-                (one.id, reader.name, f"case {one.place + 1} of {reader.name}’s list")
+                (one.id, reader.name, f"case {number} of {reader.name}’s list")
                 for reader in setup.list_readers(connection, study.id)
-                for one in desk.list_sittings(connection, reader.id)
+                if not reader.is_adjudicator
+                for number, one in enumerate(desk.list_sittings(connection, reader.id), start=1)
                 if one.opened_at is None
             ]
         settled = adjudication.settle_study(study, done)
@@ -244,11 +245,12 @@ def move(
     found = office.find(study)
     try:
         with office.store.write() as connection:
-            reader = setup.find_reader(connection, found.id, data.name)
+            first = [one for one in setup.list_readers(connection, found.id) if not one.is_adjudicator]
+            reader = next((one for one in first if one.name == data.name), None)
             sitting = next(
                 (
                     one
-                    for own in setup.list_readers(connection, found.id)
+                    for own in first
                     for one in desk.list_sittings(connection, own.id)
                     if str(one.id) == data.sitting
                 ),
@@ -326,15 +328,18 @@ def study_feature(office: StudyOffice) -> Feature:
 
 
 def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:
+    """The first readers' tables in a folder of their own, which `medthink agree` takes whole; the rest beside it."""
+    first = [one for one in done if not one.reader.is_adjudicator]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "reading"
         out.mkdir()
-        results.write_study(study, done, out)
-        adjudication.write_settled(adjudication.settle_study(study, done), out / "adjudicated.csv")
+        results.write_study(study, first, out)
+        adjudication.write_settled(adjudication.settle_study(study, done), Path(folder) / "adjudicated.csv")
+        results.write_added(done, Path(folder) / "added-findings.csv")
         for place in map(Path, study.plan.runs):
-            published = publish_readings(results.import_readings(study, place, done).readings, cut_units(place))
+            published = publish_readings(results.import_readings(study, place, first).readings, cut_units(place))
             if published.rows:
-                write_table(out / f"published-{place.name}.csv", published.columns, published.rows)
+                write_table(Path(folder) / f"published-{place.name}.csv", published.columns, published.rows)
         held = io.BytesIO()
         with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(Path(folder).rglob("*")):

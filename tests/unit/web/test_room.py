@@ -13,6 +13,7 @@ import pytest
 from medthink.cli.door import enter
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.phantoms.writer import write_benchmark as write_benchmark_on_disk
+from medthink.readers.studies import desk, setup
 from medthink.runs.run import Run
 from medthink.runs.session import carry_out
 from medthink.runs.spec import RunSpec
@@ -197,8 +198,8 @@ def test_the_coordinators_figures_are_those_of_medthink_agree(room: Room, tmp_pa
     (support,) = (one for one in pairs if one["aspect"] == "support" and not one["slicing"])
     value = support["nominal"]["percent"]["value"]
     assert f"{value * 100:.1f} %" in page and 0 < value < 1
-    assert (tmp_path / "reading" / "adjudicated.csv").read_text().count("\n") > 10
-    published = (tmp_path / "reading" / "published-run.csv").read_text()
+    assert (tmp_path / "adjudicated.csv").read_text().count("\n") > 10
+    published = (tmp_path / "published-run.csv").read_text()
     assert "human_factual1" in published and published.count("anna") == 4
 
 
@@ -215,6 +216,43 @@ def test_adjudication_goes_to_a_third_reader_who_is_told_no_name(room: Room):
         read_to_the_end(client, room.address("eve"))
     with room.board.client(room.cora) as client:
         assert "1 settled" in client.get(f"/studies/{room.study.token}").text
+        assert exported(client, room) == {
+            "reading/anna.csv", "reading/ben.csv", "reading-key.json", "adjudicated.csv", "published-run.csv",
+        }, "the adjudicator is no third reader: medthink agree reading/*.csv gives the figures of the page"  # fmt: skip
+
+
+def exported(client: Any, room: Room) -> set[str]:
+    archive = client.get(f"/studies/{room.study.token}/export.zip").content
+    return set(zipfile.ZipFile(io.BytesIO(archive)).namelist())
+
+
+def test_a_finding_that_a_list_lacks_is_exported(room: Room):
+    address = room.address("anna")
+    with room.board.client(room.anna) as client:
+        commit(client, address)
+        assert post_mark(client, address, "added", {"finding": "A pleural tail"}, key="added").status_code == 200
+        read_to_the_end(client, address)
+    with room.board.client(room.cora) as client:
+        archive = client.get(f"/studies/{room.study.token}/export.zip").content
+    table = zipfile.ZipFile(io.BytesIO(archive)).read("added-findings.csv").decode()
+    assert f"anna,{room.case('anna')},A pleural tail" in table
+
+
+def test_a_reassigned_case_leaves_no_gap_in_the_numbers_and_no_adjudicator_takes_part(room: Room):
+    with room.board.store.read() as connection:
+        ben = setup.find_reader(connection, room.study.id, "ben")
+        assert ben is not None
+        first = desk.list_sittings(connection, ben.id)[0]
+    with room.board.store.write() as connection:
+        setup.add_reader(connection, room.study.id, "eve", place=2)
+        setup.add_reader(connection, room.study.id, "max", place=3, is_adjudicator=True)
+    with room.board.client(room.cora) as client:
+        refused = send(client, f"/studies/{room.study.token}/move", sitting=str(first.id), name="max")
+        assert refused.status_code == 422 and "no such case or reader" in refused.text
+        assert send(client, f"/studies/{room.study.token}/move", sitting=str(first.id), name="eve").status_code == 303
+    for account, told in ((room.ben, "Case 1 of 3"), (room.eve, "Case 1 of 1")):
+        with room.board.client(account) as client:
+            assert told in client.get(room.address(account.name)).text
 
 
 def test_a_table_filled_in_elsewhere_fills_gaps_and_overwrites_nothing(room: Room):
@@ -236,6 +274,20 @@ def test_a_table_filled_in_elsewhere_fills_gaps_and_overwrites_nothing(room: Roo
     with room.board.client(room.anna) as client:
         cells = [item["cells"] for item in state(client, address)["reveal"]["texts"][0]["items"]]
     assert cells[0] == MARK and cells[1] == {"factual": "unverifiable", "weight": "incidental"}
+
+
+def test_taking_in_a_table_holds_the_case_for_nobody(room: Room, monkeypatch: pytest.MonkeyPatch):
+    address = room.address("anna")
+    with room.board.client(room.anna) as client:
+        item = commit(client, address)["reveal"]["texts"][0]["items"][0]["code"]
+    table = f"unit,factual,weight\n{item},unverifiable,incidental\n"
+    monkeypatch.setattr(desk, "now_utc", lambda: "2999-01-01T00:00:00Z")
+    with room.board.client(room.cora) as client:
+        files = {"table": ("anna.csv", table.encode(), "text/csv")}
+        taken = client.post(f"/studies/{room.study.token}/import", files=files, headers=FROM_HERE)
+        assert "1 marks kept" in taken.text
+    with room.board.client(room.anna) as other_device:
+        assert send(other_device, f"{address}/hold").status_code == 200
 
 
 def test_training_gives_feedback_on_known_sentences_before_the_first_case(tmp_path: Path):

@@ -192,12 +192,15 @@ def read_marks(connection: Connection, sitting_id: int) -> dict[str, Mark]:
     return {row["item"]: _read_mark(row) for row in rows}
 
 
-def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, device: str) -> Saved | Stale:
-    """Save a change, or return the current mark if it is based on another version; a known key is the same change."""
+def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, device: str | None) -> Saved | Stale:
+    """Save a change, or return the current mark if it is based on another version; a known key is the same change.
+
+    Without a device, as for a table that is imported, the lease is neither checked nor taken.
+    """
     return save_locked(connection, _lock(connection, found), change, device)
 
 
-def save_locked(connection: Connection, locked: OpenSitting, change: MarkChange, device: str) -> Saved | Stale:
+def save_locked(connection: Connection, locked: OpenSitting, change: MarkChange, device: str | None) -> Saved | Stale:
     """Save a mark of a sitting that this transaction has locked."""
     at = {"at": locked.id, "marked": change.item}
     row = connection.execute(_FIND_MARK, at | {"by": change.key}).mappings().one()
@@ -217,7 +220,8 @@ def save_locked(connection: Connection, locked: OpenSitting, change: MarkChange,
     own = {"sitting_id": locked.id, "item": change.item}
     connection.execute(*((_CHANGE_MARK, kept | at) if is_marked else (_ADD_MARK, kept | own)))
     connection.execute(_ADD_EVENT, kept | own | {"key": change.key})
-    if locked.holder != device or (locked.held_until or "") < utc_in(_FRESH_S):
+    is_fresh = locked.holder == device and (locked.held_until or "") >= utc_in(_FRESH_S)
+    if device is not None and not is_fresh:
         _update(connection, locked, {"holder": device, "held_until": utc_in(LEASE_S)})
     return Saved(before.version + 1)
 
@@ -262,12 +266,12 @@ def reassign(connection: Connection, found: OpenSitting, reader_id: int) -> None
     _update(connection, locked, {"reader_id": reader_id, "place": (place or 0) + 1})
 
 
-def _refuse_change(locked: OpenSitting, change: MarkChange, device: str) -> None:
+def _refuse_change(locked: OpenSitting, change: MarkChange, device: str | None) -> None:
     if locked.submitted_at is not None:
         raise UsageError("this reading is locked", remedy="ask the coordinator")
     if not locked.is_revealed:
         raise UsageError("the case was not read yet", remedy="commit to a diagnosis first")
-    if locked.is_held_by_other(device):
+    if device is not None and locked.is_held_by_other(device):
         raise UsageError("this case is open on another device", remedy="go on there, or wait")
     if not change.key or len(change.key) > 64 or change.version < 0:
         raise UsageError("not a change to a mark", remedy="load the page again")

@@ -83,7 +83,7 @@ def _keep(connection: Connection, place: _Place, cells: dict[str, str]) -> str:
     key = digest_value([OFFLINE, place.item.code, cells])
     change = MarkChange(item=place.item.code, version=0, cells=cells, seconds=0.0, key=key)
     try:
-        answer = save_mark(connection, place.opened, change, place.opened.holder or OFFLINE)
+        answer = save_mark(connection, place.opened, change, None)
     except UsageError as error:
         return error.problem
     return "" if isinstance(answer, Saved) else "it was marked in the meantime"

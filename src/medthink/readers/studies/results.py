@@ -17,7 +17,7 @@ from medthink.readers.importing import Importer
 from medthink.readers.lists import COLUMNS, shown_part
 from medthink.readers.readings import Import
 from medthink.readers.studies import tables
-from medthink.readers.studies.desk import Mark, OpenSitting, list_sittings, read_marks
+from medthink.readers.studies.desk import ADDED, Mark, OpenSitting, list_sittings, read_marks
 from medthink.readers.studies.setup import Study, StudyReader, list_readers
 from medthink.readers.tables import TableRow, write_table
 from medthink.runs.run import Run
@@ -183,6 +183,17 @@ def write_study(study: Study, readings: Sequence[DoneReading], out: Path) -> lis
         written.append(path)
     write_json(key_path(out), msgspec.to_builtins(study.key))
     return written
+
+
+def write_added(readings: Sequence[DoneReading], path: Path) -> None:
+    """Write the decisive findings that readers missed on the lists, for those who keep the lists."""
+    rows = [
+        {"reader": one.reader.name, "case": one.opened.sitting.case, "finding": one.marks[ADDED].cells["finding"]}
+        for one in readings
+        if ADDED in one.marks and "finding" in one.marks[ADDED].cells
+    ]
+    if rows:
+        write_table(path, ("reader", "case", "finding"), rows)
 
 
 def leading_label(what: str, form: str, cells: Mapping[str, str]) -> object:

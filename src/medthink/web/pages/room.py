@@ -191,7 +191,8 @@ def make_room_page(
         study_name=study.plan.name,
         alias=reader.alias,
         code=opened.sitting.code,
-        number=opened.place + 1,
+        # Places have gaps where cases were reassigned.
+        number=1 + sum(one.place < opened.place for one in sittings),
         total=len(sittings),
         done=sum(one.submitted_at is not None for one in sittings),
         is_locked=opened.submitted_at is not None or study.closed_at is not None,

@@ -233,7 +233,11 @@ function render(isNew = false) {
   if (grid) grid.setMarked(screen.item ? (cells[screen.item.code].images ?? "").split(";").filter(Boolean) : []);
 }
 
-function goTo(at) { state.row = 0; state.at = Math.max(0, Math.min(screens.length - 1, at)); state.warned = false; history.replaceState(null, "", `#${state.at}`); render(true); }
+function keepTime() {   // what was spent on a unit after its last mark belongs to it too
+  const name = clockOf();
+  if (cells[name] && Object.keys(cells[name]).length && (state.seconds[name] ?? 0) >= 1) saver.save(name, {...cells[name]}, takeSeconds(name));
+}
+function goTo(at) { keepTime(); state.row = 0; state.at = Math.max(0, Math.min(screens.length - 1, at)); state.warned = false; history.replaceState(null, "", `#${state.at}`); render(true); }
 function back() { if (state.at > 0) goTo(state.at - 1); }
 
 async function next() {

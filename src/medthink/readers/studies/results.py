@@ -162,7 +162,8 @@ def measure_drift(readings: Sequence[DoneReading]) -> list[DriftPart]:
     """Each reader's results in thirds of the readings so far, in order of submission."""
     by_reader: dict[str, list[DoneReading]] = {}
     for one in readings:
-        by_reader.setdefault(one.reader.name, []).append(one)
+        if not one.reader.is_adjudicator:
+            by_reader.setdefault(one.reader.name, []).append(one)
     return [
         part
         for name, own in by_reader.items()

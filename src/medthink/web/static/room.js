@@ -146,7 +146,7 @@ const expert = () => { const {diagnosis, findings, discussion} = page.reveal; re
   make("p", {class: "small soft"}, "Captions and modalities are shown with the images.")); };
 const aside = (text) => [state.anchors && make("div", {class: "anchors", tabIndex: 0, role: "region", "aria-label": "What the words mean"}, ...text.anchors.map(([name, meaning]) => make("details", {open: true}, make("summary", {}, name), ...rubric(meaning)))),
   make("details", {open: state.expert, ontoggle: (event) => { state.expert = event.target.open; }}, make("summary", {}, "Expert material"), expert())];
-const readings = (item) => item.readings.length > 0 && make("div", {class: "side"}, ...item.readings.map((one, number) => make("div", {class: "reader-col"}, make("h3", {}, `Reading ${number + 1}`), make("dl", {class: "facts"}, ...Object.entries(one).flatMap(([name, value]) => [make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, value)])))));
+const readings = (item) => item.readings.length > 0 && make("div", {class: "side"}, ...item.readings.map((one, number) => make("div", {class: "reader-col"}, make("h3", {}, `Reading ${number + 1}`), make("dl", {class: "facts"}, ...Object.entries(one).flatMap(([name, value]) => [make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, value.replaceAll("_", " ").replaceAll(";", ", "))])))));
 
 // ---- Screens -------------------------------------------------------------------------------------------------------
 function drawCase() {

@@ -248,12 +248,7 @@ def move(
             first = [one for one in setup.list_readers(connection, found.id) if not one.is_adjudicator]
             reader = next((one for one in first if one.name == data.name), None)
             sitting = next(
-                (
-                    one
-                    for own in first
-                    for one in desk.list_sittings(connection, own.id)
-                    if str(one.id) == data.sitting
-                ),
+                (one for own in first for one in desk.list_sittings(connection, own.id) if str(one.id) == data.sitting),
                 None,
             )
             if reader is None or sitting is None:

@@ -43,8 +43,7 @@ def begin_session(store: BoardStore, account: Account) -> str:
 def find_session(store: BoardStore, secret: str) -> Account | None:
     """The account of this session, if it is valid and the account is open."""
     table, digest = tables.sessions, digest_secret(secret)
-    with store.read() as connection:
-        row = connection.execute(_FIND, {"digest": digest, **_times()}).mappings().first()
+    row = store.first(_FIND, {"digest": digest, **_times()})
     account = None if row is None else read_account(row)
     if row is None or account is None or account.disabled_at is not None:
         return None

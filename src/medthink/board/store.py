@@ -5,7 +5,7 @@ counts on PostgreSQL, so that quotas hold however many write at once.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,12 @@ class BoardStore:
         options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         with self._engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
+
+    def first(self, wanted: sa.Select[Any], values: Mapping[str, object]) -> sa.RowMapping | None:
+        """The first row of one statement, which is a moment by itself and needs no transaction around it."""
+        options = {"is_single": True} if self.is_sqlite else {"isolation_level": "AUTOCOMMIT"}
+        with self._engine.connect().execution_options(**options) as connection:
+            return connection.execute(wanted, values).mappings().first()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -114,5 +120,6 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    is_writer = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
+    options = connection.get_execution_options()
+    if not options.get("is_single", False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes", False) else "BEGIN")

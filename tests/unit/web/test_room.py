@@ -285,7 +285,7 @@ def test_taking_in_a_table_holds_the_case_for_nobody(room: Room, monkeypatch: py
     with room.board.client(room.cora) as client:
         files = {"table": ("anna.csv", table.encode(), "text/csv")}
         taken = client.post(f"/studies/{room.study.token}/import", files=files, headers=FROM_HERE)
-        assert "1 marks kept" in taken.text
+        assert "1 marks saved" in taken.text
     with room.board.client(room.anna) as other_device:
         assert send(other_device, f"{address}/hold").status_code == 200
 

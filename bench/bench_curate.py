@@ -472,7 +472,7 @@ def measure_ocr() -> None:
             room = picture.width - draw.textlength(name, font=font) - 6
             if room > 0:
                 place = (chance.uniform(3, room), chance.choice((4, picture.height // 2, picture.height - pixels - 8)))
-                draw.text(place, name, fill=(255, 255, 255), font=font)
+                draw.text(place, name, fill=legible(plain, place, pixels), font=font)
                 hits[pixels] += is_written(name, reader.read(as_jpeg(picture), name="x"))
                 tried[pixels] += 1
                 pictures += 1
@@ -480,6 +480,13 @@ def measure_ocr() -> None:
     each = ", ".join(f"{pixels} px {hits[pixels]} of {tried[pixels]}" for pixels in sorted(tried))
     bar("burned-in diagnoses", f"{found / total:.2f} ({each}); false {false}", found >= 0.85 * total, "≥ 0.85")
     print(f"       {(time.process_time() - began) / pictures:.1f} CPU s a picture")
+
+
+def legible(picture, place, pixels: int) -> tuple[int, int, int]:
+    """White letters on what is dark and black ones on what is bright: what nobody can read tells nothing."""
+    left, top = map(int, place)
+    under = picture.crop((left, top, picture.width, top + pixels + 4)).convert("L")
+    return (255, 255, 255) if np.asarray(under).mean() < 128 else (0, 0, 0)
 
 
 def as_jpeg(picture) -> bytes:

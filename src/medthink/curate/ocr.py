@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _STRIP, _ENLARGED = 0.2, 3
 # The longest side at which a whole picture, and a strip, is read: otherwise each takes seconds.
 _WHOLE_SIDE, _STRIP_SIDE = 960, 1600
-_CLOSE, _SHORTEST = 88, 6
+_CLOSE, _SHORTEST, _LONG = 88, 6, 12
 
 
 class BurnedInReader:
@@ -69,6 +69,9 @@ def _scaled(picture: "PillowImage", longest: int) -> "PillowImage":
 def is_written(name: str, texts: list[str]) -> bool:
     """Whether one of the pieces contains the name, ignoring spaces and one wrong letter."""
     key = name_key(name)
+    pieces = [name_key(text) for text in texts]
+    # The reader may take the words of a long name for several pieces.
+    reads = [*pieces, "".join(pieces)] if len(key) >= _LONG else pieces
     return len(key) >= _SHORTEST and any(
-        len(read) >= len(key) * 0.9 and fuzz.partial_ratio(key, read) >= _CLOSE for read in map(name_key, texts)
+        len(read) >= len(key) * 0.9 and fuzz.partial_ratio(key, read) >= _CLOSE for read in reads
     )

@@ -10,6 +10,7 @@ from drafts import draft, try_stage
 from judge_server import JudgeServer
 from medthink.curate.identifiers import find_identifiers
 from medthink.curate.mentions import SoughtName, SpelledText, WordFrequency, strong_mentions, suspect_mentions
+from medthink.curate.ocr import is_written
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"
 OPTIONS = {"A": "Osler disease", "B": "Lipoma", "C": "Pott disease", "D": "Cystic fibrosis", "E": "Sarcoidosis"}
@@ -167,3 +168,11 @@ def test_on_the_sample_strong_alarms_and_suspects_are_few(tmp_path):
     reasons = trial.end.counts.reasons
     assert trial.end.counts.out <= 1
     assert sum(reasons.get("undecided", {}).values()) <= 7
+
+
+def test_a_long_name_is_found_though_it_was_read_in_pieces():
+    name = "Systemic sclerosis with interstitial lung disease"
+    assert is_written(name, ["Systemic sclerosis", "wlth interstitial", "lung disease"])
+    assert not is_written(name, ["Systemic", "lung disease"])
+    # Of a short name the letters could come together by chance.
+    assert is_written("Lipoma", ["LIPOMA 3"]) and not is_written("Lipoma", ["LIP", "OMA"])

@@ -14,6 +14,7 @@ from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
 from medthink.board.records import About
 from medthink.board.store import BoardStore, store_url
+from medthink.cases.case import Case
 from medthink.core.jsonio import write_jsonl
 from medthink.web.house import House
 from medthink.web.renditions import Renditions
@@ -33,7 +34,7 @@ class Served(NamedTuple):
     """A house that answers at an address."""
 
     address: str
-    code: str
+    codes: list[str]
 
 
 def hostile_row(number: int) -> dict[str, Any]:
@@ -42,7 +43,14 @@ def hostile_row(number: int) -> dict[str, Any]:
     text = "\n".join(mine)
     row |= {name: f"{name} {text}" for name in ("CLINICAL_HISTORY", "IMAGING_FINDINGS", "discussion")}
     row |= {"options": {letter: f"{letter} {' '.join(mine[at::5])}" for at, letter in enumerate("ABCDE")}}
-    return row | {"ICD Chapter": mine[0], "image_01_caption": text, "image_01_modality": mine[1]}
+    labels = ("ICD Chapter", "ICD Block", "ICD Category", "interval_text", "image_01_modality", "image_01_sub_modality")
+    row |= {name: f"{name} {' '.join(mine)}" for name in labels}
+    return row | {"image_01_caption": text, "is_longitudinal": True, "timepoint_count": 2}
+
+
+def hostile_words(case: Case) -> str:
+    """What a model writes about a case: as hostile as the case itself."""
+    return "\n".join(PAYLOADS[(case.id - 100) * SHARE : (case.id - 99) * SHARE])
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +64,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             (bench / f"images/case{number:05d}/i{number}x{slot}.jpg").write_bytes(picture(number * 10 + slot))
     store, held = BoardStore(store_url(root / "board.sqlite")), HeldBenchmark.open(bench, "test")
     for place, skill in enumerate((0.9, 0.1)):
-        run = make_run(root / f"run{place}", bench, model=f"{SCRIPT}{place}", skill=skill)
+        run = make_run(
+            root / f"run{place}", bench, model=f"{SCRIPT}{place}", skill=skill, task="twi", words=hostile_words
+        )
         about = About(organisation=SCRIPT, effort=SCRIPT, notes=SCRIPT, family=SCRIPT)
-        add_to_board(store, held, Addition(source=run, team=SCRIPT, about=about), actor="test", name=SCRIPT)
+        addition = Addition(source=run, team=SCRIPT, about=about, allows_download=True)
+        add_to_board(store, held, addition, actor="test", name=SCRIPT)
     house = House(store, bench, "test")
     opened = open_port(None)
     port = opened.getsockname()[1]
@@ -67,7 +78,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
     thread.start()
     assert house.explorer is not None
-    yield Served(f"http://127.0.0.1:{port}", house.explorer.bench.code(102))
+    codes = [house.explorer.bench.code(number) for number in range(100, 100 + CASES)]
+    yield Served(f"http://127.0.0.1:{port}", codes)
     server.should_exit = True
     thread.join(timeout=20)
     store.close()
@@ -101,19 +113,24 @@ def test_a_reader_walks_through_every_page(served: Served, browser: Any, scheme:
         page.goto(served.address + path)
         page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true })")
         look(path)
-    page.goto(f"{served.address}/cases/{served.code}")
-    look("blind")
-    blind = page.content()
-    page.keyboard.press("3")
-    assert page.locator("[name=option]:checked").get_attribute("value") == "C"
-    page.keyboard.press("Enter")
-    expect(page.locator("h2").first).to_contain_text("You answered C")
+    for code in served.codes:
+        page.goto(f"{served.address}/cases/{code}")
+        blind = page.content()
+        assert "IMAGING_FINDINGS" not in blind and "Case number" not in blind
+        if code == served.codes[0]:
+            look("blind")
+        page.keyboard.press("3")
+        assert page.locator("[name=option]:checked").get_attribute("value") == "C"
+        page.keyboard.press("Enter")
+        expect(page.locator("h2").first).to_contain_text("You answered C")
+        expect(page.locator(".step-pair").first).to_contain_text("Step 1")
+        assert "IMAGING_FINDINGS" in page.content()
     look("revealed")
-    revealed = page.content()
+    page.goto(f"{served.address}/cases?difficulty=hard&wrong=me")
+    look("filtered")
     page.goto(served.address + "/readers")
     look("readers")
     context.close()
-    assert "IMAGING_FINDINGS" not in blind and "Case number" not in blind and "IMAGING_FINDINGS" in revealed
     assert found == {}
     assert said == []
     assert [url for url in asked if not url.startswith((f"{served.address}/", "data:"))] == []

@@ -14,6 +14,8 @@ from medthink.board.store import BoardStore
 # A larger ranking takes seconds: a worker computes it, and until then its rows have no ranks.
 _RANKED_HERE = 60
 _DAYS_KEPT = 8
+# What happens to a submission before it is scored changes nothing on the board, so pages are kept while it happens.
+_UNSEEN = ("received", "checking", "invalid", "failed")
 BoardVersion = tuple[int, int, int]
 
 
@@ -35,7 +37,9 @@ class LiveBoard:
     def version(self) -> BoardVersion:
         """A value that changes whenever a page may have changed: the history, rankings and rivals."""
         counts = (
-            sa.select(sa.func.coalesce(sa.func.max(tables.events.c.id), 0)).scalar_subquery(),
+            sa.select(sa.func.coalesce(sa.func.max(tables.events.c.id), 0))
+            .where(tables.events.c.what.not_in(_UNSEEN))
+            .scalar_subquery(),
             sa.select(sa.func.count()).select_from(tables.rankings).scalar_subquery(),
             sa.select(sa.func.count()).select_from(tables.rivals).scalar_subquery(),
         )

@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
+from medthink.accounts.people import NewAccount, add_account
+from medthink.accounts.sessions import begin_session
 from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
+from medthink.board.moderation import annotate
 from medthink.board.packing import pack_run
+from medthink.board.records import find_submission, list_submissions
 from medthink.board.store import BoardStore, store_url
+from medthink.board.submissions import Upload, claim, receive, refuse
 from medthink.runs.session import run as run_model
 from medthink.web.house import House
+from medthink.web.identify import COOKIE
 from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
 from medthink.workflow.condition import Condition
@@ -62,6 +68,33 @@ def test_rows_without_traces_are_ranked_but_shown_on_request(visitor):
     first, every = ranks(visitor.get("/").text), ranks(visitor.get("/?proof=1").text)
     assert len(first) == 2 and len(every) == 3 and first.items() <= every.items()
     assert "1 with less provenance is not shown" in visitor.get("/").text
+
+
+def test_pages_are_kept_until_the_board_changes_not_while_a_file_waits(scene):
+    live, benchmark = scene[0].board.live, scene[0].board.live.benchmark()
+    before = live.version()
+    upload = Upload(benchmark_id=benchmark.id, team="East", model="bad", data=b"{}\n")
+    token = receive(live.store, upload).token
+    refuse(live.store, claim(live.store), ())
+    assert live.version() == before and find_submission(live.store, token).status == "invalid"
+    annotate(live.store, next(one.token for one in list_submissions(live.store)), actor="x", words="Seen.")
+    assert live.version() != before
+
+
+def test_a_kept_page_has_the_name_of_its_own_reader(scene):
+    store = scene[0].board.live.store
+    names = ("Ada of North", "Bo of South")
+    accounts = [
+        add_account(store, NewAccount(name=f"p{at}", shown_name=name, roles=()), actor="x")
+        for at, name in enumerate(names)
+    ]
+    for account, name in [*zip(accounts, names, strict=True)] * 2:
+        with TestClient(scene[1], base_url=OWN) as client:
+            client.cookies.set(COOKIE, begin_session(store, account))
+            page = client.get("/").text
+            assert [one for one in names if one in page] == [name]
+    with TestClient(scene[1], base_url=OWN) as client:
+        assert not any(name in client.get("/").text for name in names)
 
 
 @pytest.mark.parametrize("query", ["q=longest", "sort=accuracy&down=1", "sort=model", "proof=4", "sort=rank&down=1"])

@@ -94,7 +94,7 @@ async def _check_address(
     # A server with this API rejects an empty request; anything else has no such path.
     heard = await _ask(session, "POST", url + contact.chat_path, contact, proxy=proxy, content={})
     if heard.status in (404, 405, 501):
-        form = "" if url.endswith("/v1") else ": most servers want /v1 at its end"
+        form = "" if url.endswith("/v1") else ": most servers need /v1 at its end"
         return OutsideError(
             f"there is no model server at {url}: it has neither {contact.models_path} nor {contact.chat_path}",
             remedy=f"check --base-url{form}; {_ODD_SERVER}",

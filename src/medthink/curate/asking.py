@@ -12,8 +12,9 @@ from medthink.cases.case import Image
 from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import AttemptLog, Effort, ImagePart, Reply, Request, Schema, TextPart, Usage
-from medthink.runs.answerers import Answerer, Free, ReplayAnswerer, open_model_answerer
+from medthink.runs.answerers import Answerer, Free, ReplayAnswerer
 from medthink.runs.asking import Desk, encode_image
+from medthink.runs.opening import open_model_answerer
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 from medthink.workflow.fence import fence

@@ -16,7 +16,7 @@ from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
 from medthink.judge.terms import JudgeTerms
 from medthink.judge.units import Source, UnitKey, UnitSet
 from medthink.judge.verdicts import Unjudged
-from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer, open_model_answerer, refuse_unfit
+from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer, refuse_unfit
 from medthink.runs.asking import Desk, Pass
 from medthink.runs.batching import BatchDesk, take_in_batches, work_by_batches
 from medthink.runs.budget import Budget
@@ -24,6 +24,7 @@ from medthink.runs.jobs import Batch, read_batches
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.office import BatchOffice
+from medthink.runs.opening import open_model_answerer
 from medthink.runs.progress import Tracker
 from medthink.workflow.condition import Condition
 

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from medthink.baselines.baseline import Baseline, refuse_settings
 from medthink.core.errors import MedThinkError, UsageError
-from medthink.core.plugins import load_plugin
 from medthink.models.catalog import PROVIDERS
 from medthink.models.errors import ModelError
-from medthink.models.prices import Price, load_prices
+from medthink.models.prices import Price
 from medthink.models.request import Attempt, AttemptLog, Model, Reply, Request, Usage
 from medthink.models.tokens import estimate_input_tokens
 from medthink.models.wires import Encoded, HttpReply
@@ -22,7 +21,6 @@ from medthink.runs.records import LEDGER, Records
 from medthink.workflow.ask import Prompt, PromptKind
 
 if TYPE_CHECKING:
-    from medthink.cases.benchmark import Benchmark
     from medthink.models.batches import BatchService
     from medthink.models.inspect_ai import InspectModel
     from medthink.models.local import LocalModel
@@ -375,67 +373,3 @@ def refuse_unfit(
         raise UsageError(error.detail, remedy=error.remedy) from None
     if max_usd is not None and answerer.worst_cost_usd(example) is None:
         raise UsageError("--max-usd needs a price, and this model's is unknown", remedy="give one with --prices")
-
-
-def open_answerer(
-    spec: str,
-    *,
-    benchmark: "Benchmark",
-    base_urls: tuple[str, ...] = (),
-    transport: "Transport | None" = None,
-    prices: Path | None = None,
-    needs_key: bool = True,
-    is_batch: bool = False,
-) -> Answerer[Prompt]:
-    """Open what the model spec names; its dependencies are imported on demand."""
-    provider, _, name = spec.partition("/")
-    if provider in ("baseline", "replay"):
-        _refuse_flags(spec, base_urls, is_batch=is_batch)
-    if provider == "baseline":
-        from medthink.baselines import open_baseline
-
-        return BaselineAnswerer(spec, open_baseline(name, benchmark))
-    if provider == "replay":
-        return ReplayAnswerer(spec, Path(name))
-    return open_model_answerer(
-        spec, base_urls=base_urls, transport=transport, prices=prices, needs_key=needs_key, is_batch=is_batch
-    )
-
-
-def open_model_answerer(
-    spec: str,
-    *,
-    base_urls: tuple[str, ...] = (),
-    transport: "Transport | None" = None,
-    prices: Path | None = None,
-    needs_key: bool = True,
-    is_batch: bool = False,
-) -> ModelAnswerer | AddedAnswerer:
-    """The HTTP model named by the spec, or the one another package adds under that name."""
-    provider, _, name = spec.partition("/")
-    price = load_prices(prices).find(spec)
-    if provider == "local" and name:
-        from medthink.models.local import LocalModel
-
-        _refuse_flags(spec, base_urls, is_batch=is_batch)
-        return LocalAnswerer(spec, LocalModel(name), price)
-    if provider == "inspect" and name:
-        from medthink.models.inspect_ai import InspectModel
-
-        _refuse_flags(spec, (), is_batch=is_batch)
-        return InspectAnswerer(spec, InspectModel(name, base_urls=base_urls, transport=transport), price)
-    open_added = load_plugin("medthink.models", provider) if name and provider not in PROVIDERS else None
-    if open_added is None:
-        return ModelAnswerer(
-            spec, base_urls=base_urls, transport=transport, price=price, needs_key=needs_key, is_batch=is_batch
-        )
-    _refuse_flags(spec, base_urls, is_batch=is_batch)
-    return AddedAnswerer(spec, open_added(name), price)
-
-
-def _refuse_flags(spec: str, base_urls: tuple[str, ...], *, is_batch: bool) -> None:
-    """Raise UsageError for provider flags if there is no provider."""
-    if base_urls:
-        raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
-    if is_batch:
-        raise UsageError(f"{spec} has no batches", remedy="leave out --batch")

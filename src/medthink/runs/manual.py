@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 from medthink.core.errors import DataError, UsageError
 from medthink.models.batches.files import gather_requests, lay_out
-from medthink.runs.answerers import ModelAnswerer, open_model_answerer
+from medthink.runs.answerers import ModelAnswerer
 from medthink.runs.batching import take_in_batches
 from medthink.runs.jobs import Batch, JobBook, read_batches
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import read_manifest
+from medthink.runs.opening import open_model_answerer
 from medthink.runs.progress import Tracker
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.spools import FOLDER

@@ -14,11 +14,12 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.models.request import Reply, Request, Schema, Usage
 from medthink.models.tokens import estimate_text_tokens
-from medthink.runs.answerers import Answerer, open_answerer
+from medthink.runs.answerers import Answerer
 from medthink.runs.asking import CaseAsk, all_replies, call_for
 from medthink.runs.continuing import find_earlier, make_folder, plan_manifest
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Progress
+from medthink.runs.opening import open_answerer
 from medthink.runs.prediction import Spent
 from medthink.runs.records import LEDGER, Records
 from medthink.runs.results import summarise

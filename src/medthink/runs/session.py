@@ -11,7 +11,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.numbers import as_usd
-from medthink.runs.answerers import Answerer, ModelAnswerer, open_answerer, open_model_answerer, refuse_unfit
+from medthink.runs.answerers import Answerer, ModelAnswerer, refuse_unfit
 from medthink.runs.asking import Desk, example_request
 from medthink.runs.batching import BatchDesk, take_in_batches
 from medthink.runs.budget import Budget, BudgetReached
@@ -23,6 +23,7 @@ from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import write_manifest
 from medthink.runs.office import BatchOffice
+from medthink.runs.opening import open_answerer, open_model_answerer
 from medthink.runs.progress import RunListener, Tracker
 from medthink.runs.records import LEDGER
 from medthink.runs.results import summarise, write_results

@@ -107,7 +107,7 @@ def test_a_selection_narrows_the_benchmark_handed_in(benchmark, tmp_path):
 
 def test_what_no_selection_can_express_is_refused(benchmark, tmp_path):
     opened, out = medthink.Benchmark.open(benchmark), tmp_path / "run"
-    with pytest.raises(UsageError, match="of several: train, test"):
+    with pytest.raises(UsageError, match="from several: train, test"):
         run_from_python(opened.filter(lambda case: case.id % 3 == 0), out)
     with pytest.raises(UsageError, match="keeps no case"):
         run_from_python(opened["test"].filter(lambda case: False), out)

@@ -1,9 +1,11 @@
 """The application shared by `view` and `serve`: assets, error pages, and the security guard."""
 
+import asyncio
 import logging
 import secrets
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,6 +29,7 @@ SENT_AS_IS = {"is_sent_as_is": True}
 """The option of a route whose answers are compressed already, or too short for it."""
 
 _LARGEST_FORM = 64 * 1024
+_THREADS = 24
 _LOG = logging.getLogger(__name__)
 _FOR_EVER = "public, max-age=31536000, immutable"
 
@@ -68,9 +71,16 @@ def make_application(
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1, exclude_opt_key="is_sent_as_is"),
         openapi_config=make_openapi() if api else None,
         request_max_body_size=_LARGEST_FORM,
+        on_startup=[_widen_threads],
         logging_config=None,
     )
     return Guard(app if identify is None else identify(app), hosts)
+
+
+async def _widen_threads() -> None:
+    """Let more requests wait for the database or the disk at once than there are cores."""
+    threads = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="answer")
+    asyncio.get_running_loop().set_default_executor(threads)
 
 
 def html(text: str, *, status: int = 200) -> Response[str]:

@@ -13,6 +13,7 @@ SLOW = (
     "unit/accounts",
     "unit/baselines",
     "unit/board",
+    "unit/bridges/test_inspect_logs.py",
     "unit/bridges/test_inspect_tasks.py",
     "unit/cases/test_check_defects.py",
     "unit/cases/test_export.py",

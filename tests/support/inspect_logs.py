@@ -1,5 +1,6 @@
 """Logs of Inspect AI made with its own mock model, which says of each case what a test wants."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ def mock_model(say: Say) -> Any:
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     def answer(messages: list[Any], tools: Any, choice: Any, config: Any) -> Any:
-        said = say(messages[-1].text, len([part for part in messages[-1].content if part.type == "image"]))
+        content = messages[-1].content
+        images = 0 if isinstance(content, str) else sum(part.type == "image" for part in content)
+        said = say(messages[-1].text, images)
         text, stop = said if isinstance(said, tuple) else (said, "stop")
         output = ModelOutput.from_content("mock-1", text, stop_reason=stop)
         output.usage = ModelUsage(input_tokens=90, input_tokens_cache_read=10, output_tokens=7, total_tokens=107)
@@ -37,3 +40,19 @@ def evaluate(task: str, folder: Path, say: Say, **options: Any) -> Any:
     )
     assert log.status == "success", log.error
     return read_eval_log(log.location, resolve_attachments=True)
+
+
+def _number_of(text: str) -> int:
+    return int(re.findall(r"number (\d+)", text)[0])
+
+
+def answers(text: str, images: int) -> Any:
+    """Right, wrong, unreadable, declined and cut off, by the case's number; 100 has the key A."""
+    replies = {
+        100: '{"answer": "A", "explanation": "Because."}',
+        101: '{"answer": "A", "explanation": "Because."}',
+        102: "I cannot say.",
+        103: ("No.", "content_filter"),
+        104: ("{", "max_tokens"),
+    }
+    return replies[_number_of(text)]

@@ -26,6 +26,7 @@ class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
     task: TrainingTask = "answer"
     trainer: Trainer = "neutral"
     against: tuple[Path, ...] = ()
+    embed_images: bool = False
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +70,13 @@ TARGETS = {
     "rl": ExportTarget("medthink.bridges.training", "write_rl", "reinforcement learning", _TRAINING),
     "vllm-batch": ExportTarget(
         "medthink.bridges.vllm", "write_vllm", "a run's waiting requests, for vllm run-batch", is_of_run=True
+    ),
+    "inspect": ExportTarget(
+        "medthink.bridges.inspect.writing",
+        "write_inspect",
+        "of a run, a log for Inspect View",
+        frozenset({"embed_images"}),
+        is_of_run=True,
     ),
 }
 

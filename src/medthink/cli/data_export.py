@@ -20,10 +20,8 @@ _NAMED = 5
 @click.command(cls=SectionedCommand, sections={"--format": "As a benchmark", "--for": "For another tool", "-h": "Help"})
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
-@click.option(
-    "--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Write the whole benchmark in this format."
-)
-@click.option("--embed-images", is_flag=True, help="Put the images into the parquet files.")
+@click.option("--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Write the whole benchmark in this format.")
+@click.option("--embed-images", is_flag=True, help="Put the images into the parquet files, or into Inspect's log.")
 @click.option(
     "--for",
     "target",
@@ -54,7 +52,6 @@ def command(
     source: Path,
     out: Path,
     format_: Literal["jsonl", "parquet"] | None,
-    embed_images: bool,
     target: str | None,
     **options: Any,
 ) -> None:
@@ -67,16 +64,17 @@ def command(
     Example: medthink data export bench/ bench-parquet/ --format parquet --embed-images
     Example: medthink data export bench/ sft/ --for sft --task twi --trainer trl
     Example: medthink data export runs/qwen requests.jsonl --for vllm-batch
+    Example: medthink data export runs/qwen logs/qwen.eval --for inspect
     """
     if (format_ is None) == (target is None):
         raise UsageError("either --format or --for is needed, not both", remedy="choose one of them")
-    if embed_images and format_ != "parquet":
-        raise UsageError("only parquet can embed images", remedy="add --format parquet")
     chosen = TargetOptions(**options)
     if format_ is not None:
-        if chosen != TargetOptions():
+        if chosen.embed_images and format_ != "parquet":
+            raise UsageError("only parquet can embed images", remedy="add --format parquet")
+        if chosen != TargetOptions(embed_images=chosen.embed_images):
             raise UsageError("training flags need --for", remedy="add --for sft or --for rl, or leave them out")
-        _export_whole(source, out, format_, embed_images)
+        _export_whole(source, out, format_, chosen.embed_images)
         return
     assert target is not None
     with show.staged_progress("Reading") as progress:

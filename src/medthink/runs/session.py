@@ -79,9 +79,13 @@ def carry_out(
     transport: "Transport | None" = None,
     listener: RunListener | None = None,
     rule: StoppingRule | None = None,
+    answerer: Answerer[Prompt] | None = None,
 ) -> Session:
-    """Make or continue the run; also works inside a notebook, where an event loop is already running."""
-    return run_to_end(work_on(spec, transport=transport, listener=listener, rule=rule))
+    """Make or continue the run; also works inside a notebook, where an event loop is already running.
+
+    `answerer` answers in the place of the model that the spec names.
+    """
+    return run_to_end(work_on(spec, transport=transport, listener=listener, rule=rule, answerer=answerer))
 
 
 async def work_on(
@@ -91,6 +95,7 @@ async def work_on(
     listener: RunListener | None = None,
     common: Common | None = None,
     rule: StoppingRule | None = None,
+    answerer: Answerer[Prompt] | None = None,
 ) -> Session:
     """Make or continue the run inside a running event loop.
 
@@ -98,7 +103,7 @@ async def work_on(
     """
     if spec.out is None:
         raise UsageError("no folder is named for the run", remedy="give --out")
-    return await _Worker(spec, spec.out, transport, listener, common, rule).work()
+    return await _Worker(spec, spec.out, transport, listener, common, rule).work(answerer)
 
 
 def run(
@@ -159,10 +164,10 @@ class _Worker:
         self._task = find_task(spec.task, spec.condition)
         self._benchmark = Benchmark.open(spec.benchmark).remembering(rehash=spec.rehash)
 
-    async def work(self) -> Session:
+    async def work(self, answerer: Answerer[Prompt] | None = None) -> Session:
         """Run the session under the run's lock."""
         spec = self._spec
-        answerer = open_answerer(
+        answerer = answerer or open_answerer(
             spec.model,
             benchmark=self._benchmark,
             base_urls=spec.base_urls,

@@ -1,14 +1,12 @@
 """Our tasks under `inspect eval`: our prompts and parsers, Inspect's model, epochs, groups; states kept."""
 
-import re
-
 import pytest
 
 pytest.importorskip("inspect_ai")
 
 from inspect_ai.util import JSONSchema
 
-from inspect_logs import evaluate
+from inspect_logs import answers, evaluate
 from medthink.cases.benchmark import Benchmark
 from medthink.workflow.cues import NO_CUES
 from medthink.workflow.prompts import load_prompts
@@ -20,22 +18,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's and its packages'
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     return write_benchmark(tmp_path_factory.mktemp("inspect") / "bench", cases=5)
-
-
-def number_of(text):
-    return int(re.search(r"number (\d+)", text)[1])
-
-
-def answers(text, images):
-    """Right, wrong, unreadable, declined and cut off, by the case's number; 100 has the key A."""
-    replies = {
-        100: '{"answer": "A", "explanation": "Because."}',
-        101: '{"answer": "A", "explanation": "Because."}',
-        102: "I cannot say.",
-        103: ("No.", "content_filter"),
-        104: ("{", "max_tokens"),
-    }
-    return replies[number_of(text)]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,10 @@ MARK = "medthink"
 
 
 class TaskMark(msgspec.Struct, frozen=True, kw_only=True):
-    """What a log is about: a task under a condition, over a split of a benchmark."""
+    """What a log is about: a task under a condition, over a split of a benchmark.
+
+    `model` is the spec of the model where the log was made of a run.
+    """
 
     benchmark: str
     split: str
@@ -24,6 +27,7 @@ class TaskMark(msgspec.Struct, frozen=True, kw_only=True):
     condition: Condition
     prompts: dict[str, str]
     package: str = __version__
+    model: str = ""
 
 
 class CallMark(msgspec.Struct, frozen=True):

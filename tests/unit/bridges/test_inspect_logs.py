@@ -1,0 +1,138 @@
+"""Runs as logs of Inspect's and back: every call, state and figure; images only where asked for."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("inspect_ai")
+
+from inspect_ai import Task, eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import read_eval_log
+from inspect_ai.scorer import choice
+from inspect_ai.solver import multiple_choice
+
+from inspect_logs import answers, evaluate, mock_model
+from medthink.bridges.inspect.taking import take_in_log
+from medthink.bridges.inspect.writing import write_inspect
+from medthink.bridges.targets import TargetOptions
+from medthink.cases.benchmark import Benchmark
+from medthink.core.errors import DataError, UsageError
+from medthink.runs.run import Run
+from medthink.runs.selection import Selection
+from medthink.runs.session import RunSpec, carry_out
+from medthink.scoring.submission import read_submission
+from medthink.workflow.condition import Condition
+from small_benchmark import write_benchmark
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's and its packages' own warnings are theirs
+
+# What depends on when and by whom a call was made, not on what was said.
+_TAKEN = ("latency_s", "cost_usd", "tokens", "calls")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return write_benchmark(tmp_path_factory.mktemp("inspect") / "bench", cases=5)
+
+
+def export(run, out, **options):
+    write_inspect(run, out, TargetOptions(**options), lambda *_: None)
+    return out
+
+
+def predictions(run):
+    rows = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in row.items() if name not in _TAKEN} for row in rows]
+
+
+@pytest.mark.parametrize(("model", "task", "samples"), [("random", "answer", 2), ("retrieval", "twi", 1)])
+def test_a_run_becomes_a_log_and_a_run_again(bench, tmp_path, model, task, samples):
+    spec = RunSpec(
+        benchmark=bench,
+        model=f"baseline/{model}",
+        out=tmp_path / "run",
+        task=task,
+        condition=Condition(samples=samples),
+        selection=Selection(split="test", limit=3),
+    )
+    run = carry_out(spec).run
+    out = export(run.path, tmp_path / "run.eval")
+    log = read_eval_log(str(out), resolve_attachments=True)
+    wanted = [(case, epoch + 1) for case in (100, 101, 102) for epoch in range(samples)]
+    assert sorted((sample.id, sample.epoch) for sample in log.samples) == wanted
+    calls = sum(run.manifest.progress.calls.values())
+    assert sum(event.event == "model" for sample in log.samples for event in sample.events) == calls
+    metrics = log.results.scores[0].metrics
+    right = [sample.scores["letter"].value == "C" for sample in log.samples]
+    assert metrics["accuracy"].value == pytest.approx(sum(right) / len(right)) and "stderr" in metrics
+    taken = take_in_log(out, tmp_path / "again").run
+    assert predictions(taken.path) == predictions(run.path)
+    assert taken.manifest.model == spec.model and sum(taken.manifest.progress.calls.values()) == calls
+
+
+def test_images_are_in_the_log_only_where_asked_for(bench, tmp_path):
+    run = carry_out(RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run")).run
+    plain, full = export(run.path, tmp_path / "a.eval"), export(run.path, tmp_path / "b.eval", embed_images=True)
+
+    def count(file):
+        samples = read_eval_log(str(file), resolve_attachments=True).samples
+        parts = [part for sample in samples for part in sample.events[0].input[-1].content]
+        assert "WITHHELD" not in str([sample.events[0].input for sample in samples])
+        return sum(part.type == "image" for part in parts)
+
+    assert (count(plain), count(full)) == (0, 10)
+    with pytest.raises(UsageError, match="exists"):
+        export(run.path, full)
+
+
+@pytest.fixture(scope="module")
+def log_file(bench, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    return Path(evaluate("answer", folder, answers, data=str(bench), epochs=2, temperature=0.5).location)
+
+
+def test_a_log_of_our_task_becomes_a_full_ledger(bench, log_file, tmp_path):
+    run = take_in_log(log_file, tmp_path / "run").run
+    made = run.manifest.progress
+    assert made.states == {"ok": 4, "refused": 2, "truncated": 2, "unparsed": 2}
+    assert made.calls == {"done": 10} and made.is_complete
+    assert run.manifest.condition == Condition(samples=2, temperature=0.5, findings="none", summary="none")
+    assert run.manifest.model == "inspect/mockllm/model"
+    tokens = {(one.tokens.input, one.tokens.cached, one.tokens.output) for one in Run.open(run.path).predictions()}
+    assert tokens == {(100, 10, 7)}
+    # The run's own command finds nothing left to ask.
+    spec = RunSpec(
+        benchmark=bench, model="inspect/mockllm/model", out=run.path, condition=run.manifest.condition, preflight=False
+    )
+    assert carry_out(spec).calls_made == 0
+
+
+def test_a_log_about_another_benchmark_is_refused(log_file, tmp_path):
+    other = write_benchmark(tmp_path / "other", cases=4)
+    with pytest.raises(UsageError, match="its texts differ"):
+        take_in_log(log_file, tmp_path / "run", other)
+
+
+def test_a_log_of_another_task_becomes_a_submission(bench, tmp_path):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    samples = [
+        Sample(input=case.question.history, choices=list(case.question.options.values()), target="A", id=number)
+        for number, case in cases.items()
+    ]
+    task = Task(dataset=MemoryDataset(samples), solver=multiple_choice(), scorer=choice())
+    model = mock_model(lambda *_: "ANSWER: C")
+    (log,) = eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none", epochs=2)
+    taken = take_in_log(Path(log.location), tmp_path / "answers.jsonl")
+    assert taken.run is None and taken.answers == 10
+    submission = read_submission(tmp_path / "answers.jsonl", cases)
+    assert not submission.problems and {one.prediction for one in submission.predictions} == {"C"}
+
+
+def test_what_is_no_log_is_named(tmp_path):
+    (tmp_path / "x.eval").write_bytes(b"PK no zip")
+    with pytest.raises(DataError, match="not a log"):
+        take_in_log(tmp_path / "x.eval", tmp_path / "run")
+    with pytest.raises(DataError, match="no such file"):
+        take_in_log(tmp_path / "y.eval", tmp_path / "run")

@@ -20,7 +20,9 @@ _NAMED = 5
 @click.command(cls=SectionedCommand, sections={"--format": "As a benchmark", "--for": "For another tool", "-h": "Help"})
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Write the whole benchmark in this format.")
+@click.option(
+    "--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Write the whole benchmark in this format."
+)
 @click.option("--embed-images", is_flag=True, help="Put the images into the parquet files, or into Inspect's log.")
 @click.option(
     "--for",

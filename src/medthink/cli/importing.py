@@ -41,11 +41,13 @@ def command(file: Path, out: Path, data: Path | None) -> None:
 
 def _take_in_log(file: Path, out: Path, data: Path | None) -> None:
     from medthink.bridges.inspect.taking import take_in_log
-    from medthink.cli.run_views import show_progress
 
     taken = take_in_log(file, out, data)
     if taken.run is None:
         say(f"{taken.answers:,} answers → {out}; next: medthink score {out} --data DATA")
         return
-    show_progress(taken.run.path, taken.run.manifest)
-    say(f"Next: medthink score {out}")
+    made = taken.run.manifest.progress
+    assert made is not None
+    states = ", ".join(f"{count:,} {state}" for state, count in made.states.items())
+    calls = sum(made.calls.values())
+    say(f"{made.cases:,} predictions ({states}), {calls:,} calls → {out}; next: medthink score {out}")

@@ -21,7 +21,8 @@ from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.run import Run
 from medthink.runs.selection import Selection
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.scoring.submission import read_submission
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark

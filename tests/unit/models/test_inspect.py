@@ -20,7 +20,8 @@ from medthink.models.limits import Pace
 from medthink.models.prices import load_prices
 from medthink.models.retries import Backoff
 from medthink.models.transport import Transport
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 

@@ -24,7 +24,8 @@ from medthink.models.request import Attempt, AttemptLog, Effort, Reply, Request
 from medthink.runs.answerers import AddedAnswerer, Kinded
 from medthink.runs.run import Run
 from medthink.runs.selection import Selection
-from medthink.runs.session import RunSpec, carry_out
+from medthink.runs.session import carry_out
+from medthink.runs.spec import RunSpec
 from medthink.workflow.ask import PromptKind
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import prompt_versions

@@ -27,6 +27,7 @@ class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
     trainer: Trainer = "neutral"
     against: tuple[Path, ...] = ()
     embed_images: bool = False
+    split: str = "test"
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,10 @@ TARGETS = {
         "of a run, a log for Inspect View",
         frozenset({"embed_images"}),
         is_of_run=True,
+    ),
+    "lmms-eval": ExportTarget("medthink.bridges.harnesses", "write_lmms", "a task for lmms-eval", frozenset({"split"})),
+    "vlmevalkit": ExportTarget(
+        "medthink.bridges.harnesses", "write_vlmevalkit", "a table for VLMEvalKit", frozenset({"split"})
     ),
 }
 

@@ -44,6 +44,7 @@ _NAMED = 5
     show_default=True,
     help="The tool that will read the training examples.",
 )
+@click.option("--split", default="test", show_default=True, help="Which split lmms-eval or VLMEvalKit is given.")
 @click.option(
     "--against",
     multiple=True,
@@ -67,6 +68,7 @@ def command(
     Example: medthink data export bench/ sft/ --for sft --task twi --trainer trl
     Example: medthink data export runs/qwen requests.jsonl --for vllm-batch
     Example: medthink data export runs/qwen logs/qwen.eval --for inspect
+    Example: medthink data export bench/ LMUData/MedThink.tsv --for vlmevalkit
     """
     if (format_ is None) == (target is None):
         raise UsageError("either --format or --for is needed, not both", remedy="choose one of them")
@@ -75,7 +77,7 @@ def command(
         if chosen.embed_images and format_ != "parquet":
             raise UsageError("only parquet can embed images", remedy="add --format parquet")
         if chosen != TargetOptions(embed_images=chosen.embed_images):
-            raise UsageError("training flags need --for", remedy="add --for sft or --for rl, or leave them out")
+            raise UsageError("these flags need --for", remedy="add --for sft, say, or leave them out")
         _export_whole(source, out, format_, chosen.embed_images)
         return
     assert target is not None

@@ -1,0 +1,163 @@
+"""A split of a benchmark in the form that lmms-eval and VLMEvalKit read, for models that only they can run.
+
+Both show all images before the text, so that the question names images by their number alone.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pybase64
+
+from medthink.bridges.targets import TargetOptions, TargetProgress, Written
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import LETTERS, Case
+from medthink.cases.export import copy_image
+from medthink.core.errors import UsageError
+from medthink.core.files import new_folder, open_for_writing
+from medthink.core.jsonio import write_jsonl
+
+_LMMS_TASK = """task: {name}
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    {split}: {table}
+test_split: {split}
+output_type: generate_until
+doc_to_visual: !function utils.read_images
+doc_to_text: !function utils.write_question
+doc_to_target: answer
+process_results: !function utils.score
+generation_kwargs:
+  max_new_tokens: 1024
+metric_list:
+  - metric: accuracy
+    aggregation: mean
+    higher_is_better: true
+metadata:
+  - version: 1.0
+"""
+
+_LMMS_UTILS = '''"""How lmms-eval shows a case and reads its answer; written by medthink data export."""
+
+import re
+from pathlib import Path
+
+from PIL import Image
+
+FOLDER = Path(__file__).parent
+
+
+def read_images(doc):
+    return [Image.open(FOLDER / path).convert("RGB") for path in doc["images"]]
+
+
+def write_question(doc, lmms_eval_specific_kwargs=None):
+    return doc["question"]
+
+
+def score(doc, results):
+    """1 for the right letter; a reply that names none or several counts as wrong."""
+    letters = [option["letter"] for option in doc["options"]]
+    named = set(re.findall(rf"\\b([{''.join(letters)}])\\b", results[0]))
+    return {"accuracy": float(named == {doc["answer"]})}
+'''
+
+
+def write_lmms(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+    """Write a folder with a task, its table and its images, for `--include_path`."""
+    split = benchmark[options.split]
+    name = _task_name(out)
+    with new_folder(out) as folder:
+        table = f"{options.split}.jsonl"
+        write_jsonl(folder / table, (_row(case, folder) for case in _told(split, progress)))
+        place = (out.resolve() / table).as_posix()
+        (folder / f"{name}.yaml").write_text(
+            _LMMS_TASK.format(name=name, split=options.split, table=place), encoding="utf-8"
+        )
+        (folder / "utils.py").write_text(_LMMS_UTILS, encoding="utf-8")
+    return Written(
+        lines=(
+            f"{len(split):,} cases → {out}",
+            f"python -m lmms_eval --model MODEL --tasks {name} --include_path {out}",
+        ),
+        warnings=("the task names its table by an absolute path: export again after moving the folder",),
+    )
+
+
+def write_vlmevalkit(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+    """Write a table with the images inside, to be put into VLMEvalKit's data folder."""
+    if out.suffix != ".tsv":
+        raise UsageError(f"{out} would not be found by VLMEvalKit", remedy="give a name that ends in .tsv")
+    split = benchmark[options.split]
+    columns = ["index", "image", "question", *LETTERS, "answer", "category", "split"]
+    with open_for_writing(out) as stream:
+        stream.write(_tsv_line(columns))
+        for case in _told(split, progress):
+            stream.write(_tsv_line([_cell(case, column) for column in columns]))
+    return Written(
+        lines=(
+            f"{len(split):,} cases → {out}",
+            f"LMUData={out.parent} python run.py --data {out.stem} --model MODEL",
+        )
+    )
+
+
+def _told(split: Benchmark, progress: TargetProgress) -> Iterator[Case]:
+    total = len(split)
+    for case in split:
+        progress("cases", total)
+        yield case
+
+
+def _task_name(out: Path) -> str:
+    name = "".join(char if char.isascii() and char.isalnum() else "_" for char in out.name)
+    return name if name.startswith("medthink") else f"medthink_{name}"
+
+
+def _row(case: Case, folder: Path) -> dict[str, Any]:
+    for image in case.question.images:
+        copy_image(image, folder)
+    options = [{"letter": letter, "text": text} for letter, text in case.question.options.items()]
+    listed = "\n".join(f"{one['letter']}. {one['text']}" for one in options)
+    return {
+        "case": case.id,
+        "question": f"{_question(case)}\n\n{listed}\n\nReply with the letter of the right option alone.",
+        "options": options,
+        "images": [image.path for image in case.question.images],
+        "answer": case.reference.answer,
+    }
+
+
+def _cell(case: Case, column: str) -> str:
+    match column:
+        case "index":
+            return str(case.id)
+        case "image":
+            pictures = [pybase64.b64encode(image.read()).decode() for image in case.question.images]
+            # Several images are the text of a Python list, as it is read there.
+            return pictures[0] if len(pictures) == 1 else repr(pictures)
+        case "question":
+            return _question(case)
+        case "answer":
+            return case.reference.answer
+        case "category":
+            return case.reference.icd_chapter or "none"
+        case "split":
+            return case.split
+    return case.question.options.get(column, "")
+
+
+def _question(case: Case) -> str:
+    count = len(case.question.images)
+    images = f"The {count} images belong to one patient." if count > 1 else "The image belongs to the patient."
+    history = case.question.history
+    return f"{history}\n\n{images if count else ''} Which is the most likely diagnosis?".strip()
+
+
+def _tsv_line(cells: list[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, delimiter="\t", lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()

@@ -36,7 +36,7 @@ def test_a_sound_benchmark_passes(phantom: Path) -> None:
     done = medthink("data", "check", phantom, "--images")
     assert (done.returncode, done.stderr) == (0, "")
     assert "10 cases" in done.stdout and "0 errors" in done.stdout and "0 warnings" in done.stdout
-    assert "(looked at)" in done.stdout
+    assert "(opened)" in done.stdout
 
 
 def test_every_planted_defect_is_found_where_it_was_planted(defective: Path) -> None:

@@ -137,7 +137,7 @@ BAD = {
     "page for parquet": (page_for_parquet, "test.parquet: the file is a web page", "download the data itself"),
     "pointer for zip": (pointer_for_zip, "images.zip: the file is a Git LFS pointer", "git lfs pull"),
     "zip bomb": (zip_bomb, "100 times", "data check"),
-    "cut zip": (cut_zip, "cannot be read as a zip", "cut off"),
+    "cut zip": (cut_zip, "cannot be read as a zip", "truncated"),
     "nothing there": (lambda root: root / "none.jsonl", "no such file", "check the path"),
     "no split": (lambda root: root, "no split in this folder", "train.jsonl"),
 }

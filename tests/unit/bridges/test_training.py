@@ -195,7 +195,7 @@ class TestTrainers:
 @pytest.mark.parametrize(
     ("purpose", "options", "said"),
     [
-        ("rl", {"trainer": "llama-factory"}, "no trainer for rl"),
+        ("rl", {"trainer": "llama-factory"}, "does not support rl"),
         ("rl", {"task": "discussion"}, "there is no reward for"),
     ],
 )

@@ -140,7 +140,7 @@ def test_accounts_are_by_invitation_unless_the_board_is_open(tmp_path, visitor):
         assert find_account(board.store, "eve").roles == ("submitter",)
         client.cookies.clear()
         answer = send(client, "/sign-up", name="mallory", password=PASSWORD, team="east")
-        assert answer.status_code == 422 and "There is a team" in answer.text
+        assert answer.status_code == 422 and "There is already a team" in answer.text
     board.store.close()
 
 

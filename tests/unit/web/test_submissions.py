@@ -120,7 +120,7 @@ def test_what_is_missing_is_said_and_what_was_typed_stays(board):
         answer = client.post("/submit", data={"model": "made-7b", "notes": "typed"}, headers=FROM_HERE)
         assert answer.status_code == 422 and "No file was chosen" in answer.text and "typed" in answer.text
         assert "The model has no name" in hand_in(client, model=" ").text
-        assert "The link is no address" in hand_in(client, link="javascript:alert(1)").text
+        assert "The link is not a web address" in hand_in(client, link="javascript:alert(1)").text
         assert hand_in(client, model="m" * 201).status_code == 422
         assert hand_in(client, notes="bell \x07").status_code == 422
     assert list_submissions(board.store) == []

@@ -58,7 +58,7 @@ def go(client, start="/sign-in/clinic"):
 def sign_up(client, **form):
     answer = go(client)
     assert answer.headers["location"] == "/welcome"
-    assert "The clinic has confirmed who you are" in client.get("/welcome").text
+    assert "The clinic has confirmed your identity" in client.get("/welcome").text
     return send(client, "/welcome", **form)
 
 

@@ -60,5 +60,5 @@ export class Saver extends EventTarget {
 
   settle() { return Promise.resolve("theirs"); }   // the page replaces this by a dialog
 
-  tell(state) { this.dispatchEvent(new CustomEvent("state", {detail: {state, waiting: this.queue.length, refusal: this.refusal}})); }
+  tell(state) { this.dispatchEvent(new CustomEvent("state", {detail: {state, waiting: Object.keys(this.waiting).length, refusal: this.refusal}})); }
 }

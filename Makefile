@@ -1,7 +1,10 @@
 # On a machine with Python 3.11+ and make, each target sets up what it needs in .venv; second runs skip the set-up.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+# Python compiles what is imported; to compile all of it here would take a minute.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint requirements.lock
+# One more than there are cores: many tests wait for servers and browsers.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + os.cpu_count())')
 
 .PHONY: demo radcliq demo-curate test check unit quick bench bench-peers docs site clean lock
 
@@ -30,11 +33,11 @@ check: .venv/.ready-dev
 	$(BIN)/lint-imports
 
 unit: .venv/.ready-dev
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # A minute's worth: no torch, no browser, no server, no child process, and nothing that takes a second alone.
 quick: check
-	$(BIN)/pytest -n auto --dist worksteal -m 'not slow' tests/unit tests/snapshot
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not slow' tests/unit tests/snapshot
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench

@@ -19,6 +19,7 @@ SLOW = (
     "unit/cases/test_export.py",
     "unit/cases/test_pull.py",
     "unit/cases/test_statistics.py",
+    "unit/cli/test_crew.py",
     "unit/cli/test_demo.py",
     "unit/cli/test_door.py",
     "unit/cli/test_live.py",

@@ -62,7 +62,8 @@ def follow_parent() -> None:
     """End this process when its parent has ended, for whatever reason."""
 
     def follow() -> None:
-        sys.stdin.buffer.read()
+        # Not by `sys.stdin`: Python could not close it at the end while this waits.
+        os.read(0, 1)
         os._exit(0)
 
     threading.Thread(target=follow, daemon=True).start()

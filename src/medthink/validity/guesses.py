@@ -13,7 +13,7 @@ from medthink.core.errors import UsageError
 
 TRAIN = "train"
 FOLDS = 5
-GuessSource = Literal["train → split", "cross-validated", "rule"]
+GuessSource = Literal["train split", "cross-validated", "rule"]
 
 
 class Guesses(NamedTuple):
@@ -49,7 +49,7 @@ def guess_by_inputs(material: Guessable, inputs: Inputs) -> Guesses:
     guesser = train_guesser(material.lessons, inputs)
     ranked = guesser.rank_all([case.question for case in material.cases])
     letters = {case.id: best(ranks) for case, ranks in zip(material.cases, ranked, strict=True)}
-    return Guesses(f"guesser:{inputs}", "train → split", letters)
+    return Guesses(f"guesser:{inputs}", "train split", letters)
 
 
 def guess_longest(cases: Sequence[Case]) -> Guesses:
@@ -61,7 +61,7 @@ def guess_majority(material: Guessable) -> Guesses:
     """Always the most frequent right letter in the train split, or in the other folds."""
     if material.lessons:
         letter = rank_letters(material.lessons)[0]
-        return Guesses("majority letter", "train → split", {case.id: letter for case in material.cases})
+        return Guesses("majority letter", "train split", {case.id: letter for case in material.cases})
     letters: dict[int, str] = {}
     for fold in range(FOLDS):
         rest = [case for place, case in enumerate(material.cases) if place % FOLDS != fold]

@@ -6,7 +6,7 @@ Every job has a number. `faults` names what goes wrong with the job of that numb
     error:N       the last N rows fail (HTTP 500)   bad:N       the last N rows are refused (HTTP 400)
     reject        the whole job is rejected         lost        it is started, and the reply never arrives
     dead          nothing is started, HTTP 500      cut         the first download of the results is cut off
-    withheld      it ends and gives nothing out     slow        it never ends unless it is cancelled
+    withheld      it ends and gives nothing out     slow        it ends when cancelled, or let go
     torn          one line of the results is never whole
 
 As a program it prints its port and ends by itself. `GET /_account` says what it saw.
@@ -122,6 +122,11 @@ class BatchServer:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def end_slow_jobs(self) -> None:
+        """Let the jobs end that were held by "slow"."""
+        for job in self.jobs:
+            job.faults.pop("slow", None)
 
     def account(self) -> dict[str, Any]:
         """How often each key was run, and all jobs."""

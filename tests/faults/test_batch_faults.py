@@ -321,14 +321,14 @@ def test_a_crash_at_any_step_runs_nothing_twice(tmp_path, start, provider, monke
 
 
 def test_what_was_sent_may_be_collected_later_and_finished_online(tmp_path, bench, start):
-    server = start(latency_s=0.3)
+    server = start(faults=["slow"])
     made = run(bench, tmp_path / "run", server, task="twi", wait=False)
     assert [batch.calls for batch in made.jobs] == [8]
     assert not made.run.manifest.progress.is_complete and made.run.manifest.progress.calls == {"queued": 8}
     # While the job is under way, an online session asks nothing that waits in it.
     early = run(bench, tmp_path / "run", server, task="twi", batch=False)
     assert early.calls_made == 0 and not server.online and [batch.calls for batch in early.jobs] == [8]
-    time.sleep(0.3)
+    server.end_slow_jobs()
     online = run(bench, tmp_path / "run", server, task="twi", batch=False)
     assert online.calls_made == 8 and online.run.manifest.progress.states == {"ok": 4} and not online.jobs
     assert len(server.online) == 8 and set(server.account()["run"].values()) == {1}
@@ -415,7 +415,7 @@ def test_status_shows_the_jobs_and_the_same_command_collects_them(tmp_path, benc
     assert code == 0 and "batch_0" in out and "4 calls" in out and "unfinished" in out
     code, out, _ = finish(medthink("run", "--status", tmp_path / "run", "--json"))
     assert [(one["job"], one["state"]) for one in json.loads(out)["batches"]] == [("batch_0", "sent")]
-    server.jobs[0].faults.clear()
+    server.end_slow_jobs()
     code, out, err = finish(medthink(*words))
     assert code == 0 and "complete" in out, err
 
@@ -450,7 +450,7 @@ def test_ctrl_c_leaves_the_jobs_to_the_next_session(tmp_path, bench, start):
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130 and "Traceback" not in err
-    server.jobs[0].faults.clear()
+    server.end_slow_jobs()
     assert finish(medthink(*run_words(bench, tmp_path / "run", server.url)))[0] == 0
     assert set(server.account()["run"].values()) == {1}
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 
 import pytest
 from batch_server import BatchServer
@@ -69,12 +68,12 @@ def test_what_is_asked_step_by_step_and_again_takes_a_batch_for_each(tmp_path):
 
 def test_what_waits_is_left_out_until_it_is_collected(tmp_path):
     run = make_run(tmp_path)
-    with BatchServer(latency_s=0.2) as server:
+    with BatchServer(faults=["slow", "slow"]) as server:
         session = judge(run, server, wait=False, splitter="sentences")
         assert [one.calls for one in session.jobs] == [3, 3] and not session.judgements
         early = judge(run, server, batch=False, splitter="sentences")
         assert early.calls_made == 0 and len(early.jobs) == 2 and not server.online
-        time.sleep(0.2)
+        server.end_slow_jobs()
         online = judge(run, server, batch=False, splitter="sentences")
         assert {one.state for one in online.judgements} == {"ok"} and len(online.judgements) == 6
         assert not server.online
@@ -99,7 +98,7 @@ def test_the_command_says_what_waits(tmp_path):
         code, _, err = finish(medthink(*words, "--no-wait"))
         assert code == 0, err
         assert "3 calls wait in 1 batch;" in err
-        server.jobs[0].faults.clear()
+        server.end_slow_jobs()
         code, out, err = finish(medthink(*words, "--json"))
         assert code == 0, err
         assert json.loads(out)["calls_made_now"] == 0

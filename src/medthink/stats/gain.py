@@ -45,7 +45,8 @@ def gain_over_rivals(
     strongest on the same cases makes the estimate too small, never too large, and an interval that takes it as given
     misses at its high end. So the low end is min_k (δ_k − t·se_k), which needs no correction (a minimum is low only
     if one of its parts is); the high end is min_k (δ_k + c·se_k), c being the quantile of the largest of the rivals'
-    flipped, centred statistics, and not below t. For right and wrong the parts are Tango's intervals at z = t and c.
+    flipped, centred statistics, and not below t. One rival leaves no choice, so c = t. For right and wrong the parts
+    are Tango's intervals at z = t and c.
 
     Normalised: g = (x − r)/(1 − r) = 1 − (1 − x)/(1 − r), with the same rule for the strongest. For right and wrong it
     is the score interval of a paired ratio; for shares over samples, the t statistic of (1 − g)(1 − r_i) − (1 − x_i)
@@ -70,7 +71,7 @@ def gain_over_rivals(
     if len(x) < 2:
         return result
     t = student_quantile(level, len(x) - 1)
-    wide = max(t, _flipped_quantile(x - distinct, (1 + level) / 2, rng))
+    wide = max(t, _flipped_quantile(x - distinct, (1 + level) / 2, rng)) if len(distinct) > 1 else t
     return msgspec.structs.replace(
         result,
         gain=_gain(x, distinct, t, wide, level=level),
@@ -83,7 +84,8 @@ def _gain(x: Floats, rivals: Floats, t: float, wide: float, *, level: float) -> 
     value = float(gaps.mean(axis=1).min())
     if np.isin(gaps, (-1.0, 0.0, 1.0)).all():
         won, lost = (gaps > 0).sum(axis=1), (gaps < 0).sum(axis=1)
-        ends = _Ends(tango_ends(won, lost, len(x), t)[0], tango_ends(won, lost, len(x), wide)[1])
+        lows, highs = tango_ends(won, lost, len(x), [[t], [wide]])
+        ends = _Ends(lows[0], highs[1])
     else:
         errors = gaps.std(axis=1, ddof=1) / sqrt(len(x))
         if not errors.any():

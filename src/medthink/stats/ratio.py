@@ -26,16 +26,14 @@ def ratio_ends(
         raise ValueError("rate B is 0, so there is no ratio")
     with np.errstate(divide="ignore"):
         middle = np.maximum(np.log((shared + a) / (shared + b)), -_FARTHEST)
-    low, high = np.full_like(middle, -_FARTHEST), np.full_like(middle, _FARTHEST)
-    below, above = middle.copy(), middle.copy()
+    inner = np.stack([middle, middle])
+    outer = np.stack([np.full_like(middle, -_FARTHEST), np.full_like(middle, _FARTHEST)])
+    side = np.array([1.0, -1.0]).reshape(2, *[1] * middle.ndim)
     for _ in range(_HALVINGS):
-        halfway = (low + below) / 2
-        is_out = _score(np.exp(halfway), shared, a, b, n) > limit
-        low, below = np.where(is_out, halfway, low), np.where(is_out, below, halfway)
-        halfway = (above + high) / 2
-        is_out = _score(np.exp(halfway), shared, a, b, n) < -limit
-        high, above = np.where(is_out, halfway, high), np.where(is_out, above, halfway)
-    return np.where(shared + a > 0, np.exp(low), 0.0), np.exp(high)
+        halfway = (outer + inner) / 2
+        is_out = side * _score(np.exp(halfway), shared, a, b, n) > limit
+        outer, inner = np.where(is_out, halfway, outer), np.where(is_out, inner, halfway)
+    return np.where(shared + a > 0, np.exp(outer[0]), 0.0), np.exp(outer[1])
 
 
 def _score(ratio: Floats, both: Floats, a: Floats, b: Floats, n: int) -> Floats:

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from medthink.stats.clusters import Floats
 
-_HALVINGS = 60
+_HALVINGS = 52
 
 
 def tango_ends(only_a: npt.ArrayLike, only_b: npt.ArrayLike, n: int, z: npt.ArrayLike) -> tuple[Floats, Floats]:
@@ -16,17 +16,14 @@ def tango_ends(only_a: npt.ArrayLike, only_b: npt.ArrayLike, n: int, z: npt.Arra
     Takes arrays, one element a pair.
     """
     b, c, limit = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (only_a, only_b, z)))
-    middle = (b - c) / n
-    low, high = np.full_like(middle, -1.0), np.full_like(middle, 1.0)
-    below, above = middle.copy(), middle.copy()
+    inner = np.stack([(b - c) / n] * 2)
+    outer = np.stack([np.full_like(inner[0], -1.0), np.full_like(inner[0], 1.0)])
+    side = np.array([1.0, -1.0]).reshape(2, *[1] * b.ndim)
     for _ in range(_HALVINGS):
-        halfway = (low + below) / 2
-        is_out = _score(halfway, b, c, n) > limit
-        low, below = np.where(is_out, halfway, low), np.where(is_out, below, halfway)
-        halfway = (above + high) / 2
-        is_out = _score(halfway, b, c, n) < -limit
-        high, above = np.where(is_out, halfway, high), np.where(is_out, above, halfway)
-    return low, high
+        halfway = (outer + inner) / 2
+        is_out = side * _score(halfway, b, c, n) > limit
+        outer, inner = np.where(is_out, halfway, outer), np.where(is_out, inner, halfway)
+    return outer[0], outer[1]
 
 
 def _score(delta: Floats, b: Floats, c: Floats, n: int) -> Floats:

@@ -5,6 +5,9 @@ import pytest
 from scipy.stats import binom
 
 from medthink.stats import Estimate, Undefined, gain_over_rivals
+from medthink.stats.ratio import ratio_ends
+from medthink.stats.student import student_quantile
+from medthink.stats.tango import tango_ends
 
 
 def draw(rng, n, rivals, skill=0.4):
@@ -14,44 +17,52 @@ def draw(rng, n, rivals, skill=0.4):
 
 def test_the_interval_covers_though_the_data_choose_the_rival():
     rng = np.random.default_rng(1)
-    kept, naive, values, shares = [], [], [], []
+    kept, values, shares, pairs = [], [], [], []
     for _ in range(250):
         right, rivals = draw(rng, 90, 8)
         found = gain_over_rivals(right, rivals, rng=rng)
         kept.append(found.gain.low <= 0.2 <= found.gain.high)
         shares.append(found.normalised.low <= 0.2 / 0.6 <= found.normalised.high)
-        alone = gain_over_rivals(right, rivals[[found.strongest]], rng=rng).gain
-        naive.append(alone.low <= 0.2 <= alone.high)
+        gaps = right - rivals[found.strongest]
+        pairs.append(((gaps > 0).sum(), (gaps < 0).sum()))
         values.append(found.gain.value)
     for inside in (kept, shares):
         assert sum(inside) >= binom.ppf(1e-4, 250, 0.95)
     # Taking the strongest as given covers less, and the estimate is too small, never too large.
-    assert sum(naive) < sum(kept)
+    low, high = tango_ends(*np.transpose(pairs), 90, student_quantile(0.95, 89))
+    assert ((low <= 0.2) & (high >= 0.2)).sum() < sum(kept)
     assert np.mean(values) == pytest.approx(0.2 - 0.068, abs=0.012)
 
 
 def test_the_normalised_gain_of_a_strong_run_is_not_set_too_high():
     # Fieller's low end lay above the truth in 4.8 % here, where 2.5 % is claimed.
     rng = np.random.default_rng(3)
-    over, under = 0, 0
     hard = np.random.default_rng(0).normal(0, 0.15, size=1_000_000)
     own, other = (np.clip(rate + hard, 0, 1).mean() for rate in (0.9, 0.5))
+    hard = rng.normal(0, 0.15, size=(4000, 90))
+    wrong, missed = rng.random((4000, 90)) >= 0.9 + hard, rng.random((4000, 90)) >= 0.5 + hard
+    counts = [cells.sum(axis=1) for cells in (wrong & missed, wrong & ~missed, ~wrong & missed)]
+    low, high = (1 - end for end in reversed(ratio_ends(*counts, 90, student_quantile(0.95, 89))))
     truth = (own - other) / (1 - other)
-    for _ in range(1500):
-        hard = rng.normal(0, 0.15, size=90)
-        found = gain_over_rivals(rng.random(90) < 0.9 + hard, [rng.random(90) < 0.5 + hard], rng=rng).normalised
-        over, under = over + (truth < found.low), under + (truth > found.high)
-    assert over <= binom.ppf(0.999, 1500, 0.025)
-    assert over + under <= binom.ppf(0.999, 1500, 0.05)
+    assert (truth < low).sum() <= binom.ppf(0.999, 4000, 0.025)
+    assert ((truth < low) | (truth > high)).sum() <= binom.ppf(0.999, 4000, 0.05)
+    found = gain_over_rivals(~wrong[0], [~missed[0]], rng=rng).normalised
+    assert (found.low, found.high) == pytest.approx((low[0], high[0]), abs=1e-12)
 
 
 def test_one_rival_is_a_paired_difference():
     rng = np.random.default_rng(2)
     right, rivals = draw(rng, 400, 1)
+    before = rng.bit_generator.state
     found = gain_over_rivals(right, rivals, rng=rng)
-    assert found.gain.value == pytest.approx(float((right - rivals[0]).mean()))
+    gaps = right - rivals[0]
+    assert found.gain.value == pytest.approx(float(gaps.mean()))
     assert found.normalised.value == pytest.approx(found.gain.value / (1 - rivals[0].mean()))
     assert (found.strongest, found.rivals) == (0, 1)
+    low, high = tango_ends((gaps > 0).sum(), (gaps < 0).sum(), 400, student_quantile(0.95, 399))
+    assert (found.gain.low, found.gain.high) == pytest.approx((float(low), float(high)), abs=1e-12)
+    # There is no choice to correct for, so nothing is drawn at random.
+    assert rng.bit_generator.state == before
 
 
 def test_rivals_with_the_same_answers_count_once():

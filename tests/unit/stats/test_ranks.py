@@ -23,6 +23,12 @@ def outcomes(rng, skills, cases):
     return (rng.random((len(skills), cases)) < 1 / (1 + np.exp(hard - kin - skills[:, None]))).astype(float)
 
 
+def all_tie(scores, rng):
+    """Whether every run may have every rank, so that no two are called different."""
+    ranking = rank_runs(scores, cases=range(scores.shape[1]), rng=rng, flips=199, with_pairs=False)
+    return all((one.rank, one.worst) == (1, len(scores)) for one in ranking.runs)
+
+
 def assert_rate_at_most(count, trials, rate):
     assert count <= binom.isf(1e-4, trials, rate), f"{count} of {trials}, where at most {rate:.0%} is claimed"
 
@@ -103,7 +109,7 @@ def test_nothing_false_is_said_on_a_handful_of_cases(cases):
     false = 0
     for _ in range(200):
         scores = (rng.random((8, cases)) < 0.5).astype(float)
-        false += any(one.is_different for one in rank_runs(scores, cases=range(cases), rng=rng, flips=199).pairs)
+        false += not all_tie(scores, rng)
     assert_rate_at_most(false, 200, 0.05)
 
 
@@ -155,8 +161,7 @@ def test_three_samples_a_case_keep_the_error_rate():
     for _ in range(250):
         chances = 1 / (1 + np.exp(rng.normal(0, 1.5, size=(100, 1))))
         scores = rng.random((10, 100, 3)) < chances
-        ranking = rank_runs(scores.astype(float), cases=range(100), rng=rng, flips=199)
-        false += any(pair.is_different for pair in ranking.pairs)
+        false += not all_tie(scores.astype(float), rng)
     assert_rate_at_most(false, 250, 0.055)
 
 
@@ -171,7 +176,7 @@ def test_letters_are_left_out_where_they_would_be_too_many():
 
 def test_slices_are_one_family_over_all_pairs_and_slices():
     rng = np.random.default_rng(9)
-    parts = [list(range(k, k + 60)) for k in range(0, 150, 15)]
+    parts = [list(range(k, k + 60)) for k in range(0, 150, 28)]
     false = 0
     for _ in range(200):
         found = compare_in_parts(outcomes(rng, [0.5] * 3, 200), parts, rng=rng, flips=199)

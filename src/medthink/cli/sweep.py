@@ -78,10 +78,25 @@ def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
     _show(spec, session, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by
-    if session.errors:
-        worst = max((one.error for one in session.errors if one.error), key=lambda error: error.exit_code)
-        raise worst
+    _refuse_errors(session)
     _refuse_failures(session)
+
+
+def _refuse_errors(session: "SweepSession") -> None:
+    """Tell each run's error once; one with the highest exit code is raised, the others are printed before it."""
+    told = [_name_error(one.name, one.error) for one in session.runs if one.error is not None]
+    if not told:
+        return
+    *others, worst = sorted(told, key=lambda error: error.exit_code)
+    for error in others:
+        say(str(error), stderr=True)
+    raise worst
+
+
+def _name_error(run: str, error: MedThinkError) -> MedThinkError:
+    """The error that ended a run, with the run's name before it."""
+    kind = OutsideError if isinstance(error, OutsideError) else MedThinkError
+    return kind(f"{run}: {error}")
 
 
 def _refuse_failures(session: "SweepSession") -> None:
@@ -114,8 +129,6 @@ def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
     for one in session.runs:
         for warning in one.session.warnings if one.session is not None else ():
             say(f"Caution: {one.name}: {warning}", stderr=True)
-    for one in session.errors:
-        say(f"{one.name}: {one.error}", stderr=True)
     say(f"Figure: {figure}" if figure is not None else f"No figure: {why}")
 
 

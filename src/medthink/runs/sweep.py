@@ -73,11 +73,6 @@ class SweepSession(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[SweptSession, ...]
     stopped_by: BudgetReached | None
 
-    @property
-    def errors(self) -> list[SweptSession]:
-        """The runs that an error ended."""
-        return [one for one in self.runs if one.error is not None]
-
 
 def carry_out_sweep(spec: SweepSpec, counts: SweepCounts) -> SweepSession:
     """Make or continue every run of the sweep; `counts` is kept up to date for display."""

@@ -40,6 +40,7 @@ class _Heard(NamedTuple):
     status: int
     body: bytes
     problem: str = ""
+    location: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -99,7 +100,17 @@ async def _check_address(
             f"there is no model server at {url}: it has neither {contact.models_path} nor {contact.chat_path}",
             remedy=f"check --base-url{form}; {_ODD_SERVER}",
         )
+    if 300 <= heard.status < 400:
+        return _redirected(url, heard.location.removesuffix(contact.chat_path))
     return None
+
+
+def _redirected(url: str, place: str) -> OutsideError:
+    """A redirect is not followed: it would send the key and the images elsewhere."""
+    return OutsideError(
+        shorten(f"{url} redirects to {place or 'another address'}, which is not followed"),
+        remedy=f"if that is the right server, give its address as --base-url; {_ODD_SERVER}",
+    )
 
 
 async def _check_model(
@@ -134,13 +145,14 @@ async def _ask(
     content: dict[str, Any] | None = None,
 ) -> _Heard:
     timeout = aiohttp.ClientTimeout(total=CHECK_S)
-    body = None if content is None else orjson.dumps(content)
+    data = None if content is None else orjson.dumps(content)
     headers = dict(contact.headers) | ({} if content is None else {"Content-Type": "application/json"})
     try:
         async with session.request(
-            method, address, data=body, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy
+            method, address, data=data, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy
         ) as response:
-            return _Heard(response.status, await response.content.read(_MOST_BYTES))
+            body = await response.content.read(_MOST_BYTES)
+            return _Heard(response.status, body, location=response.headers.get("Location", ""))
     except TimeoutError:
         return _Heard(0, b"", f"no reply within {CHECK_S:g} seconds")
     except (aiohttp.ClientError, OSError) as error:

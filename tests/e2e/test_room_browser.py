@@ -78,7 +78,7 @@ def serve(root: Path, run: Path, **plan: Any) -> Iterator[ServedRoom]:
             yield ServedRoom(room, f"http://127.0.0.1:{port}")
         finally:
             server.should_exit = True
-            thread.join(timeout=20)
+            thread.join(timeout=120)
             opened.close()
 
 

@@ -81,7 +81,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     codes = [house.explorer.bench.code(number) for number in range(100, 100 + CASES)]
     yield Served(f"http://127.0.0.1:{port}", codes)
     server.should_exit = True
-    thread.join(timeout=20)
+    thread.join(timeout=120)
     store.close()
     opened.close()
 

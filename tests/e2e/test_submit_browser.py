@@ -188,7 +188,7 @@ def test_a_file_is_handed_in_and_followed(scene: Scene, browser: Any) -> None:
     held = HeldBenchmark.open(scene.tmp / "bench")
     while work_once(scene.board.store, {scene.board.house._desk.benchmark.id: held}):
         pass
-    expect(page.locator("#now")).to_contain_text("Only your team and the maintainers see this", timeout=10_000)
+    expect(page.locator("#now")).to_contain_text("Only your team and the maintainers see this")
     page.click("text=Ask for publication")
     expect(page.locator("#now")).to_contain_text("waiting for approval")
     walk.end()

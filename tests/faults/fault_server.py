@@ -5,7 +5,8 @@ a script of faults or draws them from a seed. As a program it prints its port an
 
     python tests/faults/fault_server.py --port 0 --seed 7 --fault-rate 0.3 --lifetime 120
 
-`GET /_stats` returns its counts; `GET /_records` every request it saw, with the digests of its images.
+`GET /_stats` returns its counts; `GET /_records` every request it saw, with the digests of its images; `GET /_open`
+lets go the requests that it holds.
 """
 
 import argparse
@@ -35,7 +36,11 @@ RATIONALE = re.compile(r'\{\\"rationale\\": \\"([^"\\]*)')
 
 
 class FaultServer:
-    """One listening server; `script` gives the fault of the n-th request ("" or nothing more is a good answer)."""
+    """One listening server; `script` gives the fault of the n-th request ("" or nothing more is a good answer).
+
+    Requests after the first `hold_after` are held, unanswered, until `open` is called or `hold_until` are in flight: a
+    test of what is in flight need not hope that the machine is fast enough.
+    """
 
     def __init__(
         self,
@@ -46,6 +51,8 @@ class FaultServer:
         faults: tuple[str, ...] = TRANSIENT,
         latency_s: float = 0.0,
         hang_s: float = 30.0,
+        hold_after: int | None = None,
+        hold_until: int | None = None,
     ) -> None:
         self.script = list(script or [])
         self.seed = seed
@@ -53,6 +60,9 @@ class FaultServer:
         self.faults = faults
         self.latency_s = latency_s
         self.hang_s = hang_s
+        self.hold_after = hold_after
+        self.hold_until = hold_until
+        self._opened = asyncio.Event()
         self.retry_after: dict[str, str] = {"Retry-After": "0.05"}
         self.records: list[dict[str, Any]] = []
         self.answered = 0
@@ -88,6 +98,10 @@ class FaultServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def open(self) -> None:
+        """Let go what is held, and hold nothing more."""
+        self._opened.set()
+
     def stats(self) -> dict[str, Any]:
         return {
             "requests": self.requests,
@@ -95,6 +109,7 @@ class FaultServer:
             "by_fault": dict(Counter(record["fault"] for record in self.records)),
             "images": sum(len(record["images"]) for record in self.records),
             "most_in_flight": self.most_in_flight,
+            "connections": len(self._tasks),
         }
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -115,6 +130,8 @@ class FaultServer:
         method, path, _ = head.split(" ", 2)
         headers = {name.lower(): value for name, value in re.findall(r"(?m)^([\w-]+):[ \t]*(.*?)\r$", head)}
         if method == "GET":
+            if path == "/_open":
+                self.open()
             kinds = {"/_records": self.records, "/models": {"object": "list", "data": []}}
             value = next((value for end, value in kinds.items() if path.endswith(end)), self.stats())
             writer.write(http_bytes(200, json.dumps(value).encode()))
@@ -129,11 +146,18 @@ class FaultServer:
             body = json.loads(await self._read_body(reader, headers))
             record["images"] = [hashlib.sha256(image).hexdigest() for image in find_images(body)]
             record["body"] = strip_images(body)
+            if self.hold_after is not None and len(self.records) > self.hold_after:
+                await self._hold()
             if self.latency_s:
                 await asyncio.sleep(self.latency_s)
             return await self._answer(writer, record, body)
         finally:
             self.in_flight -= 1
+
+    async def _hold(self) -> None:
+        if self.hold_until is not None and self.in_flight >= self.hold_until:
+            self.open()
+        await self._opened.wait()
 
     async def _read_body(self, reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
         if "content-length" in headers:
@@ -419,6 +443,7 @@ async def _run(options: argparse.Namespace) -> None:
         faults=tuple(options.faults.split(",")) if options.faults else TRANSIENT,
         latency_s=options.latency,
         hang_s=options.hang,
+        hold_after=options.hold_after,
     )
     await server.start(options.port)
     print(server.port, flush=True)
@@ -437,6 +462,7 @@ def main() -> None:
     parser.add_argument("--faults", default="", help="comma-separated; default all transient ones")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
     parser.add_argument("--hang", type=float, default=30.0, help="how long a hanging or dripping reply lasts")
+    parser.add_argument("--hold-after", type=int, help="hold all requests after so many until /_open is asked for")
     parser.add_argument("--lifetime", type=float, default=300.0, help="seconds until the server ends by itself")
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_run(parser.parse_args()))

@@ -110,7 +110,7 @@ BAD = {
 
 
 def judge(run, server, **changes):
-    transport = Transport(pace=Pace(concurrency=4), timeout_s=20)
+    transport = Transport(pace=Pace(concurrency=4), timeout_s=120)
     order = {"run": run, "judges": ("server/bad",), "base_urls": (server.url,), "splitter": "sentences"}
     # Without a schema the transport takes any text, and all depends on the reading here.
     return judge_run(JudgeOrder(**(order | {"use_schema": False} | changes)), transport=transport)
@@ -359,7 +359,7 @@ def judge_until_busy(run, server):
 
 def test_ctrl_c_stops_judging_cleanly_and_says_how_to_go_on(tmp_path, start_server):
     run = make_run(tmp_path, cases=6)
-    server = start_server("--latency", "30")
+    server = start_server("--hold-after", "0")
     process = judge_until_busy(run, server)
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
@@ -371,7 +371,7 @@ def test_ctrl_c_stops_judging_cleanly_and_says_how_to_go_on(tmp_path, start_serv
 
 def test_calls_that_waited_when_the_process_died_were_never_intended(tmp_path, start_server):
     run = make_run(tmp_path, cases=6)
-    server = start_server("--latency", "30")
+    server = start_server("--hold-after", "0")
     process = judge_until_busy(run, server)
     process.send_signal(signal.SIGKILL)
     finish(process)

@@ -42,7 +42,7 @@ class SavingClient:
 
     def send(self, place: str, body: str, kind: str) -> http.client.HTTPConnection:
         """Send, and wait for nothing."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         headers = {"content-type": kind, "origin": f"http://127.0.0.1:{self.port}"}
         connection.request("POST", place, body, headers | {"cookie": f"{COOKIE}={self._session}"})
         return connection

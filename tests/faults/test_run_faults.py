@@ -61,7 +61,7 @@ def finished_calls(out: Path) -> set[tuple]:
 def test_with_a_third_of_the_calls_going_wrong_every_case_ends_and_every_attempt_is_counted(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=40)
     server = start_server("--seed", "11", "--fault-rate", "0.3", "--hang", "0.5")
-    flags = ("--temperature", "0.3", "--max-tokens", "77", "--effort", "low", "--model-seed", "5", "--timeout", "2")
+    flags = ("--temperature", "0.3", "--max-tokens", "77", "--effort", "low", "--model-seed", "5")
     code, _, err = finish(medthink(*run_words(bench, tmp_path / "run", server.url, *flags)))
     assert code in (0, 4), err
     states = Counter(prediction["state"] for prediction in predictions(tmp_path / "run"))
@@ -114,9 +114,9 @@ def test_kill_9_loses_no_finished_call_and_asks_none_again(tmp_path, start_serve
 
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=20)
-    server = start_server("--latency", "30")
+    server = start_server("--hold-after", "0")
     process = medthink(*run_words(bench, tmp_path / "run", server.url))
-    server.wait_for(4)
+    server.wait_for(CONCURRENCY)
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130
@@ -180,10 +180,10 @@ sys.exit(enter(sys.argv[1:]))
 
 def test_ctrl_c_does_not_cut_short_the_closing_of_the_ledger(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=20)
-    server = start_server("--latency", "30")
+    server = start_server("--hold-after", "0")
     words = [sys.executable, "-c", SLOW_DISK, *map(str, run_words(bench, tmp_path / "run", server.url))]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    server.wait_for(4)
+    server.wait_for(CONCURRENCY)
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130, err
@@ -206,10 +206,10 @@ except KeyboardInterrupt:
 
 def test_interrupting_a_notebooks_cell_stops_the_run(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=20)
-    server = start_server("--latency", "30")
+    server = start_server("--hold-after", "0")
     words = [sys.executable, "-c", NOTEBOOK, str(bench), str(tmp_path / "run"), f"{server.url}/v1"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    server.wait_for(4)
+    server.wait_for(CONCURRENCY)
     process.send_signal(signal.SIGINT)
     code, out, err = finish(process)
     assert (code, out) == (0, "stopped\n"), err
@@ -219,7 +219,7 @@ def test_interrupting_a_notebooks_cell_stops_the_run(tmp_path, start_server):
 
 def test_a_second_process_is_refused_with_the_holders_name(tmp_path, start_server):
     bench = write_benchmark(tmp_path / "bench", cases=20)
-    server = start_server("--latency", "30")
+    server = start_server("--hold-after", "0")
     first = medthink(*run_words(bench, tmp_path / "run", server.url))
     server.wait_for(1)
     code, _, err = finish(medthink(*run_words(bench, tmp_path / "run", server.url)))

@@ -64,7 +64,7 @@ class Served:
     def stop(self) -> None:
         assert self.process is not None
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         self.store.close()
 
     def workers(self) -> list[int]:
@@ -74,12 +74,12 @@ class Served:
         pids = [int(pid) for task in children for pid in task.read_text().split()]
         return [pid for pid in pids if b"work" in _command_line(pid)]
 
-    def send(self, data: bytes, timeout: float = 30) -> str | int:
+    def send(self, data: bytes, timeout: float = 120) -> str | int:
         """The submission's token, or the status of a refusal; OSError where nobody answers."""
         status, body = self.ask("POST", "/api/v1/submissions?model=m", data, timeout)
         return json.loads(body)["token"] if status == 202 else status
 
-    def ask(self, method: str, path: str, data: bytes | None = None, timeout: float = 30) -> tuple[int, bytes]:
+    def ask(self, method: str, path: str, data: bytes | None = None, timeout: float = 120) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             connection.request(method, path, data, {"Authorization": f"Bearer {self.token}"})
@@ -203,7 +203,7 @@ def _pour(served: Served, header: str, *, chunked: bool) -> Poured:
     head = f"POST /api/v1/submissions?model=m HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
     head += f"Authorization: Bearer {served.token}\r\n{header}\r\n\r\n"
     piece = f"{len(block):x}\r\n".encode() + block + b"\r\n" if chunked else block
-    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=120) as connection:
         connection.sendall(head.encode())
         try:
             while sent < 200 << 20:

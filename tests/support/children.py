@@ -16,7 +16,7 @@ _OFTEN_IGNORED = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM")
 _BECOME_SUBREAPER = 36
 # Python's and Jupyter's own and the database server of the tests, started once and kept for the whole session.
 _KEPT = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "loky", "pgserver", "postgres: ")
-_PATIENCE_S = 3.0
+_PATIENCE_S = 60.0
 
 
 def pytest_configure() -> None:

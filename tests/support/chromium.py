@@ -12,6 +12,8 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+# A condition that a page must come to; Playwright's own five seconds are few on a busy machine.
+_PATIENCE_MS = 60_000
 
 
 @contextmanager
@@ -22,7 +24,9 @@ def open_chromium() -> Iterator[Any]:
         if os.environ.get("CI"):
             pytest.fail("no Chromium on this machine, and this test is what proves the page safe")
         pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=_PATIENCE_MS)
 
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=chromium, args=FLAGS)

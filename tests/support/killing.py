@@ -25,6 +25,7 @@ def kill_and_resume(
         server.wait_for(server.requests + wait)
         process.send_signal(signal.SIGKILL)
         finish(process)
+        server.wait_until_alone()
         mark = Mark(server.requests, finished())
         assert not marks or marks[-1].finished <= mark.finished, "a finished call was lost"
         marks.append(mark)

@@ -59,7 +59,7 @@ class Board:
             thread.start()
             yield f"http://127.0.0.1:{port}"
             server.should_exit = True
-            thread.join(timeout=20)
+            thread.join(timeout=120)
 
     @contextmanager
     def client(self, account: Account | None = None) -> Iterator[TestClient[Any]]:

@@ -6,11 +6,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 FAULT_SERVER = Path(__file__).parents[1] / "faults" / "fault_server.py"
+_PATIENCE_S = 120.0
 
 
 class Server:
@@ -32,14 +33,28 @@ class Server:
         return int(self.ask("/_stats")["requests"])
 
     def wait_for(self, requests: int) -> None:
-        deadline = time.monotonic() + 60
-        while self.requests < requests and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: self.requests >= requests)
+
+    def open(self) -> None:
+        """Let go the requests that it holds."""
+        self.ask("/_open")
+
+    def wait_until_alone(self) -> None:
+        """Wait until it has read all that came over connections that are closed now; ours is the one that is left."""
+        wait_until(lambda: self.ask("/_stats")["connections"] == 1)
 
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
         self._output.close()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds, as long as a slow machine may take for it."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
 
 
 def medthink(

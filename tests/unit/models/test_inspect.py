@@ -63,7 +63,7 @@ def talk(name, asked, *, script=(), times=1, pace=8, **server):
     async def main():
         async with FaultServer(script=list(script), **server) as there:
             transport = Transport(
-                pace=Pace(concurrency=pace), backoff=Backoff(first_s=0.01, most_s=0.02), timeout_s=20.0
+                pace=Pace(concurrency=pace), backoff=Backoff(first_s=0.01, most_s=0.02), timeout_s=120.0
             )
             url = there.url + PATHS[name.partition("/")[0]]
             model, notes = InspectModel(name, base_urls=(url,), transport=transport), Notes()
@@ -148,7 +148,7 @@ def test_errors_have_their_kind_and_no_key(fault, kind):
 
 
 def test_no_more_calls_are_in_flight_than_asked_for():
-    server, replies, _ = talk("openai/gpt-4o", request(), times=9, pace=3, latency_s=0.05)
+    server, replies, _ = talk("openai/gpt-4o", request(), times=9, pace=3, latency_s=0.005, hold_after=1, hold_until=3)
     assert server.most_in_flight == 3 and all(reply.stop == "end" for reply in replies)
 
 

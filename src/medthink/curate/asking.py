@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from medthink.cases.case import Image
+from medthink.core.digest import digest_value
 from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import AttemptLog, Effort, ImagePart, Reply, Request, Schema, TextPart, Usage
@@ -71,6 +72,11 @@ def curate_prompt(
         schema=form_schema(kind, fenced.nonce, **form),
         by_rules=by_rules,
     )
+
+
+def prompts_version() -> str:
+    """The digest of all prompts. If one changes, every stage that asks runs again; answered calls are not repeated."""
+    return digest_value({path.stem: _read(path.stem) for path in sorted(_PROMPTS.glob("*.md"))})
 
 
 class StageAsk:

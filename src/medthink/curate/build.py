@@ -1,6 +1,6 @@
 """A build: the stages of a plan one after the other, each on the cases that passed the one before.
 
-A stage with unchanged settings, input, rulings and version is not run again, unless some of its calls failed.
+A stage with unchanged settings, input, rulings, prompts and version is not run again, unless some of its calls failed.
 """
 
 from collections.abc import Callable
@@ -109,5 +109,6 @@ def _key(stage: Stage[Any], rulings: Rulings) -> str:
             "source": None if source is None else digest_file(source),
             "rulings": rulings.of_stage(stage.name),
             "inputs": stage.inputs(),
+            "prompts": stage.prompts(),
         }
     )

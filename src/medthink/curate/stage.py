@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from medthink.core.errors import MedThinkError, UsageError
-from medthink.curate.asking import RULES, StageAsk
+from medthink.curate.asking import RULES, StageAsk, prompts_version
 from medthink.curate.decision import StageResult
 from medthink.curate.draft import Draft, read_drafts
 from medthink.models.request import Effort
@@ -68,7 +68,7 @@ class Stage(Generic[Settings]):
     """The base of every stage; a stage overrides `decide`, and what else it needs."""
 
     name: ClassVar[str]
-    # Raised when the stage would decide differently: cases decided by an older version are decided again.
+    # Raised when its rules would decide differently: cases decided by an older version are decided again.
     version: ClassVar[int] = 1
     settings_type: ClassVar[type[StageSettings]] = StageSettings
     # False for the stage that reads the source itself, and more flags for the example in its help.
@@ -117,3 +117,8 @@ class Stage(Generic[Settings]):
     def inputs(self) -> Any:
         """What else the outcome depends on, as plain data, such as the digest of a file the settings name."""
         return None
+
+    def prompts(self) -> Any:
+        """The version of the prompts it sends, as plain data; None if it asks no model."""
+        is_asking = isinstance(self.settings, ModelSettings) and self.settings.model
+        return prompts_version() if is_asking else None

@@ -222,6 +222,24 @@ def test_a_stage_that_nothing_changed_for_is_not_run_again(tmp_path):
     assert seen[3:] == ["ingest", "toy"]
 
 
+def test_a_changed_prompt_runs_the_stages_that_ask_again_and_no_others(tmp_path, monkeypatch):
+    from medthink.curate import asking
+
+    _table(tmp_path, [(1, "Some pain.", "Lipoma")])
+    path = _plan(tmp_path, WHOLE + 'model = "baseline/rules"\n[timeline]\n')
+    seen = []
+
+    def watch(stage):
+        seen.append(stage)
+        return lambda: None
+
+    build(read_plan(path), watch)
+    assert sorted(seen) == ["ingest", "timeline", "toy"]
+    monkeypatch.setattr(asking, "_read", lambda kind: f"other words of {kind} for {{{{call}}}}")
+    build(read_plan(path), watch)
+    assert seen[3:] == ["toy"]
+
+
 def test_a_build_that_leaves_nothing_says_so(tmp_path):
     _table(tmp_path, [(1, "None.", "Lipoma")])
     end = build(read_plan(_plan(tmp_path, WHOLE)))

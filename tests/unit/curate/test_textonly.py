@@ -116,3 +116,9 @@ def test_views_hide_what_they_say():
     assert CONDITIONS["question"].show_history and CONDITIONS["question"].image_share == 0
     assert not CONDITIONS["image"].show_history and CONDITIONS["image"].image_share == 1
     assert CONDITIONS["one-image"].image_share > 0
+
+
+def test_the_prompts_of_its_probes_decide_whether_it_runs_again(tmp_path):
+    asking = try_stage("textonly", tmp_path, _cases(4), guessers=[], models=["baseline/random"]).stage
+    assert asking.prompts().keys() == {"question"} and asking.prompts()["question"]["answer"]
+    assert try_stage("textonly", tmp_path / "b", _cases(4), guessers=[]).stage.prompts() is None

@@ -16,6 +16,7 @@ from medthink.curate.decision import CALL_FAILED, StageResult, drop, keep, leave
 from medthink.curate.draft import Draft
 from medthink.curate.fairness import deal_letters, lay_out
 from medthink.curate.probes import (
+    CONDITIONS,
     GuesserView,
     ProbeEndpoint,
     ProbeOutcome,
@@ -27,6 +28,7 @@ from medthink.curate.probes import (
 from medthink.curate.stage import AtLeastOne, Drafts, NotNegative, Stage, StageSettings, WholeNumber
 from medthink.stats.estimate import Estimate
 from medthink.stats.intervals import wilson
+from medthink.workflow.tasks import prompt_versions
 
 
 class TextOnlySettings(StageSettings, frozen=True, kw_only=True):
@@ -127,6 +129,11 @@ class TextOnlyStage(Stage[TextOnlySettings]):
             found = wilson(len(probe.solved), self._count - len(probe.unknown))
             rates[probe.name] = as_rate(found.value, found.low, found.high) if isinstance(found, Estimate) else "–"
         return {f"solved by {name}": rate for name, rate in rates.items()}
+
+    def prompts(self) -> Any:
+        """The prompts that models are probed with."""
+        views = self.settings.views if self.settings.models else ()
+        return {view: prompt_versions("answer", CONDITIONS[view]) for view in views} or None
 
 
 STAGE = TextOnlyStage

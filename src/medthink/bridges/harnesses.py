@@ -15,6 +15,7 @@ from medthink.bridges.targets import TargetOptions, TargetProgress, Written
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import LETTERS, Case
 from medthink.cases.export import copy_image
+from medthink.cases.images import check_decodes
 from medthink.core.errors import UsageError
 from medthink.core.files import new_folder, open_for_writing
 from medthink.core.jsonio import write_jsonl
@@ -109,6 +110,8 @@ def _told(split: Benchmark, progress: TargetProgress) -> Iterator[Case]:
     total = len(split)
     for case in split:
         progress("cases", total)
+        for image in case.question.images:
+            check_decodes(image.read(), name=image.path)
         yield case
 
 

@@ -16,8 +16,9 @@ from medthink.bridges.targets import TargetOptions, TargetProgress, TrainingTask
 from medthink.bridges.trainers import TRAINERS, Example
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.cases.export import decoding_problem
 from medthink.cases.sections import SECTIONS, split_discussion
-from medthink.core.errors import DataError, Declined, UsageError
+from medthink.core.errors import Declined, UsageError
 from medthink.core.files import new_folder
 from medthink.core.jsonio import encode_json
 from medthink.scoring.reward import reward_key
@@ -159,12 +160,7 @@ def _prompt(case: Case, task: TrainingTask) -> Prompt:
 def _case_problem(case: Case) -> str:
     if case.reference.answer not in case.question.options:
         return "the answer is none of the options"
-    try:
-        for image in case.question.images:
-            image.read()
-    except DataError:
-        return _NO_IMAGE
-    return ""
+    return _NO_IMAGE if any(map(decoding_problem, case.question.images)) else ""
 
 
 def _warnings(has_held_out: bool) -> tuple[str, ...]:

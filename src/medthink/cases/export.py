@@ -11,7 +11,9 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image
+from medthink.cases.images import check_decodes
 from medthink.cases.rows import COLUMNS, EMBEDDED_COLUMNS, SLOT_COLUMNS, row_from_case
+from medthink.core.errors import DataError
 from medthink.core.files import new_folder
 from medthink.core.jsonio import write_jsonl
 
@@ -34,11 +36,15 @@ _DICTIONARY_COLUMNS = [
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What an export wrote; `absent` holds the path of every image that is missing or may not be opened, and why."""
+    """What an export wrote, and the path of every image with a problem, and which.
+
+    `absent` ones are missing or may not be opened; `damaged` ones were copied as they are, but do not decode.
+    """
 
     cases: int
     images: int
     absent: dict[str, str]
+    damaged: dict[str, str]
 
 
 class _Tally:
@@ -48,16 +54,22 @@ class _Tally:
         self._progress = progress
         self.cases = self.images = 0
         self.absent: dict[str, str] = {}
+        self.damaged: dict[str, str] = {}
 
     def add(self, case: Case, absent: dict[str, str]) -> None:
         self.cases += 1
         self.images += len(case.question.images) - len(absent)
         self.absent |= absent
+        self.damaged |= {
+            image.path: problem
+            for image in case.question.images
+            if image.path not in absent and (problem := decoding_problem(image))
+        }
         if self._progress:
             self._progress()
 
     def result(self) -> Exported:
-        return Exported(self.cases, self.images, self.absent)
+        return Exported(self.cases, self.images, self.absent, self.damaged)
 
 
 def export_benchmark(
@@ -144,6 +156,15 @@ def _absent_images(case: Case) -> dict[str, str]:
     """The images that a store does not hold or will not open; one that is there but damaged is an error instead."""
     problems = {image.path: image.store.problem(image.path) for image in case.question.images}
     return {path: problem for path, problem in problems.items() if problem}
+
+
+def decoding_problem(image: Image) -> str:
+    """Why an image cannot be read or decoded, or ""."""
+    try:
+        check_decodes(image.read(), name=image.path)
+    except DataError as error:
+        return error.problem
+    return ""
 
 
 def copy_image(image: Image, folder: Path) -> None:

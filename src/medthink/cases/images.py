@@ -115,6 +115,16 @@ def decode(data: bytes, *, name: str) -> Image.Image:
     return picture
 
 
+def check_decodes(data: bytes, *, name: str) -> None:
+    """DataError as by `decode`; a JPEG is read to its end at an eighth of its size, which takes a third of the time."""
+    picture = open_header(data, name=name)
+    try:
+        picture.draft("L", (picture.width // 8, picture.height // 8))
+        picture.load()
+    except _PILLOW_FAILURES as error:
+        raise _undecodable(name, error) from None
+
+
 def open_header(data: bytes, *, name: str) -> Image.Image:
     """The picture with its size and mode known and its pixels not yet decoded, or DataError."""
     media_type = sniff(data)

@@ -7,7 +7,7 @@ import click
 
 from medthink.bridges.targets import TARGETS, TargetOptions, Trainer, TrainingTask, write_run_target, write_target
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.export import Exported, export_benchmark
+from medthink.cases.export import export_benchmark
 from medthink.cases.stores import NoImages
 from medthink.cli import show
 from medthink.cli.sections import SectionedCommand
@@ -61,7 +61,7 @@ def command(
     """Write the benchmark (or run) IN as OUT: in another format without loss, or for another tool.
 
     Training examples come from the train split only; cases that nearly repeat a case of another split are refused.
-    Exit code 0: all written, 1: written, but images are missing or lie outside the benchmark, 2: nothing written.
+    Exit code 0: all written, 1: written, but images are missing, damaged or outside the benchmark, 2: nothing written.
 
     \b
     Example: medthink data export bench/ bench-parquet/ --format parquet --embed-images
@@ -104,13 +104,17 @@ def _export_whole(source: Path, out: Path, format_: Literal["jsonl", "parquet"],
     show.say(f"{done.cases:,} cases, {done.images:,} images → {out}")
     if isinstance(benchmark.images, NoImages):
         show.say(f"medthink: there are no images in {source}", stderr=True)
-    elif done.absent:
-        raise _incomplete(done, source)
+        return
+    problems = [
+        *_listed(f"images of {source} that could not be copied", done.absent),
+        *_listed(f"images of {source} that do not decode, copied as they are", done.damaged),
+    ]
+    if problems:
+        raise Declined("\n".join(problems), remedy=_THE_REST)
 
 
-def _incomplete(done: Exported, source: Path) -> Declined:
-    count = len(done.absent)
-    named = [f"  {path}: {problem}" for path, problem in list(done.absent.items())[:_NAMED]]
+def _listed(head: str, images: dict[str, str]) -> list[str]:
+    count = len(images)
+    named = [f"  {path}: {problem}" for path, problem in list(images.items())[:_NAMED]]
     more = [f"  and {count - _NAMED:,} more"] if count > _NAMED else []
-    head = f"images of {source} that could not be copied: {count:,}"
-    return Declined("\n".join([head, *map(show.plain, named), *more]), remedy=_THE_REST)
+    return [f"{head}: {count:,}", *map(show.plain, named), *more] if images else []

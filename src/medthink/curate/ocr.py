@@ -5,11 +5,12 @@ are read again at three times their size.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import LCSseq
 
 from medthink.cases.images import decode, flatten
 from medthink.core.errors import UsageError
@@ -22,6 +23,7 @@ _STRIP, _ENLARGED = 0.2, 3
 # The longest side at which a whole picture, and a strip, is read: otherwise each takes seconds.
 _WHOLE_SIDE, _STRIP_SIDE = 960, 1600
 _CLOSE, _SHORTEST, _LONG = 88, 6, 12
+_SHORTEST_PART, _LEAST_OF_READ, _LEAST_OF_NAME = 4, 0.9, 0.75
 
 
 class BurnedInReader:
@@ -66,12 +68,27 @@ def _scaled(picture: "PillowImage", longest: int) -> "PillowImage":
     return picture.resize((max(1, int(picture.width * scale)), max(1, int(picture.height * scale))))
 
 
-def is_written(name: str, texts: list[str]) -> bool:
-    """Whether one of the pieces contains the name, ignoring spaces and one wrong letter."""
+def find_written(name: str, texts: Sequence[str]) -> list[str]:
+    """The pieces of text that spell the name, ignoring spaces and a wrong letter; none if it is not there.
+
+    A long name may be read as several pieces, or with a gap where it crosses something as bright as its letters.
+    """
     key = name_key(name)
-    pieces = [name_key(text) for text in texts]
-    # The reader may take the words of a long name for several pieces.
-    reads = [*pieces, "".join(pieces)] if len(key) >= _LONG else pieces
-    return len(key) >= _SHORTEST and any(
-        len(read) >= len(key) * 0.9 and fuzz.partial_ratio(key, read) >= _CLOSE for read in reads
-    )
+    if len(key) < _SHORTEST:
+        return []
+    reads = {text: name_key(text) for text in texts}
+    whole = [
+        text
+        for text, read in reads.items()
+        if len(read) >= len(key) * _LEAST_OF_READ and fuzz.partial_ratio(read, key) >= _CLOSE
+    ]
+    if whole or len(key) < _LONG:
+        return whole
+    # Everything in a part belongs to the name: "carcinoma" is no part of "hepatocellular adenoma".
+    parts = [
+        text
+        for text, read in reads.items()
+        if len(read) >= _SHORTEST_PART and LCSseq.similarity(read, key) >= len(read) * _LEAST_OF_READ
+    ]
+    found = LCSseq.similarity("".join(reads[text] for text in parts), key)
+    return parts if found >= len(key) * _LEAST_OF_NAME else []

@@ -74,6 +74,16 @@ def test_another_split_and_what_is_wrong(bench, tmp_path):
     assert not (tmp_path / "broken").exists()
 
 
+@pytest.mark.parametrize(("target", "out"), [("lmms-eval", "task"), ("vlmevalkit", "table.tsv")])
+def test_an_image_that_does_not_decode_is_refused(tmp_path, target, out):
+    bench = write_benchmark(tmp_path / "bench", cases=1)
+    image = bench / "images/case00001/i1x1.jpg"
+    image.write_bytes(image.read_bytes()[:-200])
+    with pytest.raises(DataError, match="cannot be decoded"):
+        export(target, bench, tmp_path / out, split="train")
+    assert not (tmp_path / out).exists()
+
+
 def test_lmms_eval_itself_loads_the_task(task):
     tasks = pytest.importorskip("lmms_eval.tasks", reason="lmms-eval is not installed here")
     manager = tasks.TaskManager(include_path=str(task))

@@ -143,6 +143,14 @@ class TestLeftOut:
         assert isinstance(done.exception, Declined) and "cannot be read: 1" in str(done.exception)
         assert (tmp_path / "again").is_dir()
 
+    @pytest.mark.parametrize("purpose", ["sft", "rl"])
+    def test_a_case_with_an_image_that_does_not_decode(self, bench: Path, tmp_path: Path, purpose: str) -> None:
+        image = bench / "images/case00001/i1x1.jpg"
+        image.write_bytes(image.read_bytes()[:-200])
+        done = call_command(data_export, [bench, tmp_path / "out", "--for", purpose])
+        assert isinstance(done.exception, Declined) and "cannot be read: 1" in str(done.exception)
+        assert "case00001" not in (tmp_path / "out/train.jsonl").read_text(encoding="utf-8")
+
     def test_a_discussion_without_its_six_sections(self, bench: Path, tmp_path: Path) -> None:
         titles = ("Background", "Clinical Perspective", "Imaging Perspective", "Clinical Significance", "Outcome")
         text = "\n".join(f"{title}: Some words." for title in (*titles, "Teaching Points"))

@@ -1,15 +1,24 @@
 """A handful of rows with every kind of value, and the same benchmark in each form it may come in."""
 
+import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from medthink.core.jsonio import write_jsonl
 
-JPEG = b"\xff\xd8\xff\xe0 not a picture, only bytes: "
+
+def _tiny_jpeg() -> bytes:
+    stream = io.BytesIO()
+    Image.new("L", (8, 8), 128).save(stream, "JPEG")
+    return stream.getvalue()
+
+
+JPEG = _tiny_jpeg()
 
 
 def make_row(number: int, *, images: int = 2, **changes: Any) -> dict[str, Any]:
@@ -41,7 +50,7 @@ def make_row(number: int, *, images: int = 2, **changes: Any) -> dict[str, Any]:
 
 
 def image_bytes(path: str) -> bytes:
-    """What stands in the image of this path."""
+    """What stands in the image of this path: a picture, and behind its end what no other has."""
     return JPEG + path.encode()
 
 

@@ -36,7 +36,7 @@ def test_there_and_back_loses_nothing(
 ) -> None:
     original = Benchmark.open(tiny_folder)
     done = export_benchmark(original, tmp_path / "there", format=form, embed_images=embed)
-    assert done == Exported(cases=5, images=59, absent={})
+    assert done == Exported(cases=5, images=59, absent={}, damaged={})
     there = Benchmark.open(tmp_path / "there")
     export_benchmark(there, tmp_path / "back", format=back, embed_images=embed_back)
     for path in (tmp_path / "there", tmp_path / "back"):
@@ -326,6 +326,11 @@ class TestCommand:
         assert sum(len(paths) for paths in Benchmark.open(tmp_path / "out").images.listing().values()) == 58
         shutil.rmtree(tmp_path / "out")
         image.unlink()
+        image.write_bytes(whole[: len(whole) // 2])
+        assert enter(words) == 1
+        assert "as they are: 1\n  images/case00300/300_1.jpg: " in capsys.readouterr().err
+        assert Benchmark.open(tmp_path / "out").case(300).question.images[0].read() == image.read_bytes()
+        shutil.rmtree(tmp_path / "out")
         image.write_bytes(whole)
         pack_with_a_damaged_image(tiny_folder)
         assert enter(words) == 2

@@ -51,6 +51,7 @@ def page_of(tmp_path: Path, row_maker: Callable[..., Any], folder_maker: Callabl
         stream = BytesIO()
         Image.new("L", (6, 4), 90).save(stream, "JPEG", comment=b"secret comment")
         (root / "images/case00007/7_1.jpg").write_bytes(stream.getvalue())
+        (root / "images/case00007/7_2.jpg").write_bytes(stream.getvalue()[:100])
         return case_page(Benchmark.open(root).case(7), reveal=reveal)
 
     return make

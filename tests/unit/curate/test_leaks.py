@@ -10,7 +10,7 @@ from drafts import draft, try_stage
 from judge_server import JudgeServer
 from medthink.curate.identifiers import find_identifiers
 from medthink.curate.mentions import SoughtName, SpelledText, WordFrequency, strong_mentions, suspect_mentions
-from medthink.curate.ocr import is_written
+from medthink.curate.ocr import find_written
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"
 OPTIONS = {"A": "Osler disease", "B": "Lipoma", "C": "Pott disease", "D": "Cystic fibrosis", "E": "Sarcoidosis"}
@@ -170,9 +170,25 @@ def test_on_the_sample_strong_alarms_and_suspects_are_few(tmp_path):
     assert sum(reasons.get("undecided", {}).values()) <= 7
 
 
-def test_a_long_name_is_found_though_it_was_read_in_pieces():
-    name = "Systemic sclerosis with interstitial lung disease"
-    assert is_written(name, ["Systemic sclerosis", "wlth interstitial", "lung disease"])
-    assert not is_written(name, ["Systemic", "lung disease"])
-    # Of a short name the letters could come together by chance.
-    assert is_written("Lipoma", ["LIPOMA 3"]) and not is_written("Lipoma", ["LIP", "OMA"])
+@pytest.mark.parametrize(
+    ("name", "texts", "found"),
+    [
+        ("Lipoma", ["4", "LIPOMA 3"], ["LIPOMA 3"]),
+        # Of a short name the letters could come together by chance.
+        ("Lipoma", ["LIP", "OMA"], []),
+        (
+            "Systemic sclerosis with interstitial lung disease",
+            ["Systemic sclerosis", "R", "wlth interstitial", "lung disease"],
+            ["Systemic sclerosis", "wlth interstitial", "lung disease"],
+        ),
+        ("Systemic sclerosis with interstitial lung disease", ["Systemic", "lung disease"], []),
+        # Letters that cross something as bright as they are leave a gap.
+        ("Enteropathy-associated T-cell lymphoma", ["Enteropathy-a", "d T-cell lymphoma"], None),
+        ("Subclavian artery atherosclerosis", ["Subclavian artery atheroscler"], None),
+        ("Subclavian artery atherosclerosis", ["Subclavian artery", "L"], []),
+        ("Parosteal osteosarcoma", ["Osteosarcoma"], []),
+        ("Pulmonary lymphangitic carcinomatosis", ["Pulmonary oedema", "carcinoma"], []),
+    ],
+)
+def test_a_name_is_found_in_what_was_read_in_a_picture(name, texts, found):
+    assert find_written(name, texts) == (texts if found is None else found)

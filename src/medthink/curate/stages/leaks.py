@@ -26,7 +26,7 @@ from medthink.curate.mentions import (
     strong_mentions,
     suspect_mentions,
 )
-from medthink.curate.ocr import BurnedInReader, is_written
+from medthink.curate.ocr import BurnedInReader, find_written
 from medthink.curate.splitting import split_differential
 from medthink.curate.stage import Drafts, ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
@@ -129,7 +129,7 @@ class LeakStage(Stage[LeakSettings]):
         """The texts of an image that contain a name of the diagnosis."""
         texts = self._reader.read(image.read(), name=image.path)
         names = [draft.gold, *draft.notes.aliases.get(draft.gold, ())]
-        return [text for text in texts if any(is_written(name, [text]) for name in names)]
+        return list(dict.fromkeys(text for name in names for text in find_written(name, texts)))
 
     async def _ask(self, draft: Draft, ask: StageAsk, found: list[TextMention]) -> StageResult | None:
         """What the model finds; every passage must occur verbatim in the history."""

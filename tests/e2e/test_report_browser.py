@@ -221,6 +221,11 @@ def test_the_script_sorts_filters_and_opens_and_payloads_still_do_nothing(browse
         body = watched.tab.locator(".board tbody").first
         found = body.locator("tr").evaluate_all(keys)
         assert len(found) > 1 and found == sorted(found, reverse=reverse)
+    # Names begin with the first, numbers with the highest.
+    watched.tab.locator(".board th:nth-child(1) button").first.click()
+    names = body.locator("tr").evaluate_all("rows => rows.map(row => row.cells[0].textContent.trim())")
+    by_name = "names => [...names].sort((a, b) => a.localeCompare(b))"
+    assert names == watched.tab.evaluate(by_name, names)
     case = watched.tab.locator("details.case").first.get_attribute("id")
     watched.tab.evaluate("id => { location.hash = id }", case)
     watched.tab.wait_for_function("id => document.getElementById(id).open", arg=case)

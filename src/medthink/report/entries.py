@@ -15,7 +15,7 @@ from medthink.report.labels import model_shown, run_labels, run_names
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection
 from medthink.scoring.compare import comparable_kind
-from medthink.scoring.material import Material, load_all
+from medthink.scoring.material import SUBMISSION, Material, load_all
 from medthink.scoring.score import kept_scores
 from medthink.scoring.scores import AnswerScores, Partial, Scores
 from medthink.stats.estimate import Estimate, Measured
@@ -162,7 +162,7 @@ def _submitted(name: str, material: Material, data: Path | None) -> Manifest:
         fingerprint="",
         text_fingerprint=material.text_fingerprint,
         selection=Selection(split=split),
-        task="submission",
+        task=SUBMISSION,
         model=Path(name).stem,
         condition=Condition(),
         condition_label="as submitted",

@@ -16,6 +16,7 @@ from medthink.validity.audit import Audit, Rival
 
 _WIDTH, _HEIGHT, _MARGIN = 260, 18, 6
 _COLUMNS = ("Run", "Accuracy, 95 % interval", "Strongest rival", "Gain over it, points", "Cost")
+_NUMBERS = {3, 4}
 _LEGEND = (
     "Dot and line: accuracy and its 95 % interval. Dashed tick: the strongest rival, which lacks the decisive input. "
     "Thin line: chance. Gain is accuracy minus the rival's on the same cases. “Guessing only”: there is no run of the "
@@ -65,7 +66,13 @@ def _table(
 ) -> Markup:
     axis = tag("span", f"axis {scale.low * 100:.0f}–{scale.high * 100:.0f} %", class_="soft")
     notes = {1: (" ", axis)}
-    head = tag("tr", *(tag("th", name, *notes.get(i, ()), scope="col") for i, name in enumerate(_COLUMNS)))
+    head = tag(
+        "tr",
+        *(
+            tag("th", name, *notes.get(i, ()), scope="col", class_="number" if i in _NUMBERS else None)
+            for i, name in enumerate(_COLUMNS)
+        ),
+    )
     rows = (_row(entry, audits.get(entry.label), places.get(entry.label), scale, line) for entry in entries)
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="board")
     return tag(

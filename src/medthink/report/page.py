@@ -118,9 +118,14 @@ def _summary(groups: Sequence[Group], audited: Sequence[Audited]) -> Iterator[Ma
         if group.lettered:
             yield from headline_markup(group, audits)
         first, *rest = summarise_group(group, {entry.label: audit for entry, audit in audits.audits})
-        yield tag("p", first, class_="lead")
-        yield tag("ul", *(tag("li", sentence) for sentence in rest))
+        yield tag("p", _unbroken(first), class_="lead")
+        yield tag("ul", *(tag("li", _unbroken(sentence)) for sentence in rest))
     yield fold("How to read this", tag("ul", *(tag("li", sentence) for sentence in _READING)))
+
+
+def _unbroken(sentence: str) -> str:
+    """The sentence with its numbers and their unit kept on one line."""
+    return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _results(group: Group, prefix: str) -> Iterator[Markup]:

@@ -7,8 +7,8 @@ from medthink.stats.ranks import RankedPair
 
 _MEANING = (
     "The run of the row minus the run of the column, in points of accuracy. ▲ and ▼: better and worse; ≈: not "
-    "distinguishable on these cases. All pairs are one family: the chance of calling any two equal runs different "
-    "is 5 %."
+    "distinguishable on these cases. All pairs are tested as one family: the chance that any two equal runs are called "
+    "different is at most 5 %."
 )
 MOST_RUNS = 24
 

@@ -22,7 +22,8 @@ _MEANING = (
     "shown more than the rival."
 )
 _UNTRAINED = (
-    "--probe also audits the benchmark itself: what each guesser gets right, and whether that is more than chance."
+    "medthink report --probe also audits the benchmark itself: what each guesser gets right, and whether that is more "
+    "than chance."
 )
 
 
@@ -109,8 +110,8 @@ def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
         "Accuracy",
         "Strongest rival",
         "Diagnostic gain (points)",
-        "Accuracy where it is wrong",
-        "Letters even: p",
+        "Accuracy where rival is wrong",
+        "Position bias, p",
     )
     return Table(columns, tuple(rows), frozenset({1, 3, 4, 5}))
 

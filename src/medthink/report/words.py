@@ -10,6 +10,7 @@ from medthink.report.entries import Group, answer_pairs, value_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.tables import rank_range
 from medthink.scoring.compare import resolve
+from medthink.scoring.material import SUBMISSION
 from medthink.scoring.scores import percent, points
 from medthink.stats.estimate import Undefined
 from medthink.validity.audit import Audit, Rival
@@ -42,12 +43,15 @@ def count_of(number: int, one: str, many: str = "") -> str:
 
 def _what_was_run(group: Group) -> str:
     models = sorted({entry.manifest.model for entry in group.entries})
-    tasks = sorted({entry.manifest.task for entry in group.entries})
+    files = sum(entry.manifest.task == SUBMISSION for entry in group.entries)
+    tasks = sorted({entry.manifest.task for entry in group.entries} - {SUBMISSION})
+    parts = [f"{'task' if len(tasks) == 1 else 'tasks'} {name_some(tasks)}"] if tasks else []
+    parts += [count_of(files, "submission file")] if files else []
     cue = " An expert's words were shown to the model." if group.kind == "expert-cued" else ""
     partial = " Partial: the others may be harder or easier." if group.partial else ""
     return (
         f"{count_of(len(group.entries), 'run')} of {count_of(len(models), 'model')} ({name_some(models)}), "
-        f"{'task' if len(tasks) == 1 else 'tasks'} {name_some(tasks)}, {'all ' if len(group.entries) > 1 else ''}on "
+        f"{', '.join(parts)}, {'all ' if len(group.entries) > 1 else ''}on "
         f"{'the same ' if len(group.entries) > 1 else ''}{group.cases_text}.{partial}{cue}"
     )
 

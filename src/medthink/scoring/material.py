@@ -17,6 +17,9 @@ from medthink.scoring.scores import Partial
 from medthink.scoring.submission import read_submission, refuse_problems
 from medthink.workflow.tasks import has_letters
 
+SUBMISSION = "submission"
+"""What stands for the task of predictions that were made elsewhere."""
+
 
 class Material(NamedTuple):
     """Predictions and their cases; `manifest` is None for predictions made elsewhere.
@@ -53,8 +56,8 @@ class Material(NamedTuple):
 
     @property
     def task(self) -> str:
-        """The task, or "submission"."""
-        return "submission" if self.manifest is None else self.manifest.task
+        """The task, or that this is a submission file."""
+        return SUBMISSION if self.manifest is None else self.manifest.task
 
 
 def load_run(path: Path, data: Path | None = None) -> Material:

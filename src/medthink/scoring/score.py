@@ -15,7 +15,7 @@ from medthink.runs.index import PREDICTIONS_FILE, is_unsettled
 from medthink.runs.lock import is_held
 from medthink.runs.records import Records
 from medthink.scoring.answering import score_answers, score_cases, score_slices
-from medthink.scoring.material import Material, load_run
+from medthink.scoring.material import SUBMISSION, Material, load_run
 from medthink.scoring.pairs import discussion_pairs, finding_pairs, section_pairs, summary_pairs
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.scores import FORMAT, SCORER_VERSION, Origin, Scores, TextScores, from_plain, to_plain
@@ -174,7 +174,7 @@ def _origin(material: Material) -> Origin:
         return Origin(
             name=material.name,
             model=material.name,
-            task="submission",
+            task=SUBMISSION,
             kind="submitted",
             condition=None,
             condition_label="as submitted",

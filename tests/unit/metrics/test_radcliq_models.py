@@ -74,6 +74,19 @@ def test_bertscore_by_hand(environment: Path) -> None:
     assert BertScore().score([SENTENCES[0]], [SENTENCES[1]]).values == pytest.approx([expected], abs=1e-4)
 
 
+def test_bertscore_agrees_with_the_package_told_of_the_space(environment: Path) -> None:
+    package = pytest.importorskip("bert_score")
+    scorer = package.BERTScorer(model_type=str(environment / "distilroberta-base"), num_layers=LAYER)
+    # Under transformers 5 the package itself loses the space before the first word, and fails without a length.
+    scorer._tokenizer = transformers.AutoTokenizer.from_pretrained(
+        environment / "distilroberta-base", add_prefix_space=True, model_max_length=512
+    )
+    candidates = [*SENTENCES[1:], SENTENCES[0]]
+    expected = scorer.score(candidates, SENTENCES)[2].tolist()
+    ours = [value * (1 - BASELINE[2]) + BASELINE[2] for value in BertScore().score(SENTENCES, candidates).values]
+    assert ours == pytest.approx(expected, abs=1e-6)
+
+
 def test_bertscore_begins_the_first_word_with_a_space(environment: Path) -> None:
     tokenizer, _ = BertScore()._model
     assert tokenizer("effusion")["input_ids"] == tokenizer(" effusion")["input_ids"]

@@ -33,7 +33,7 @@ def drawn(painter, sign, first, number):
 def test_a_nearest_neighbour_tells_the_signs_apart():
     hits = []
     for painter, signs in VIEWS:
-        known = [(sign, seen) for at, sign in enumerate(signs) for seen in drawn(painter, sign, 1000 * at, 6)]
+        known = [(sign, seen) for at, sign in enumerate(signs) for seen in drawn(painter, sign, 1000 * at, 4)]
         hits += [
             min(known, key=lambda pair: float(np.square(pair[1] - seen).sum()))[0] == sign
             for at, sign in enumerate(signs)

@@ -24,6 +24,12 @@ def test_the_summary_says_what_was_run_what_came_out_and_what_it_took(blind):
     assert "distinguish" in text
 
 
+def test_a_submission_file_is_no_task(blind):
+    files = [one._replace(manifest=replace(one.manifest, task="submission")) for one in blind.entries[:2]]
+    first = summarise_group(blind._replace(entries=(*files, *blind.entries[2:])))[0]
+    assert ", 2 submission files, all on" in first and "and submission" not in first
+
+
 def test_ties_are_said(blind):
     sentence = summarise_group(blind)[2]
     assert ("do not distinguish the 7 runs" in sentence) == (not any(pair.is_different for pair in blind.ranking.pairs))

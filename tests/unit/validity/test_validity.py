@@ -1,6 +1,7 @@
 """Shortcuts raise the alarm, clean phantoms do not, and a run's gain is over the strongest rival."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import write_jsonl
+from medthink.phantoms.writer import make_row as synthetic_row
 from medthink.phantoms.writer import write_benchmark
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.validity import audit_group
@@ -43,9 +45,14 @@ def clean(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def leaky(tmp_path_factory):
+def leaky(clean, tmp_path_factory):
+    """The same cases and images with the shortcuts of `data synth --shortcut` in their texts."""
     out = tmp_path_factory.mktemp("validity") / "leaky"
-    write_benchmark(out, cases=160, seed=5, shortcut=True)
+    shutil.copytree(clean, out)
+    for split in ("train", "test"):
+        titles = [row["title"] for row in map(json.loads, (clean / f"{split}.jsonl").read_bytes().splitlines())]
+        rows = [synthetic_row(5, int(title.split()[-1]), shortcut=True) for title in titles]
+        write_jsonl(out / f"{split}.jsonl", rows)
     return out
 
 

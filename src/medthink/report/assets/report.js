@@ -14,12 +14,14 @@
     return x === y ? 0 : x < y ? -1 : 1;
   };
   const sort = (table, head, column) => {
-    const down = head.getAttribute("aria-sort") === "descending";
     const rows = [...table.tBodies[0].rows];
     const numeric = rows.some((row) => row.cells[column].dataset.sort || row.cells[column].className === "number");
-    rows.sort((a, b) => compare(key(a, column), key(b, column), numeric) * (down ? 1 : -1));
+    // The highest number or the first name comes on top; a second click turns the order round.
+    const was = head.getAttribute("aria-sort");
+    const up = was === null ? !numeric : was === "descending";
+    rows.sort((a, b) => compare(key(a, column), key(b, column), numeric) * (up ? 1 : -1));
     for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", down ? "ascending" : "descending");
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
     table.tBodies[0].append(...rows);
   };
   const makeSortable = (table) => {

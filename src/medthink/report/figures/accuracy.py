@@ -59,7 +59,7 @@ def accuracy_drawing(group: Group) -> Drawing | None:
     )
     message = f"Accuracy over all {group.n_cases:,} cases with 95 % intervals."
     if len({place.tier for place in places.values()}) > 1:
-        message += " A colour is a tier: every run of a higher tier is better than every run of a lower one beyond chance."
+        message += " A colour is a tier: each of its runs is better than every run of a lower tier, beyond chance."
     table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
     return Drawing("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)
 

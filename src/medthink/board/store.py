@@ -5,7 +5,7 @@ counts on PostgreSQL, so that quotas hold however many write at once.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,11 @@ class BoardStore:
         with self._engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
 
-    def first(self, wanted: sa.Select[Any], values: Mapping[str, object]) -> sa.RowMapping | None:
-        """The first row of one statement, which is a moment by itself and needs no transaction around it."""
+    def rows(self, wanted: sa.Select[Any], values: Mapping[str, object]) -> Sequence[sa.RowMapping]:
+        """The rows of one statement, which is a moment by itself and needs no transaction around it."""
         options = {"is_single": True} if self.is_sqlite else {"isolation_level": "AUTOCOMMIT"}
         with self._engine.connect().execution_options(**options) as connection:
-            return connection.execute(wanted, values).mappings().first()
+            return connection.execute(wanted, values).mappings().all()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

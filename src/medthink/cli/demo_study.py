@@ -12,8 +12,9 @@ from medthink.judge.judgements import read_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Labels
 from medthink.readers.studies import desk, setup
-from medthink.readers.studies.desk import MarkChange, OpenSitting
+from medthink.readers.studies.desk import OpenSitting
 from medthink.readers.studies.plan import StudyPlan
+from medthink.readers.studies.saving import MarkChange, save_mark
 from medthink.readers.studies.setup import Study
 
 COORDINATOR = "cora"
@@ -67,7 +68,7 @@ def _read_half(store: BoardStore, study: Study, run: Path) -> None:
                 seconds = chance.uniform(60, 180)
                 held = desk.commit_diagnosis(connection, held, letter, chance.randint(1, 4), seconds=seconds)
                 for change in _marks(study, held, labels, chance):
-                    desk.save_mark(connection, held, change, "demo")
+                    save_mark(connection, held, change, "demo")
                 desk.submit_sitting(connection, held, "demo")
 
 

@@ -40,7 +40,8 @@ class Needs:
         self.role = role
         self.scope = scope
 
-    def __call__(self, connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    # Async, although it waits for nothing: Litestar would send a plain function to a thread.
+    async def __call__(self, connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         """Admit the caller, or say why not."""
         caller = caller_of(connection)
         if caller.is_program and not self._is_in_scope(caller):

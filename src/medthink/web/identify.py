@@ -1,5 +1,6 @@
 """Identify the caller once per request: by a browser's session, or a program's token."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from anyio import to_thread
@@ -7,10 +8,12 @@ from litestar.connection import ASGIConnection
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from medthink.accounts.sessions import find_session
+from medthink.accounts.account import Account
+from medthink.accounts.sessions import find_sessions
 from medthink.accounts.tokens import find_token
 from medthink.board.store import BoardStore
 from medthink.web.callers import NOBODY, WebCaller, remember_caller
+from medthink.web.together import Together
 
 COOKIE, SECURE_COOKIE = "medthink_session", "__Host-medthink_session"
 
@@ -21,6 +24,7 @@ class Identify:
     def __init__(self, app: ASGIApp, store: BoardStore) -> None:
         self._app = app
         self._store = store
+        self._sessions = Together(self._accounts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Identify the caller, then answer."""
@@ -40,16 +44,16 @@ class Identify:
             # A program never acts through a cookie that happens to be sent.
             return await to_thread.run_sync(self._program, given)
         session = session_cookie(connection)
-        return await to_thread.run_sync(self._person, session) if session else NOBODY
+        account = await self._sessions.ask(session) if session else None
+        return NOBODY if account is None else WebCaller(account=account, session=session)
 
     def _program(self, given: str) -> WebCaller | None:
         kind, _, secret = given.partition(" ")
         found = find_token(self._store, secret.strip()) if kind.casefold() == "bearer" else None
         return None if found is None else WebCaller(account=found[0], scopes=frozenset(found[1].scopes))
 
-    def _person(self, session: str) -> WebCaller:
-        account = find_session(self._store, session)
-        return NOBODY if account is None else WebCaller(account=account, session=session)
+    def _accounts(self, sessions: Sequence[str]) -> Sequence[Account | None]:
+        return find_sessions(self._store, sessions)
 
 
 def session_cookie(connection: ASGIConnection[Any, Any, Any, Any]) -> str:

@@ -1,10 +1,11 @@
 """The reading room's routes for readers: their studies, one case, its marks. Only the server decides what is shown."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import msgspec
+from anyio import to_thread
 from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
@@ -12,13 +13,15 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, JSONBody, SkipValidation
 from litestar.response import Redirect, Response
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from medthink.board.store import BoardStore
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
 from medthink.readers.studies import desk, setup
 from medthink.readers.studies.adjudication import read_frozen
-from medthink.readers.studies.desk import MarkChange, OpenSitting, Saved, Stale
+from medthink.readers.studies.desk import OpenSitting, Seat
+from medthink.readers.studies.saving import LockedChange, MarkChange, Saved, Stale, save_locked, save_several
 from medthink.readers.studies.setup import Study, StudyReader
 from medthink.web.access import Asked, account_of, caller_of, needs
 from medthink.web.application import SENT_AS_IS, html
@@ -32,6 +35,7 @@ from medthink.web.pages.room import (
     make_room_page,
 )
 from medthink.web.rendering import Site, render
+from medthink.web.together import Together
 
 _HERE = "readings"
 
@@ -44,6 +48,18 @@ class RoomSeat(msgspec.Struct, frozen=True):
     opened: OpenSitting
 
 
+class SaveOrder(msgspec.Struct, frozen=True):
+    """A change to a mark, and the browser that sent it."""
+
+    seat: Seat
+    change: MarkChange
+    device: str
+
+    def on(self, locked: OpenSitting) -> LockedChange:
+        """The change to the sitting, once that is locked."""
+        return LockedChange(locked, self.change, self.device)
+
+
 class ReadingRoom:
     """The studies of a store, and their benchmarks."""
 
@@ -51,6 +67,7 @@ class ReadingRoom:
         self.store = store
         self.library = library
         self.site = site
+        self._saves = Together(self._save_shared)
 
     def bench(self, study: Study) -> OpenBenchmark:
         """The benchmark of a study."""
@@ -94,17 +111,42 @@ class ReadingRoom:
         """One of this account's sittings."""
         with self.store.read() as connection:
             study, reader = _find(connection, token, name)
-            opened, _ = _find_sitting(connection, token, code, name)
+            opened, _ = _find_sitting(connection, Seat(token, code, name))
         return RoomSeat(study, reader, opened)
 
     @contextmanager
-    def at_work(self, token: str, code: str, name: str) -> Iterator[tuple[Connection, OpenSitting]]:
+    def at_work(self, seat: Seat) -> Iterator[tuple[Connection, OpenSitting]]:
         """A transaction that has locked one sitting of this account's; UsageError where the study is closed."""
         with self.store.write() as connection:
-            opened, is_closed = _find_sitting(connection, token, code, name, is_locked=True)
+            opened, is_closed = _find_sitting(connection, seat, is_locked=True)
             if is_closed:
                 raise UsageError("this study is closed", remedy="ask the coordinator")
             yield connection, opened
+
+    async def save(self, order: SaveOrder) -> Saved | Stale:
+        """Save a mark; UsageError where it cannot be saved. Readers who save at the same time share a transaction."""
+        shared = await self._saves.ask(order)
+        if isinstance(shared, UsageError):
+            raise shared
+        return await to_thread.run_sync(self._save_alone, order) if shared is None else shared
+
+    def _save_shared(self, orders: Sequence[SaveOrder]) -> list[Saved | Stale | UsageError | None]:
+        """The first save of every sitting that nobody else is writing; None for the others, and if this fails."""
+        first = {order.seat: order for order in reversed(orders)}
+        try:
+            with self.store.write() as connection:
+                found = desk.lock_free_sittings(connection, first)
+                free = {seat: opened for seat, (opened, is_closed) in found.items() if not is_closed}
+                answers = save_several(connection, [first[seat].on(opened) for seat, opened in free.items()])
+        except DBAPIError:
+            # Nothing was saved; the one that cannot be must not keep the others from it.
+            return [None] * len(orders)
+        done = dict(zip(free, answers, strict=True))
+        return [done.get(order.seat) if order is first[order.seat] else None for order in orders]
+
+    def _save_alone(self, order: SaveOrder) -> Saved | Stale:
+        with self.at_work(order.seat) as (connection, opened):
+            return save_locked(connection, order.on(opened))
 
     def entry(self, token: str, name: str) -> str:
         """The entry to a study."""
@@ -198,7 +240,7 @@ def commit(
     name = account_of(request).name
     sure = int(data.confidence) if data.confidence.isdecimal() else 0
     try:
-        with room.at_work(study, code, name) as (connection, opened):
+        with room.at_work(Seat(study, code, name)) as (connection, opened):
             held = desk.hold(connection, opened, _device(request))
             desk.commit_diagnosis(connection, held, data.option, sure, seconds=_number(data.seconds))
     except UsageError as error:
@@ -210,21 +252,20 @@ def commit(
 def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[bytes]:
     """Keep-alive from the page: the case stays with this device."""
     try:
-        with room.at_work(study, code, account_of(request).name) as (connection, opened):
+        with room.at_work(Seat(study, code, account_of(request).name)) as (connection, opened):
             held = desk.hold(connection, opened, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=423)
     return _json({"held_until": held.held_until})
 
 
-@post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], sync_to_thread=True, opt=SENT_AS_IS)
-def save_mark(
+@post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], opt=SENT_AS_IS)
+async def save_mark(
     study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: JSONBody[MarkChange]
 ) -> Response[bytes]:
     """Save a mark: 200 with its version, or 409 with the current mark if it is based on another version."""
     try:
-        with room.at_work(study, code, account_of(request).name) as (connection, opened):
-            answer: Saved | Stale = desk.save_locked(connection, opened, data, _device(request))
+        answer = await room.save(SaveOrder(Seat(study, code, account_of(request).name), data, _device(request)))
     except UsageError as error:
         return _json({"problem": error.problem}, status=422)
     return _json(answer, status=200 if isinstance(answer, Saved) else 409)
@@ -236,7 +277,7 @@ def submit(study: FromPath[str], code: FromPath[str], request: Asked, room: Give
     name = account_of(request).name
     is_script = "application/json" in request.headers.get("accept", "")
     try:
-        with room.at_work(study, code, name) as (connection, opened):
+        with room.at_work(Seat(study, code, name)) as (connection, opened):
             gaps = desk.submit_sitting(connection, opened, _device(request))
     except UsageError as error:
         problem = _json({"problem": error.problem}, status=422)
@@ -252,13 +293,11 @@ def submit(study: FromPath[str], code: FromPath[str], request: Asked, room: Give
 @post("/room/{study:str}/{code:str}/form", guards=[needs("reader")])
 async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
     """Save all marks of a page without JavaScript, whose fields are named by item and column."""
-    from anyio import to_thread
-
     fields, name = await request.form(), account_of(request).name
 
     def save() -> Response[Any]:
         try:
-            with room.at_work(study, code, name) as (connection, opened):
+            with room.at_work(Seat(study, code, name)) as (connection, opened):
                 stale = _save_form(connection, opened, list(fields.multi_items()), _device(request))
         except UsageError as error:
             return html(room.show(room.seat(study, code, name), problem=str(error)), status=409)
@@ -284,10 +323,8 @@ def _find(connection: Connection, token: str, name: str) -> tuple[Study, StudyRe
     return study, reader
 
 
-def _find_sitting(
-    connection: Connection, token: str, code: str, name: str, *, is_locked: bool = False
-) -> tuple[OpenSitting, bool]:
-    found = desk.find_own_sitting(connection, token, code, name, is_locked=is_locked)
+def _find_sitting(connection: Connection, seat: Seat, *, is_locked: bool = False) -> tuple[OpenSitting, bool]:
+    found = desk.find_own_sitting(connection, seat, is_locked=is_locked)
     if found is None:
         raise NotFoundException(detail="There is no such case in this study.")
     return found
@@ -310,7 +347,7 @@ def _save_form(connection: Connection, opened: OpenSitting, fields: list[tuple[s
             continue
         key = digest_bytes(f"{item} {version} {sorted(cells.items())}".encode())
         change = MarkChange(item=item, version=version, cells=cells, seconds=0.0, key=key[:64])
-        stale += isinstance(desk.save_locked(connection, opened, change, device), Stale)
+        stale += isinstance(save_locked(connection, LockedChange(opened, change, device)), Stale)
     return stale
 
 

@@ -17,7 +17,9 @@ def open_port(port: int | None, address: str = LOOPBACK) -> socket.socket:
     """A socket at this port, or at the first free one."""
     ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _PORTS_TRIED), 0]
     for number in ports:
-        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # Named, because asyncio sends at once (TCP_NODELAY) only on sockets that say they are TCP: an answer of two
+        # pieces would else wait 40 ms for the acknowledgement of the first.
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             opened.bind((address, number))

@@ -16,7 +16,7 @@ from medthink.judge.session import JudgeOrder, judge_run
 from medthink.readers.agreement import measure_agreement
 from medthink.readers.lists import key_path
 from medthink.readers.studies import adjudication, desk, plan, results, setup, tables
-from medthink.readers.studies.desk import MarkChange, Saved, Stale
+from medthink.readers.studies.saving import ADDED, MarkChange, Saved, Stale, save_mark
 from medthink.runs.run import Run
 
 TEXT = "There is a mass in the left lung. The margin is WRONG here. So the diagnosis follows."
@@ -73,7 +73,7 @@ def read_case(connection, found, marks):
     found = desk.commit_diagnosis(connection, found, "A", 3, seconds=40.0)
     items = [item for text in found.sitting.revealed.texts for item in text.items]
     for place, item in enumerate(items):
-        assert desk.save_mark(connection, found, change(item.code, marks(place, item)), "laptop") == Saved(1)
+        assert save_mark(connection, found, change(item.code, marks(place, item)), "laptop") == Saved(1)
     assert desk.submit_sitting(connection, found, "laptop") == []
 
 
@@ -164,7 +164,7 @@ def test_nothing_can_be_marked_before_the_diagnosis_and_the_first_diagnosis_coun
     found = first(connection, readers["anna"])
     item = found.sitting.revealed.texts[0].items[0].code
     with pytest.raises(UsageError, match="not read yet"):
-        desk.save_mark(connection, found, change(item, SUPPORTED), "laptop")
+        save_mark(connection, found, change(item, SUPPORTED), "laptop")
     for letter, sure in [("F", 2), ("A", 9)]:
         with pytest.raises(UsageError, match="how sure"):
             desk.commit_diagnosis(connection, found, letter, sure, seconds=1.0)
@@ -177,12 +177,12 @@ def test_a_stale_save_changes_nothing_and_shows_what_is_there(connection, run):
     _, readers = begin(connection, run)
     found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     item = found.sitting.revealed.texts[0].items[0].code
-    assert desk.save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == Saved(1)
+    assert save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == Saved(1)
     # The same change sent again, as after a lost reply, is the same change.
-    assert desk.save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == Saved(1)
-    answer = desk.save_mark(connection, found, change(item, WRONG, key="two"), "laptop")
+    assert save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == Saved(1)
+    answer = save_mark(connection, found, change(item, WRONG, key="two"), "laptop")
     assert isinstance(answer, Stale) and (answer.version, answer.cells) == (1, SUPPORTED)
-    assert desk.save_mark(connection, found, change(item, WRONG, version=1, key="three"), "laptop") == Saved(2)
+    assert save_mark(connection, found, change(item, WRONG, version=1, key="three"), "laptop") == Saved(2)
     mark = desk.read_marks(connection, found.id)[item]
     assert mark.cells == WRONG and mark.seconds == 24.0
     events = connection.execute(sa.select(tables.mark_events.c.version)).scalars().all()
@@ -195,27 +195,27 @@ def test_marks_that_say_what_no_mark_may_are_refused(connection, run):
     item = found.sitting.revealed.texts[0].items[0].code
     for cells in [{"factual": "maybe"}, {"color": "red"}, SUPPORTED | {"severity": "minor"}, {"note": "x" * 3000}]:
         with pytest.raises(UsageError):
-            desk.save_mark(connection, found, change(item, cells), "laptop")
+            save_mark(connection, found, change(item, cells), "laptop")
     with pytest.raises(UsageError, match="no such item"):
-        desk.save_mark(connection, found, change("u0", SUPPORTED), "laptop")
+        save_mark(connection, found, change("u0", SUPPORTED), "laptop")
     assert desk.read_marks(connection, found.id) == {}
-    missed = change(desk.ADDED, {"finding": "a small effusion"})
-    assert desk.save_mark(connection, found, missed, "laptop") == Saved(1)
+    missed = change(ADDED, {"finding": "a small effusion"})
+    assert save_mark(connection, found, missed, "laptop") == Saved(1)
 
 
 def test_gaps_are_listed_and_a_submitted_reading_is_locked(connection, run):
     _, readers = begin(connection, run)
     found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     one, two, three = (item.code for item in found.sitting.revealed.texts[0].items)
-    desk.save_mark(connection, found, change(one, {"factual": "contradicted"}), "laptop")
-    desk.save_mark(connection, found, change(two, {"factual": "unsure"}), "laptop")
+    save_mark(connection, found, change(one, {"factual": "contradicted"}), "laptop")
+    save_mark(connection, found, change(two, {"factual": "unsure"}), "laptop")
     gaps = {gap.item: gap.columns for gap in desk.submit_sitting(connection, found, "laptop")}
     assert gaps == {one: ("weight", "error_types", "severity"), three: ("factual", "weight")}
-    desk.save_mark(connection, found, change(one, WRONG, version=1), "laptop")
-    desk.save_mark(connection, found, change(three, SUPPORTED), "laptop")
+    save_mark(connection, found, change(one, WRONG, version=1), "laptop")
+    save_mark(connection, found, change(three, SUPPORTED), "laptop")
     assert desk.submit_sitting(connection, found, "laptop") == []
     with pytest.raises(UsageError, match="locked"):
-        desk.save_mark(connection, found, change(three, WRONG, version=1, key="late"), "laptop")
+        save_mark(connection, found, change(three, WRONG, version=1, key="late"), "laptop")
 
 
 def test_one_device_holds_a_sitting_until_its_lease_ends(connection, run):
@@ -225,7 +225,7 @@ def test_one_device_holds_a_sitting_until_its_lease_ends(connection, run):
         desk.hold(connection, found, "tablet")
     item = found.sitting.revealed.texts[0].items[0].code
     with pytest.raises(UsageError, match="another device"):
-        desk.save_mark(connection, found, change(item, SUPPORTED), "tablet")
+        save_mark(connection, found, change(item, SUPPORTED), "tablet")
     connection.execute(sa.update(tables.sittings).values(held_until="2020-01-01T00:00:00Z"))
     assert desk.hold(connection, found, "tablet").holder == "tablet"
 
@@ -327,7 +327,7 @@ def test_many_saves_at_once_lose_no_update(engine, run):
             connection.exec_driver_sql("PRAGMA busy_timeout = 20000")
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             answers.append(
-                desk.save_mark(connection, found, change(item, {"note": str(number)}, key=f"k{number}"), "laptop")
+                save_mark(connection, found, change(item, {"note": str(number)}, key=f"k{number}"), "laptop")
             )
             connection.commit()
 

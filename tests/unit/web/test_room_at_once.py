@@ -7,8 +7,8 @@ import pytest
 
 from medthink.board.store import BoardStore
 from medthink.readers.studies import desk, setup
-from medthink.readers.studies.desk import MarkChange, Saved
 from medthink.readers.studies.plan import StudyPlan
+from medthink.readers.studies.saving import MarkChange, Saved, save_mark
 from reading_room import make_judged_run
 
 pytest_plugins = ("stores",)
@@ -47,7 +47,7 @@ def test_no_update_is_lost_when_all_readers_save_at_once(store: BoardStore, run:
                     item=item, version=version, cells={"note": str(number)}, seconds=1.0, key=f"{name}-{number}"
                 )  # fmt: skip
                 with store.write() as connection:
-                    answer = desk.save_mark(connection, opened, change, name)
+                    answer = save_mark(connection, opened, change, name)
                 assert isinstance(answer, Saved)
                 saved[name][item] = answer.version
         except (AssertionError, OSError, ValueError) as error:

@@ -8,7 +8,8 @@ from sqlalchemy import Connection
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.judge.kinds import KINDS
-from medthink.readers.studies.desk import MarkChange, OpenSitting, Saved, list_sittings, read_marks, save_mark
+from medthink.readers.studies.desk import OpenSitting, list_sittings, read_marks
+from medthink.readers.studies.saving import MarkChange, Saved, save_mark
 from medthink.readers.studies.setup import Study, list_readers
 from medthink.readers.studies.sittings import ReadItem
 from medthink.readers.tables import TableRow, read_table_file

@@ -17,7 +17,8 @@ from medthink.readers.importing import Importer
 from medthink.readers.lists import COLUMNS, shown_part
 from medthink.readers.readings import Import
 from medthink.readers.studies import tables
-from medthink.readers.studies.desk import ADDED, Mark, OpenSitting, list_sittings, read_marks
+from medthink.readers.studies.desk import Mark, OpenSitting, list_sittings, read_marks
+from medthink.readers.studies.saving import ADDED
 from medthink.readers.studies.setup import Study, StudyReader, list_readers
 from medthink.readers.tables import TableRow, write_table
 from medthink.runs.run import Run

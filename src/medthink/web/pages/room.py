@@ -12,7 +12,8 @@ from medthink.core.errors import DataError
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import DIMENSIONS, load_rubric
 from medthink.readers.lists import shown_part
-from medthink.readers.studies.desk import ADDED, Mark, OpenSitting
+from medthink.readers.studies.desk import Mark, OpenSitting
+from medthink.readers.studies.saving import ADDED
 from medthink.readers.studies.setup import Frozen, Study, StudyReader
 from medthink.readers.studies.sittings import ReadText
 from medthink.web.library import OpenBenchmark

@@ -208,6 +208,29 @@ def test_offline_marks_are_kept_here_and_sent_later(served: ServedRoom, browser:
     context.close()
 
 
+def test_time_counts_only_while_the_reader_does_something(served: ServedRoom, browser: Any):
+    """Five seconds at work and half an hour away: the time of the step ends a minute after the last key."""
+    context = served.context(browser, served.room.anna)
+    page = context.new_page()
+    page.clock.install()
+    page.goto(served.address + served.room.address("anna"))
+    page.wait_for_selector("html[data-ready=room]")
+    commit(page, [])
+    press(page, [], "Enter")
+    page.clock.run_for(5_000)
+    press(page, [], "1")
+    page.clock.run_for(1_800_000)
+    press(page, [], "w")
+    page.clock.run_for(1_000)
+    expect(page.locator("#save")).to_have_text("Saved")
+    press(page, [], "Enter")
+    page.clock.run_for(1_000)
+    expect(page.locator("#save")).to_have_text("Saved")
+    (mark,) = served.marks("anna").values()
+    assert 5 <= mark.seconds <= 5 + 60 + 2
+    context.close()
+
+
 def test_a_unit_marked_on_another_device_is_shown_and_the_reader_chooses(served: ServedRoom, browser: Any):
     context = served.context(browser, served.room.anna)
     page, other = served.open(context, "anna"), None

@@ -53,12 +53,21 @@ def test_a_run_lists_every_case(pages):
 
 def test_cases_are_filtered_by_result_state_slice_and_words(pages):
     right, wrong = (cases(pages.at(f"/runs/{{seeing}}?result={result}")) for result in ("right", "wrong"))
-    assert sorted(right + wrong) == list(range(100, 112)) and right and wrong
+    assert sorted(right + wrong) == list(range(102, 112)) and right and wrong
     assert cases(pages.at("/runs/{seeing}?state=unparsed")) == [100, 101]
     assert cases(pages.at("/runs/{seeing}?q=107")) == [107]
     assert cases(pages.at("/runs/{seeing}?slice=length+rank+of+the+right+option:1+(longest)"))
     assert "No matching cases" in pages.at("/runs/{seeing}?q=nothing-like-it")
     assert cases(pages.at("/runs/{seeing}?sort=case&down=1")) == list(range(111, 99, -1))
+
+
+def test_a_case_without_an_answer_is_shown_by_its_state_and_never_as_wrong(pages):
+    """Neither in its own run nor beside another; in accuracy and among discordant cases it counts as it is scored."""
+    seeing = next(run.slug for run in pages.viewer.shelf.runs() if run.name == "seeing")
+    assert all("wrong" not in row for row in rows(pages.at("/runs/{seeing}?state=unparsed")))
+    beside = rows(pages.at(f"/runs/{{other}}?against={seeing}&q=100"))
+    assert len(beside) == 1 and 'class="letter wrong">–' not in beside[0]
+    assert "neither right" in pages.at("/versus/{seeing}/{other}")
 
 
 def test_flipped_cases_are_those_of_the_comparison(pages):

@@ -1,14 +1,23 @@
-"""Many readers saving at once, on SQLite and on PostgreSQL: no update is lost."""
+"""Many readers saving at once, on SQLite and on PostgreSQL: no update is lost, and who waits is served together."""
 
+import asyncio
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from medthink.board.store import BoardStore
 from medthink.readers.studies import desk, setup
+from medthink.readers.studies.desk import OpenSitting, Seat
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.saving import MarkChange, Saved, save_mark
+from medthink.readers.studies.setup import StudyReader
+from medthink.web.library import Library
+from medthink.web.rendering import Site
+from medthink.web.room import ReadingRoom, SaveOrder
 from reading_room import make_judged_run
 
 pytest_plugins = ("stores",)
@@ -22,45 +31,139 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_judged_run(tmp_path_factory.mktemp("room"))
 
 
-def test_no_update_is_lost_when_all_readers_save_at_once(store: BoardStore, run: Path):
-    names = tuple(f"reader{number}" for number in range(READERS))
-    plan = StudyPlan(
-        name="Many", data=str(run.parent / "bench"), runs=(str(run),), kinds=("steps",), readers=names,
-        per_case=READERS, again_share=0.0, planted_share=0.0,
-    )  # fmt: skip
-    with store.write() as connection:
-        study = setup.create_study(connection, setup.plan_study(plan), made_by="cora")
-        readers = {one.name: one for one in setup.list_readers(connection, study.id)}
-    saved: dict[str, dict[str, int]] = {name: {} for name in names}
+class ManyReaders:
+    """A study that everybody reads, and of every reader the first sitting, committed to."""
+
+    def __init__(self, store: BoardStore, run: Path) -> None:
+        self.store = store
+        names = tuple(f"reader{number}" for number in range(READERS))
+        plan = StudyPlan(
+            name="Many", data=str(run.parent / "bench"), runs=(str(run),), kinds=("steps",), readers=names,
+            per_case=READERS, again_share=0.0, planted_share=0.0,
+        )  # fmt: skip
+        with store.write() as connection:
+            self.study = setup.create_study(connection, setup.plan_study(plan), made_by="cora")
+            self.opened = {
+                one.name: self._commit(connection, one) for one in setup.list_readers(connection, self.study.id)
+            }
+
+    def _commit(self, connection: Connection, reader: StudyReader) -> OpenSitting:
+        held = desk.hold(connection, desk.list_sittings(connection, reader.id)[0], reader.name)
+        return desk.commit_diagnosis(connection, held, "A", 2, seconds=1.0)
+
+    def items(self, name: str) -> list[str]:
+        return [item.code for item in self.opened[name].sitting.revealed.texts[0].items]
+
+    def order(self, name: str, number: int = 0, **fields: object) -> SaveOrder:
+        change = MarkChange(
+            item=self.items(name)[0], version=0, cells={"note": f"{name} {number}"}, seconds=1.0, key=f"k{number}"
+        )  # fmt: skip
+        seat = Seat(self.study.token, self.opened[name].sitting.code, name)
+        return SaveOrder(seat, msgspec.structs.replace(change, **fields), name)
+
+    def versions(self, name: str) -> dict[str, int]:
+        with self.store.read() as connection:
+            marks = desk.read_marks(connection, self.opened[name].id)
+        return {item: mark.version for item, mark in marks.items()}
+
+    def save_at_once(self, *orders: SaveOrder) -> list[object]:
+        """What each is answered when all are sent at the same moment."""
+        room = ReadingRoom(self.store, Library(), Site(links=()))
+
+        async def save() -> list[object]:
+            return await asyncio.gather(*map(room.save, orders), return_exceptions=True)
+
+        return asyncio.run(save())
+
+
+@pytest.fixture
+def many(store: BoardStore, run: Path) -> ManyReaders:
+    return ManyReaders(store, run)
+
+
+def test_no_update_is_lost_when_all_readers_save_at_once(many: ManyReaders):
+    saved: dict[str, dict[str, int]] = {name: {} for name in many.opened}
     problems: list[BaseException] = []
 
     def read(name: str) -> None:
+        items = many.items(name)
         try:
-            with store.write() as connection:
-                held = desk.hold(connection, desk.list_sittings(connection, readers[name].id)[0], name)
-                opened = desk.commit_diagnosis(connection, held, "A", 2, seconds=1.0)
-            items = [item.code for item in opened.sitting.revealed.texts[0].items]
             for number in range(SAVES):
                 item = items[number % len(items)]
-                version = saved[name].get(item, 0)
-                change = MarkChange(
-                    item=item, version=version, cells={"note": str(number)}, seconds=1.0, key=f"{name}-{number}"
-                )  # fmt: skip
-                with store.write() as connection:
-                    answer = save_mark(connection, opened, change, name)
+                order = many.order(name, number, item=item, version=saved[name].get(item, 0))
+                with many.store.write() as connection:
+                    answer = save_mark(connection, many.opened[name], order.change, name)
                 assert isinstance(answer, Saved)
                 saved[name][item] = answer.version
         except (AssertionError, OSError, ValueError) as error:
             problems.append(error)
 
-    threads = [threading.Thread(target=read, args=(name,)) for name in names]
+    threads = [threading.Thread(target=read, args=(name,)) for name in many.opened]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert problems == []
-    with store.read() as connection:
-        for name in names:
-            marks = desk.read_marks(connection, desk.list_sittings(connection, readers[name].id)[0].id)
-            assert {item: mark.version for item, mark in marks.items()} == saved[name]
-            assert sum(mark.seconds for mark in marks.values()) == SAVES
+    for name, opened in many.opened.items():
+        assert many.versions(name) == saved[name]
+        with many.store.read() as connection:
+            assert sum(mark.seconds for mark in desk.read_marks(connection, opened.id).values()) == SAVES
+
+
+def test_saves_that_wait_are_done_in_one_transaction(many: ManyReaders, monkeypatch: pytest.MonkeyPatch):
+    written: list[None] = []
+    write = many.store.write
+    monkeypatch.setattr(many.store, "write", lambda: written.append(None) or write())
+    assert many.save_at_once(*map(many.order, many.opened)) == [Saved(1)] * READERS
+    assert len(written) == 1
+    assert all(many.versions(name) == {many.items(name)[0]: 1} for name in many.opened)
+
+
+def test_what_cannot_be_saved_keeps_no_other_from_being_saved(many: ManyReaders):
+    """A locked reading, a strange cell, a stale version, a case of nobody's: each is told to its own reader."""
+    with many.store.write() as connection:
+        desk.update(connection, many.opened["reader0"], {"submitted_at": "2026-01-01T00:00:00Z"})
+    strange = many.order("reader3")
+    answers = many.save_at_once(
+        many.order("reader0"),
+        many.order("reader1", cells={"colour": "red"}),
+        many.order("reader2", version=7),
+        msgspec.structs.replace(strange, seat=strange.seat._replace(code="none")),
+        many.order("reader4"),
+        many.order("reader4", 1),
+        many.order("reader4"),
+        many.order("reader5"),
+    )
+    names = [type(one).__name__ for one in answers]
+    assert names == ["UsageError", "UsageError", "Stale", "NotFoundException", "Saved", "Stale", "Saved", "Saved"]
+    assert answers[4] == answers[6] == answers[7] == Saved(1)
+    assert [sum(many.versions(name).values()) for name in many.opened] == [0, 0, 0, 0, 1, 1, 0, 0]
+
+
+def test_where_the_database_refuses_them_together_each_is_saved_by_itself(
+    many: ManyReaders, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object) -> None:
+        raise DBAPIError("INSERT", {}, OSError("refused"))
+
+    monkeypatch.setattr("medthink.web.room.save_several", refuse)
+    assert many.save_at_once(*map(many.order, many.opened)) == [Saved(1)] * READERS
+    assert all(sum(many.versions(name).values()) == 1 for name in many.opened)
+
+
+def test_a_save_waits_for_nobody_but_its_own_sitting(new_address: str, run: Path):
+    """While one sitting is being written elsewhere (PostgreSQL), the other readers' saves are answered."""
+    many = ManyReaders(BoardStore(new_address), run)
+    room = ReadingRoom(many.store, Library(), Site(links=()))
+
+    async def save() -> object:
+        with many.store.write() as connection:
+            desk.lock(connection, many.opened["reader0"])
+            held = asyncio.create_task(room.save(many.order("reader0")))
+            others = [asyncio.create_task(room.save(many.order(name))) for name in many.opened if name != "reader0"]
+            assert await asyncio.gather(*others) == [Saved(1)] * (READERS - 1)
+            assert not held.done()
+        return await held
+
+    assert asyncio.run(save()) == Saved(1)
+    many.store.close()

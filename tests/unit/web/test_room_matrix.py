@@ -114,7 +114,8 @@ def _state(scene: Scene) -> str:
     """All that is kept of anna's sitting."""
     room = scene.room
     with room.board.store.read() as connection:
-        found = desk.find_own_sitting(connection, room.study.token, scene.sat["anna"].place.rsplit("/", 1)[1], "anna")
+        code = scene.sat["anna"].place.rsplit("/", 1)[1]
+        found = desk.find_own_sitting(connection, desk.Seat(room.study.token, code, "anna"))
         assert found is not None
         marks = desk.read_marks(connection, found[0].id)
     return json.dumps([msgspec.to_builtins(found[0]), msgspec.to_builtins(marks)], sort_keys=True)

@@ -145,11 +145,9 @@ def _difficulty(share: float | None) -> str | None:
 
 
 def _is_wrong(case: Case, answer: HumanAnswer, who: str, models: Sequence[ModelAnswers]) -> bool:
-    """Whether the reader, or the model with this number, got the case wrong; no answer is wrong too."""
-    gold = case.reference.answer
-    if who == "me":
-        return answer.letter is not None and answer.letter != gold
-    return any(one.letters.get(case.id) != gold for one in models if str(one.number) == who and case.id in one.letters)
+    """Whether the reader, or the model with this number, chose a wrong option; who gave no answer chose none."""
+    letters = [one.letters.get(case.id) for one in models if str(one.number) == who]
+    return any(letter not in (None, case.reference.answer) for letter in ([answer.letter] if who == "me" else letters))
 
 
 def _in_bin(count: int, words: str) -> bool:

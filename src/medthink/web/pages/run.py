@@ -20,6 +20,10 @@ from medthink.web.verdicts import CaseVerdicts
 _SLICES = ("modality", "images per case", "longitudinal", "ICD chapter", "length rank of the right option")
 
 
+# Whether each of two runs is right, and what that is to the first.
+_FLIPS: dict[tuple[bool | None, bool | None], str] = {(True, False): "won", (False, True): "lost"}
+
+
 class CasesQuery(Query, frozen=True, kw_only=True):
     """Filters and sort order of a run's cases; `against` names another run to compare with."""
 
@@ -32,7 +36,10 @@ class CasesQuery(Query, frozen=True, kw_only=True):
 
 
 class CaseLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One prediction in the list; `result` is "right", "wrong" or "" if there is nothing to compare."""
+    """One prediction in the list; `result` is "right", "wrong" or "" if there is no answer, or nothing to compare with.
+
+    `flip` counts a case without an answer as it is scored: not right.
+    """
 
     case: int
     sample: int
@@ -192,7 +199,7 @@ def _line(
         gold_text=options.get(gold, ""),
         other_letter=(theirs.letter or NONE) if theirs else "",
         other_result=other_result,
-        flip={("right", "wrong"): "won", ("wrong", "right"): "lost"}.get((result, other_result), ""),
+        flip=_FLIPS.get((run.is_right(row), other.is_right(theirs)), "") if other and theirs else "",
         contradicted=max((seat.bad for seat in judged), default=0),
         units=max((len(seat.verdicts) for seat in judged), default=0),
         images=len(case.question.images) if case else 0,
@@ -207,7 +214,7 @@ def _line(
 
 
 def _result(run: ShelfRun, row: IndexRow) -> str:
-    is_right = None if row.state == "waiting" else run.is_right(row)
+    is_right = run.is_right(row) if row.state == "ok" else None
     return "" if is_right is None else "right" if is_right else "wrong"
 
 

@@ -20,7 +20,7 @@ from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
 from medthink.readers.studies import desk, setup
 from medthink.readers.studies.adjudication import read_frozen
-from medthink.readers.studies.desk import OpenSitting, Seat
+from medthink.readers.studies.desk import OpenSitting, ReaderSeat
 from medthink.readers.studies.saving import LockedChange, MarkChange, Saved, Stale, save_locked, save_several
 from medthink.readers.studies.setup import Study, StudyReader
 from medthink.web.access import Asked, account_of, caller_of, needs
@@ -51,7 +51,7 @@ class RoomSeat(msgspec.Struct, frozen=True):
 class SaveOrder(msgspec.Struct, frozen=True):
     """A change to a mark, and the browser that sent it."""
 
-    seat: Seat
+    seat: ReaderSeat
     change: MarkChange
     device: str
 
@@ -111,11 +111,11 @@ class ReadingRoom:
         """One of this account's sittings."""
         with self.store.read() as connection:
             study, reader = _find(connection, token, name)
-            opened, _ = _find_sitting(connection, Seat(token, code, name))
+            opened, _ = _find_sitting(connection, ReaderSeat(token, code, name))
         return RoomSeat(study, reader, opened)
 
     @contextmanager
-    def at_work(self, seat: Seat) -> Iterator[tuple[Connection, OpenSitting]]:
+    def at_work(self, seat: ReaderSeat) -> Iterator[tuple[Connection, OpenSitting]]:
         """A transaction that has locked one sitting of this account's; UsageError where the study is closed."""
         with self.store.write() as connection:
             opened, is_closed = _find_sitting(connection, seat, is_locked=True)
@@ -240,7 +240,7 @@ def commit(
     name = account_of(request).name
     sure = int(data.confidence) if data.confidence.isdecimal() else 0
     try:
-        with room.at_work(Seat(study, code, name)) as (connection, opened):
+        with room.at_work(ReaderSeat(study, code, name)) as (connection, opened):
             held = desk.hold(connection, opened, _device(request))
             desk.commit_diagnosis(connection, held, data.option, sure, seconds=_number(data.seconds))
     except UsageError as error:
@@ -252,7 +252,7 @@ def commit(
 def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[bytes]:
     """Keep-alive from the page: the case stays with this device."""
     try:
-        with room.at_work(Seat(study, code, account_of(request).name)) as (connection, opened):
+        with room.at_work(ReaderSeat(study, code, account_of(request).name)) as (connection, opened):
             held = desk.hold(connection, opened, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=423)
@@ -265,7 +265,7 @@ async def save_mark(
 ) -> Response[bytes]:
     """Save a mark: 200 with its version, or 409 with the current mark if it is based on another version."""
     try:
-        answer = await room.save(SaveOrder(Seat(study, code, account_of(request).name), data, _device(request)))
+        answer = await room.save(SaveOrder(ReaderSeat(study, code, account_of(request).name), data, _device(request)))
     except UsageError as error:
         return _json({"problem": error.problem}, status=422)
     return _json(answer, status=200 if isinstance(answer, Saved) else 409)
@@ -277,7 +277,7 @@ def submit(study: FromPath[str], code: FromPath[str], request: Asked, room: Give
     name = account_of(request).name
     is_script = "application/json" in request.headers.get("accept", "")
     try:
-        with room.at_work(Seat(study, code, name)) as (connection, opened):
+        with room.at_work(ReaderSeat(study, code, name)) as (connection, opened):
             gaps = desk.submit_sitting(connection, opened, _device(request))
     except UsageError as error:
         problem = _json({"problem": error.problem}, status=422)
@@ -297,7 +297,7 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, r
 
     def save() -> Response[Any]:
         try:
-            with room.at_work(Seat(study, code, name)) as (connection, opened):
+            with room.at_work(ReaderSeat(study, code, name)) as (connection, opened):
                 stale = _save_form(connection, opened, list(fields.multi_items()), _device(request))
         except UsageError as error:
             return html(room.show(room.seat(study, code, name), problem=str(error)), status=409)
@@ -323,7 +323,7 @@ def _find(connection: Connection, token: str, name: str) -> tuple[Study, StudyRe
     return study, reader
 
 
-def _find_sitting(connection: Connection, seat: Seat, *, is_locked: bool = False) -> tuple[OpenSitting, bool]:
+def _find_sitting(connection: Connection, seat: ReaderSeat, *, is_locked: bool = False) -> tuple[OpenSitting, bool]:
     found = desk.find_own_sitting(connection, seat, is_locked=is_locked)
     if found is None:
         raise NotFoundException(detail="There is no such case in this study.")

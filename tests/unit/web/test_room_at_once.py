@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from medthink.board.store import BoardStore
 from medthink.readers.studies import desk, setup
-from medthink.readers.studies.desk import OpenSitting, Seat
+from medthink.readers.studies.desk import OpenSitting, ReaderSeat
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.saving import MarkChange, Saved, save_mark
 from medthink.readers.studies.setup import StudyReader
@@ -58,7 +58,7 @@ class ManyReaders:
         change = MarkChange(
             item=self.items(name)[0], version=0, cells={"note": f"{name} {number}"}, seconds=1.0, key=f"k{number}"
         )  # fmt: skip
-        seat = Seat(self.study.token, self.opened[name].sitting.code, name)
+        seat = ReaderSeat(self.study.token, self.opened[name].sitting.code, name)
         return SaveOrder(seat, msgspec.structs.replace(change, **fields), name)
 
     def versions(self, name: str) -> dict[str, int]:

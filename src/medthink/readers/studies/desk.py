@@ -81,7 +81,7 @@ class OpenSitting(msgspec.Struct, frozen=True, kw_only=True):
         return self.holder not in (None, device) and (self.held_until or "") > now_utc()
 
 
-class Seat(NamedTuple):
+class ReaderSeat(NamedTuple):
     """One of a reader's sittings: the study's token, the sitting's code, the account's name."""
 
     token: str
@@ -96,7 +96,9 @@ class Gap(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
 
 
-def find_own_sitting(connection: Connection, seat: Seat, *, is_locked: bool = False) -> tuple[OpenSitting, bool] | None:
+def find_own_sitting(
+    connection: Connection, seat: ReaderSeat, *, is_locked: bool = False
+) -> tuple[OpenSitting, bool] | None:
     """The sitting of this code in this study, if this account reads it; and whether the study is closed.
 
     With `is_locked`, no other writer is on it until the transaction ends.
@@ -104,7 +106,9 @@ def find_own_sitting(connection: Connection, seat: Seat, *, is_locked: bool = Fa
     return _read_own(connection, _LOCK_OWN if is_locked else _FIND_OWN, [seat]).get(seat)
 
 
-def lock_free_sittings(connection: Connection, seats: Collection[Seat]) -> dict[Seat, tuple[OpenSitting, bool]]:
+def lock_free_sittings(
+    connection: Connection, seats: Collection[ReaderSeat]
+) -> dict[ReaderSeat, tuple[OpenSitting, bool]]:
     """The same of several, without those on which another writer is: it waits for nobody, so it cannot deadlock."""
     return _read_own(connection, _LOCK_FREE, seats)
 
@@ -228,11 +232,12 @@ def update(connection: Connection, locked: OpenSitting, values: Mapping[str, obj
 
 
 def _read_own(
-    connection: Connection, wanted: sa.Select[Any], seats: Collection[Seat]
-) -> dict[Seat, tuple[OpenSitting, bool]]:
+    connection: Connection, wanted: sa.Select[Any], seats: Collection[ReaderSeat]
+) -> dict[ReaderSeat, tuple[OpenSitting, bool]]:
     rows = connection.execute(wanted, {"seats": list(seats)}).mappings()
     return {
-        Seat(row["token"], row["code"], row["name"]): (_read_row(row), row["closed_at"] is not None) for row in rows
+        ReaderSeat(row["token"], row["code"], row["name"]): (_read_row(row), row["closed_at"] is not None)
+        for row in rows
     }
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from medthink.core.errors import MedThinkError, OutsideError, UsageError
 from medthink.runs.lock import hold
+from medthink.runs.loop import interrupted_by_signals
 from medthink.runs.shards import ShardEnd, begin_shards, shards_folder, share_pace, split_run, work_on_shard
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run_shards(spec: "RunSpec", transport: "Transport", count: int, tell: Callab
     ray = join_cluster()
     begun = begin_shards(spec.out, count)
     task = ray.remote(max_retries=_RESTARTS, num_gpus=_gpus(ray, spec.model))(_do_in_folder)
-    with hold(shards_folder(spec.out)):
+    with hold(shards_folder(spec.out)), interrupted_by_signals():
         work = ray.put(_WorkOnShard(share_pace(transport, count), begun.token))
         tasks = {task.remote(str(Path.cwd()), work, one): one for one in split_run(spec, count)}
         try:

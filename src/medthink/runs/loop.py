@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 # How long Ctrl-C waits for the loop to react.
 _PATIENCE_S = 1.0
+# How often a waiting loop looks for an interrupt that came without a signal.
+_PULSE_S = 0.5
 # Closing the terminal or a scheduler ending the job stops the work like Ctrl-C.
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -43,13 +45,33 @@ def _interrupts_heard() -> Iterator[bool]:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP interrupt work without a loop as Ctrl-C does; what is ignored stays ignored."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
 async def _insist(work: Coroutine[Any, Any, Result], *, is_ignored: bool) -> Result:
+    _keep_awake(asyncio.get_running_loop())
     with _hard_interrupts(is_ignored=is_ignored):
         try:
             return await work
         except KeyboardInterrupt:
             # The loop raises it itself when the task ends this way; raising it twice would print a traceback.
             raise asyncio.CancelledError from None
+
+
+def _keep_awake(loop: asyncio.AbstractEventLoop) -> None:
+    """Wake the loop now and then: Ray cancels a task by an interrupt without a signal, which wakes nothing."""
+    loop.call_later(_PULSE_S, _keep_awake, loop)
 
 
 @contextmanager

@@ -124,6 +124,8 @@ def work_on_shard(spec: RunSpec, transport: "Transport", token: str, *, every_s:
     except MedThinkError as error:
         return ShardEnd(shard=shard, error=error)
     shutil.rmtree(scratch, ignore_errors=True)
+    with suppress(OSError):  # other shards of the run may be in it
+        scratch.parent.rmdir()
     return ShardEnd(
         shard=shard,
         progress=session.run.manifest.progress,

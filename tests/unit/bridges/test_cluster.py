@@ -108,6 +108,36 @@ def kill_first_shard(server: Server, killed: list[int]) -> None:
         server.open()
 
 
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(cluster, bench):
+    server = Server("--hold-after", "4")
+    command = [
+        "bench", "--model", "server/qwen", "--base-url", f"{server.url}/v1", "--image-share", "0", "--concurrency", "2",
+        "--out", "stopped", "--shards", "2", "--on", "ray",
+    ]  # fmt: skip
+    stopper = threading.Thread(target=interrupt_when_held, args=(server,))
+    try:
+        stopper.start()
+        stopped = call_command(run_command, command)
+        stopper.join()
+        assert "Stopped. stopped.shards keeps the shards" in stopped.output
+        made = [Path(f"stopped.shards/{number}/predictions.jsonl").read_text().count("\n") for number in (1, 2)]
+        progress = [Run.open(f"stopped.shards/{number}").manifest.progress for number in (1, 2)]
+        assert made == [one.states.get("ok", 0) for one in progress] and sum(made) == 4
+        assert not any(one.is_complete for one in progress)
+        server.open()
+        assert call_command(run_command, command).exit_code == 0
+        assert server.requests == 12 + 2, "only what was in flight is sent again"
+    finally:
+        server.stop()
+    assert [state for _, _, state, *_ in said(Path("stopped"))] == ["ok"] * 12
+
+
+def interrupt_when_held(server: Server) -> None:
+    """End the command, as a scheduler does, while the server holds a call of each shard."""
+    server.wait_for(6)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def test_images_are_checked_on_the_cluster_as_here(cluster, bench):
     next((bench / "images").rglob("*.jpg")).write_bytes(b"no image")
     here = call_command(check_command, ["bench", "--images", "--json"])

@@ -1,4 +1,7 @@
-"""Embedded baselines: they answer a prompt's structure instead of its text, need no network and cost nothing."""
+"""Embedded baselines: models inside this process that need no network and cost nothing.
+
+They are given a prompt's structure (its kind, question and findings) instead of its text.
+"""
 
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -9,7 +12,7 @@ if TYPE_CHECKING:
     from medthink.baselines.baseline import Baseline
     from medthink.cases.benchmark import Benchmark
 
-# Which parts of a question a guesser may look at; the options always, since there is nothing else to rank.
+# Which parts of a question a guesser may use besides the options, which it always sees.
 Inputs = Literal["options", "question", "images", "all"]
 
 NAMES = (
@@ -23,7 +26,7 @@ NAMES = (
 
 
 def open_baseline(name: str, benchmark: "Benchmark") -> "Baseline":
-    """The baseline of that name; one that learns does so from the benchmark's train split when it is first asked."""
+    """The baseline of that name; a trained one is trained on the benchmark's train split at the first question."""
     if name not in NAMES:
         known = f"known: {', '.join(f'baseline/{it}' for it in NAMES)}"
         raise UsageError(f"no such baseline: {name}", remedy=suggest(name, NAMES, known))

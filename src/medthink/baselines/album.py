@@ -1,8 +1,8 @@
-"""The album: every image of the train split with its caption, found again by its looks.
+"""The album: the train split's images and captions, searched by visual similarity.
 
-Two images are near when their looks lead to the same words: a ridge regression from looks to captions is learned first,
-and neighbours are sought among what it predicts. For the album's own images it predicts as if each had been left out,
-so that an image never seen stands on the same footing.
+A ridge regression from image features to caption topics is fitted first, and nearest neighbours are found among its
+predictions. For the album's own images these are leave-one-out predictions, so that they compare fairly with those
+for a new image.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _NEIGHBOURS = 5
 
 
 class Neighbour(NamedTuple):
-    """An image of the album and how near it is, 1 being the same."""
+    """A similar image of the album; `nearness` is the cosine similarity, at most 1."""
 
     caption: str
     case_id: int
@@ -37,7 +37,7 @@ class _Leaf(NamedTuple):
 
 
 class Album:
-    """The captioned images of the train split, or as many as fit."""
+    """The captioned images of the train split, up to 16,000."""
 
     def __init__(self, cases: Sequence[Case]) -> None:
         leaves = _gather(cases)
@@ -59,14 +59,14 @@ class Album:
         return len(self._leaves)
 
     def nearest(self, image: Image) -> list[Neighbour]:
-        """The nearest images, the nearest first."""
+        """The most similar images, most similar first."""
         place = _unit_rows((describe(image) - self._mean)[None] @ self._map)[0]
         nearness = self._places @ place
         order = np.argsort(-nearness, kind="stable")[:_NEIGHBOURS]
         return [Neighbour(self._leaves[at].caption, self._leaves[at].case_id, float(nearness[at])) for at in order]
 
     def caption(self, image: Image) -> str:
-        """The caption that the neighbours agree on most."""
+        """Of the neighbours' captions, the one that shares most words with the others."""
         near = self.nearest(image)
         bags = [set(words_of(neighbour.caption)) for neighbour in near]
         votes = [(bag, max(neighbour.nearness, 0.0) ** 2) for bag, neighbour in zip(bags, near, strict=True)]
@@ -86,7 +86,7 @@ def _gather(cases: Sequence[Case]) -> list[_Leaf]:
 
 
 def _topics_of(captions: list[str]) -> Vector:
-    """Captions as points: words and word pairs, weighed by rarity, projected to a few directions."""
+    """Captions as topic vectors: TF-IDF of words and word pairs, reduced by a truncated SVD."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     rare = 2 if len(captions) >= 50 else 1
@@ -98,7 +98,7 @@ def _topics_of(captions: list[str]) -> Vector:
 
 
 def _fit_ridge(looks: Vector, topics: Vector) -> tuple[Vector, Vector]:
-    """The map from looks to topics, and what it says of each image when learned without that image."""
+    """The ridge regression from features to topics, and its leave-one-out prediction for each image."""
     spread = looks.T @ looks
     spread[np.diag_indices_from(spread)] += _STIFFNESS
     inverse = np.linalg.inv(spread.astype(np.float64))

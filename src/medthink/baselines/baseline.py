@@ -1,4 +1,4 @@
-"""What a baseline is, and the baseline that only ever chooses among the options."""
+"""The interface of a baseline, and the kind that only chooses among the options."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from medthink.workflow.ask import Prompt, PromptKind
 
 
 class Baseline(Protocol):
-    """A model inside this process that answers prompts by their structure."""
+    """A model inside this process that answers from a prompt's structure."""
 
     name: str
 
@@ -20,7 +20,7 @@ class Baseline(Protocol):
         """Answer in the form the prompt asks for, or raise ModelError where this baseline cannot."""
 
     def refuse(self, kinds: Collection[PromptKind], *, has_options: bool) -> None:
-        """Raise ModelError where this baseline cannot answer one of these kinds of prompt, before any is asked."""
+        """Raise ModelError if this baseline cannot answer one of these kinds of prompt; called before a run."""
 
 
 class Pick(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ Choose = Callable[[Question, int], Pick]
 
 
 class ChoosingBaseline:
-    """A baseline that looks at no image: it picks an option by a rule, and its findings say so."""
+    """A baseline that describes no image: it picks an option, and its findings say that there are none."""
 
     def __init__(self, name: str, choose: Choose) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class ChoosingBaseline:
         return reply(self.name, {"explanation": pick.explanation, "answer": pick.letter})
 
     def refuse(self, kinds: Collection[PromptKind], *, has_options: bool) -> None:
-        """It writes no discussion, and needs options to choose among."""
+        """Raise ModelError for a discussion, or where no options are shown."""
         if "discussion" in kinds:
             raise unsupported(self.name, "writes no discussion", remedy="ask baseline/retrieval for one")
         if not has_options:
@@ -64,7 +64,7 @@ class ChoosingBaseline:
 
 
 def remember_nothing(prompt: Prompt) -> dict[str, Any] | None:
-    """What somebody says from memory who never saw the published case; None for any other kind of prompt."""
+    """The answer to a recall prompt from a model that remembers nothing; None for any other kind of prompt."""
     match prompt.kind:
         case "hidden_option":
             return {"option": "Not known."}
@@ -91,7 +91,7 @@ def reply(name: str, content: dict[str, Any]) -> Reply:
 
 
 def refuse_settings(name: str, request: Request) -> None:
-    """Raise ModelError where the request sets what this baseline does not have: it would count for nothing."""
+    """Raise ModelError if the request sets a parameter that this baseline would ignore."""
     for flag, value in (
         ("--temperature", request.temperature),
         ("--effort", request.effort),
@@ -103,5 +103,5 @@ def refuse_settings(name: str, request: Request) -> None:
 
 
 def unsupported(name: str, problem: str, *, remedy: str) -> ModelError:
-    """The error of a baseline that is asked for something it does not do."""
+    """The error for something that this baseline does not do."""
     return ModelError("unsupported", f"baseline/{name} {problem}", remedy=remedy)

@@ -1,8 +1,8 @@
-"""The casebook: what the train split's texts say of each diagnosis, and which one findings therefore speak for.
+"""The casebook: what the train split's texts say about each diagnosis, used to score options by findings.
 
-Cases describe what was seen (captions, findings) and what a diagnosis looks like (the discussion's imaging part, with
-a sentence here and there on a rival). A ridge regression learns how the first turns into the second, so that findings
-in other words still lead to the passages that mean the same. An option scores by how well the passages about it fit.
+Cases describe what was seen (captions, findings) and what a diagnosis looks like (the discussion's imaging section,
+sometimes with sentences about an alternative). A ridge regression from the first to the second lets findings in other
+words reach the passages that mean the same. An option's score is how well the passages about it fit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _LEAST_LIKENESS = 0.3
 
 
 class Weighing(msgspec.Struct, frozen=True):
-    """How findings weigh on the options: a probability each, and the terms that speak most for and against it."""
+    """The probability of each option given the findings, and the terms that count most for and against it."""
 
     probabilities: dict[str, float]
     speaking_for: dict[str, list[str]]
@@ -53,7 +53,7 @@ class Casebook:
         self._map = self._seen.regress(self._rows[own], self._average)
 
     def weigh(self, findings: Sequence[str], options: Mapping[str, str]) -> Weighing:
-        """Weigh the options in the light of the findings."""
+        """The probability of each option given the findings."""
         expected: Row = self._seen.place(findings) @ self._map
         profiles = np.stack([self._profile(text) for text in options.values()])
         gains = (profiles - profiles.mean(axis=0)) * expected
@@ -75,14 +75,14 @@ class Casebook:
         return self._cases[kin[int(np.argmax(nearness))]]
 
     def _profile(self, option: str) -> Row:
-        """How often each term stands in passages about this option, drawn towards passages at large."""
+        """The mean term weights of passages about this option, shrunk towards the mean of all passages."""
         rows, weights = self._passages_about(option)
         counted: Row = np.asarray(weights @ self._rows[rows], dtype=float).ravel()
         profile: Row = (counted + _PRIOR_PASSAGES * self._average) / (weights.sum() + _PRIOR_PASSAGES)
         return profile
 
     def _passages_about(self, option: str) -> tuple[list[int], Row]:
-        """The passages about the option; for one never heard of, those about options spelt like it, weighed down."""
+        """The passages about the option; for an unknown one, those about similarly spelt options, with less weight."""
         rows = self._about.get(normalise(option))
         if rows is not None:
             return rows, np.ones(len(rows))
@@ -100,7 +100,7 @@ class Casebook:
         return vectorizer, names, vectorizer.fit_transform(names)
 
     def _strongest(self, gains: Row) -> list[str]:
-        """Up to three terms that weigh most, none of them a part of another."""
+        """Up to three terms of the largest weight, none contained in another."""
         chosen: list[str] = []
         for at in np.argsort(-gains, kind="stable")[:12]:
             term = str(self._words[at])
@@ -110,7 +110,7 @@ class Casebook:
 
 
 class Seen:
-    """What was seen in each case, as a place among a few hundred topics."""
+    """What was seen in each case, as a vector of topics."""
 
     def __init__(self, texts: list[str]) -> None:
         self._terms = _vectorizer()
@@ -119,12 +119,12 @@ class Seen:
         self.places: Row = placed - self._mean
 
     def place(self, findings: Sequence[str]) -> Row:
-        """The place of these findings."""
+        """The topic vector of these findings."""
         placed: Row = self._topics.transform(self._terms.transform(["\n".join(findings)]))[0] - self._mean
         return placed
 
     def regress(self, rows: Any, average: Row) -> Row:
-        """The map from places to the rows' departure from their average."""
+        """The ridge regression from topic vectors to the rows' deviation from their average."""
         spread = self.places.T @ self.places
         spread[np.diag_indices_from(spread)] += _STIFFNESS
         target = (rows.T @ self.places).T - np.outer(self.places.sum(axis=0), average)

@@ -1,4 +1,4 @@
-"""Options as rows of numbers, from the inputs a guesser may see and nothing else."""
+"""Feature vectors of options, from the inputs that a guesser may see and nothing else."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Encoder:
-    """Learns its vocabularies from training questions, then turns any question's options into rows."""
+    """Learns its vocabularies from training questions, then turns any question's options into feature vectors."""
 
     def __init__(self, inputs: Inputs, questions: Sequence[Question]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -66,7 +66,7 @@ class Encoder:
         return sparse.hstack(blocks, format="csr")
 
     def _history_words(self, history: str) -> Weights:
-        """The history's words that are neither unique nor everywhere, the rarer ones first."""
+        """The history's words that occur in several training cases but not in most, rarest first."""
         most = max(2, int(self._cases * _COMMONEST_SHARE))
         known = {word: self._common_words.get(word, 0) for word in words_of(history)}
         kept = sorted(
@@ -76,7 +76,7 @@ class Encoder:
         return numbers, np.full(len(numbers), 1 / np.sqrt(max(1, len(numbers))), dtype=np.float32)
 
     def _cross(self, texts: list[list[str]], cues: Sequence[Weights]) -> Matrix:
-        """Every cue of a case with every word of an option, each pair in a bin of its own as far as bins go."""
+        """Every cue of a case crossed with every word of an option, hashed into bins."""
         from scipy import sparse
 
         columns, values, ends = [], [], [0]
@@ -94,7 +94,7 @@ class Encoder:
 
 
 class Looks:
-    """What a case's images look like, in a few numbers learned from the training images."""
+    """Image features of a case, reduced by a PCA of the training images."""
 
     def __init__(self, looks: Sequence[Vector]) -> None:
         from sklearn.decomposition import PCA
@@ -107,12 +107,12 @@ class Looks:
 
     @classmethod
     def learn(cls, questions: Sequence[Question]) -> "Looks | None":
-        """Learn from the questions' images; None where there are not enough of them to tell apart."""
+        """Fit on the questions' images; None if there are fewer than two."""
         looks = [look for look in describe_cases(questions) if look is not None]
         return cls(looks) if len(looks) > 1 else None
 
     def of(self, questions: Sequence[Question]) -> list[Weights]:
-        """For each question its cues: one number per learned axis; nothing where no image is shown."""
+        """For each question one cue per principal component; none where no image is shown."""
         none = (self._numbers[:0], np.zeros(0, dtype=np.float32))
         return [none if look is None else self._cues(look) for look in describe_cases(questions)]
 
@@ -122,13 +122,13 @@ class Looks:
 
 
 def _option_numbers(text: str) -> Numbers:
-    """The option's words and, as one more, the option as a whole."""
+    """A number for each of the option's words, and one for the option as a whole."""
     words = list(dict.fromkeys(words_of(text)))[:_MOST_OPTION_WORDS]
     return np.array([number_of(word) for word in [*words, f"= {normalise(text)}"]], dtype=np.uint64)
 
 
 def _overlap(history: str, options: list[str]) -> NDArray[np.float32]:
-    """How much of each option stands in the history, against the other options."""
+    """How much of each option occurs in the history, relative to the other options."""
     told = set(words_of(history))
     whole = f" {normalise(history)} "
     rows = [

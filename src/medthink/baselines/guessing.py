@@ -1,4 +1,4 @@
-"""Trained guessers: they rank the options from the options, the history or the looks of the images alone.
+"""Trained guessers: they rank the options from the options, the history or image features alone.
 
 A guesser compares each right option with its wrong ones, pair by pair, and learns a weight per feature (logistic
 regression on the differences). An option's share of the exponentiated scores is its probability. The letters are not
@@ -26,7 +26,7 @@ _TOLERANCE = 1e-3
 
 
 class Guess(msgspec.Struct, frozen=True):
-    """What a guesser says of one case it was not trained on."""
+    """A guesser's answer to a case it was not trained on."""
 
     case_id: int
     letter: str
@@ -45,7 +45,7 @@ class Guesser:
         return self.rank_all([question])[0]
 
     def rank_all(self, questions: Sequence[Question]) -> list[dict[str, float]]:
-        """The same for many questions at once, which is faster."""
+        """The probabilities for many questions at once, which is faster."""
         scores = self._encoder.encode(questions) @ self._weights
         ends = np.cumsum([len(question.options) for question in questions])
         return [
@@ -55,7 +55,7 @@ class Guesser:
 
 
 def train_guesser(cases: Iterable[Case], inputs: Inputs) -> Guesser:
-    """Train on every case that has its answer among its options; without one, UsageError."""
+    """Train on every case that has its answer among its options; raise UsageError if there is none."""
     from sklearn.linear_model import LogisticRegression
 
     usable = [case for case in cases if is_usable(case)]
@@ -63,10 +63,10 @@ def train_guesser(cases: Iterable[Case], inputs: Inputs) -> Guesser:
         raise UsageError("a guesser has no case to learn from", remedy="give cases with their answer among the options")
     encoder = Encoder(inputs, [case.question for case in usable])
     pairs = _pair_off(encoder.encode([case.question for case in usable]), usable)
-    # Every other difference is turned round, because a classifier wants to see both outcomes; the loss is the same.
+    # The sign of every other difference is turned, because a classifier needs both classes; the loss is the same.
     signs = np.where(np.arange(pairs.shape[0]) % 2, -1.0, 1.0).astype(np.float32)
     pairs.data *= np.repeat(signs, np.diff(pairs.indptr))
-    # A column that no pair fills would keep its weight of 0; most of the crossed bins are such.
+    # A column without entries would keep its weight of 0; most of the hashed bins have none.
     filled = np.unique(pairs.indices)
     model = LogisticRegression(C=_LOOSENESS, fit_intercept=False, max_iter=2000, tol=_TOLERANCE)
     model.fit(pairs[:, filled], signs)
@@ -92,7 +92,7 @@ def cross_validated(cases: Iterable[Case], inputs: Inputs, *, folds: int = 5, se
 
 
 def best(probabilities: dict[str, float]) -> str:
-    """The most probable letter; of equals, the one shown first."""
+    """The most probable letter; in a tie, the one shown first."""
     return max(probabilities, key=probabilities.__getitem__)
 
 

@@ -1,4 +1,4 @@
-"""Where baselines learn: the train split, once per process and content, and never for cases of their own lessons."""
+"""Training on the train split, once per process and content; a case that was trained on is refused."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
@@ -19,7 +19,7 @@ _kept: dict[tuple[str, str], Any] = {}
 
 
 class Lessons(Generic[Learned]):
-    """What a baseline learns from the train split, when it is first recalled: a finished run waits for nothing."""
+    """What a baseline learns from the train split; it is trained at the first question, not before."""
 
     def __init__(self, benchmark: Benchmark, name: str, fit: Fit[Learned]) -> None:
         if "train" not in benchmark.splits:
@@ -33,7 +33,7 @@ class Lessons(Generic[Learned]):
         self._learned: tuple[Learned, frozenset[str]] | None = None
 
     def recall(self, question: Question) -> Learned:
-        """What was learned; refused for a question it was learned from, whose answer it knows."""
+        """What was learned; raises ModelError for a question that was trained on."""
         if self._learned is None:
             self._learned = self._learn()
         learned, known = self._learned
@@ -70,14 +70,14 @@ def _fit_once(key: tuple[str, str], fit: Fit[Learned], cases: list[Case]) -> Lea
 
 
 def _marks(question: Question) -> Iterable[str]:
-    """What a question is known by again: its images' paths, and its words where history and options are shown."""
+    """What identifies a question: its images' paths, and its text where history and options are shown."""
     yield from (image.path for image in question.images)
     if question.history and question.options:
         yield "\n".join([question.history, *sorted(question.options.values())])
 
 
 def _content_of(cases: Sequence[Case]) -> str:
-    """A digest of all that is learned from; images stand by path, since reading them is the slow part."""
+    """A digest of the training data; images enter by path, because reading them is slow."""
     lines = [
         msgspec.json.encode(
             (

@@ -1,4 +1,4 @@
-"""Passages: the pieces of a case's text that say what a diagnosis looks like, each with the diagnosis it is about."""
+"""Passages: sentences of a case that say what a diagnosis looks like, with the diagnosis they are about."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _HEADING = re.compile(
 
 
 class Passage(NamedTuple):
-    """A piece of text; `diagnosis` is normalised, and `is_own` says that it is the one that was right."""
+    """A piece of text about a (normalised) diagnosis; `is_own` if that is the case's right answer."""
 
     diagnosis: str
     text: str
@@ -27,7 +27,7 @@ class Passage(NamedTuple):
 
 
 def passages_of(case: Case) -> Iterator[Passage]:
-    """One passage on the case's own diagnosis, and one on each rival that sentences name without naming the former."""
+    """One passage about the right diagnosis, and one for each wrong option that a sentence names alone."""
     right = normalise(case.question.options[case.reference.answer])
     names = [name for name in map(normalise, case.question.options.values()) if name and name != right]
     own: list[str] = []
@@ -57,7 +57,7 @@ def sections_of(discussion: str) -> dict[str, str]:
 
 
 def _looks_like(case: Case) -> str:
-    """The discussion's imaging part; without such a heading, all of it and what was seen."""
+    """The discussion's imaging section; without such a heading, captions, findings and the whole discussion."""
     seen = [*(image.caption for image in case.reference.images), case.reference.findings]
     imaging = sections_of(case.reference.discussion)["imaging_perspective"]
     return imaging or "\n".join([*seen, case.reference.discussion])

@@ -1,4 +1,4 @@
-"""What an image looks like, as numbers: brightness, colour, edges and texture on a coarse grid."""
+"""Image features: brightness, colour, edges and texture on a coarse grid."""
 
 import os
 from collections import OrderedDict
@@ -26,7 +26,7 @@ _kept: OrderedDict[str, Vector] = OrderedDict()
 
 
 def describe(image: Image) -> Vector:
-    """The image's numbers, or DataError where it cannot be read."""
+    """The image's features, or DataError where it cannot be read."""
     data = image.read()
     key = digest_bytes(data)
     vector = _kept.get(key)
@@ -38,13 +38,13 @@ def describe(image: Image) -> Vector:
 
 
 def describe_readable(images: Sequence[Image]) -> list[Vector | None]:
-    """The numbers of many images, on all cores; None for one that is missing or cannot be decoded."""
+    """The features of many images, on all cores; None for one that is missing or cannot be decoded."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(_describe_or_none, images))
 
 
 def describe_cases(questions: Sequence[Question]) -> list[Vector | None]:
-    """For each question the mean over its images, over six spread evenly where it has more; None without images."""
+    """For each question the mean features of its images, at most six of them, evenly spaced; None without images."""
     chosen = [_spread(question.images) for question in questions]
     found = iter(describe_readable([image for images in chosen for image in images]))
     looks: list[Vector | None] = []
@@ -55,7 +55,7 @@ def describe_cases(questions: Sequence[Question]) -> list[Vector | None]:
 
 
 def describe_picture(picture: "PillowImage") -> Vector:
-    """The numbers of a decoded picture; each kind of number has the same weight, whatever its count."""
+    """The features of a decoded picture; each kind is scaled to the same norm."""
     from PIL import Image as Pillow
 
     small = flatten(picture).convert("RGB").resize((_SIDE, _SIDE), Pillow.Resampling.BOX)
@@ -77,7 +77,7 @@ def _tones(grey: Vector) -> Vector:
 
 
 def _tints(colour: Vector) -> Vector:
-    """Colour apart from brightness; the constant keeps grey pictures alike instead of blowing up their noise."""
+    """Colour without brightness; the constant keeps the noise of grey pictures from being scaled up."""
     red, green, blue = colour[..., 0], colour[..., 1], colour[..., 2]
     coarse = [_pool(red - green, 4).ravel(), _pool(blue - (red + green) / 2, 4).ravel()]
     return np.concatenate([*coarse, np.full(1, 0.2, dtype=np.float32)])
@@ -94,7 +94,7 @@ def _edges(grey: Vector) -> Vector:
 
 
 def _texture(grey: Vector) -> Vector:
-    """How many of its eight neighbours a pixel outshines, near and farther off, in each cell of a 3 × 3 grid."""
+    """How many of its eight neighbours a pixel is brighter than, at two distances, in each cell of a 3 × 3 grid."""
     parts = []
     for reach in (1, 3):
         inner = grey[reach:-reach, reach:-reach] - 0.02
@@ -124,7 +124,7 @@ def _unit(part: Vector) -> Vector:
 
 
 def _open_small(data: bytes, name: str) -> "PillowImage":
-    """The picture, a JPEG at the smallest size that will do, which decodes several times faster."""
+    """The picture; a JPEG is decoded at the smallest size that suffices, several times faster."""
     picture = open_header(data, name=name)
     picture.draft("RGB", (_SIDE, _SIDE))
     try:

@@ -1,6 +1,6 @@
-"""The retrieval baseline: it describes an image with the words of similar ones, and weighs options by those words.
+"""The retrieval baseline: it describes an image with the captions of similar ones, and scores options by those words.
 
-It sees nothing but images, findings and options. Shown no image and told no finding, it has no evidence and says so.
+It uses nothing but images, findings and options. Without an image or a finding it has no evidence, and says so.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,7 +34,7 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 class RetrievalReader:
-    """Reads images and findings by what is most like them in the train split."""
+    """Answers from the most similar images and texts of the train split."""
 
     name = _NAME
 
@@ -67,7 +67,7 @@ class RetrievalReader:
         return {"explanation": pick.explanation, "answer": pick.letter}
 
     def _evidence(self, prompt: Prompt) -> tuple[str, ...]:
-        """What was said of the images by an earlier step or an expert, else what the baseline sees itself."""
+        """Findings or a summary from an earlier step or an expert, else the baseline's own descriptions."""
         if prompt.findings:
             return prompt.findings
         return (prompt.summary,) if prompt.summary else self._describe(prompt.question.images, prompt.question)
@@ -76,7 +76,7 @@ class RetrievalReader:
         return tuple(self._lessons.recall(question).album.caption(image) for image in images)
 
     def _pick(self, evidence: tuple[str, ...], question: Question, sample: int) -> Pick:
-        """The option (or, where none are shown, the diagnosis) that the evidence speaks for."""
+        """The option (or, where none are shown, the diagnosis) that the evidence supports most."""
         if not evidence:
             return self._pick_blindly(question, sample)
         casebook = self._lessons.recall(question).casebook
@@ -112,7 +112,7 @@ def sum_up(findings: Sequence[str]) -> str:
 
 
 def _explain(weighing: Weighing, options: dict[str, str]) -> str:
-    """What speaks for the option chosen, and what rules out the others; of a long list, the next four."""
+    """The terms for the option chosen and against the next four."""
     ranked = sorted(weighing.probabilities, key=lambda letter: -weighing.probabilities[letter])
     chosen, others = ranked[0], ranked[1:5]
     lines = [f"{options[chosen]}: {_say_terms('the findings fit', weighing.speaking_for[chosen])}."]
@@ -128,7 +128,7 @@ def _say_terms(verb: str, terms: list[str]) -> str:
 
 
 def _write_sections(diagnosis: str, findings: str, question: Question, alike: Case | None) -> dict[str, str]:
-    """The six sections for this diagnosis, by name; `alike` is the case whose words are used again."""
+    """The six sections for this diagnosis, by name; `alike` is the case whose text is reused."""
     present = {
         "clinical_perspective": question.history or "No history was given.",
         "imaging_perspective": findings,

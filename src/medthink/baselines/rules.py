@@ -18,7 +18,7 @@ def rule_baseline(name: str, benchmark: Benchmark) -> ChoosingBaseline:
 
 
 def random_letter(question: Question, sample: int) -> str:
-    """A letter drawn evenly from the words of the question and the sample's number."""
+    """A letter drawn with equal chances, seeded by the question's text and the sample's number."""
     letters = list(question.options)
     return letters[seed_from("random letter", sample, question.history, *question.options.values()) % len(letters)]
 
@@ -29,7 +29,7 @@ def choose_random(question: Question, sample: int) -> Pick:
 
 
 def longest_letter(question: Question) -> str:
-    """The option of most characters, spaces around it not counted; of equals, the one shown first."""
+    """The option with the most characters, not counting spaces around it; in a tie, the one shown first."""
     return max(question.options, key=lambda letter: len(question.options[letter].strip()))
 
 
@@ -41,7 +41,7 @@ def choose_longest(question: Question, sample: int) -> Pick:  # noqa: ARG001
 
 
 def rank_letters(cases: list[Case]) -> list[str]:
-    """The letters by how often they are right, the most frequent first; of equals, in the order of the alphabet."""
+    """The letters by how often they are right, most frequent first; ties in alphabetical order."""
     counts = Counter(case.reference.answer for case in cases)
     return sorted(counts, key=lambda letter: (-counts[letter], letter))
 

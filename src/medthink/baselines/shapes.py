@@ -1,4 +1,4 @@
-"""The outward look of options: how long they are and how they are written, each against its rivals.
+"""Surface features of options: length and style, each relative to the other options.
 
 A guesser that does well on these has learned how the options were made, not what the patient has.
 """
@@ -41,7 +41,7 @@ def _count(text: str) -> list[float]:
 
 
 def _length_ranks(lengths: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rank of the length from -1 to 1, whether longest or shortest, and by how much."""
+    """Rank of the length from −1 to 1, whether longest or shortest, and by how much."""
     longer = (lengths[:, None] > lengths[None, :]).sum(axis=1)
     shorter = (lengths[:, None] < lengths[None, :]).sum(axis=1)
     rank = (longer - shorter) / max(1, len(lengths) - 1)
@@ -56,7 +56,7 @@ def _length_ranks(lengths: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _likeness(texts: list[str]) -> NDArray[np.float32]:
-    """How many words an option shares with its rivals: distractors are often variations on the right one."""
+    """How many words an option shares with the others: distractors are often variations on the right one."""
     bags = [set(words_of(text)) for text in texts]
     shared = np.array([[len(one & other) / max(1, len(one | other)) for other in bags] for one in bags])
     np.fill_diagonal(shared, 0)

@@ -1,4 +1,4 @@
-"""Words of a text, stable numbers for them, and the topics that counted words form."""
+"""Words of a text, stable numbers for them, and topics of word counts."""
 
 import re
 from functools import lru_cache
@@ -11,23 +11,23 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def words_of(text: str) -> list[str]:
-    """The words in order, in one case."""
+    """The words in order, in lower case."""
     return _WORD.findall(text.casefold())
 
 
 def normalise(text: str) -> str:
-    """The text as its words alone: two spellings of one diagnosis that differ in signs or case are the same."""
+    """The text without punctuation and capitals, so that spellings that differ only in these are equal."""
     return " ".join(words_of(text))
 
 
 @lru_cache(maxsize=200_000)
 def number_of(word: str) -> int:
-    """A number that stands for the word in every process."""
+    """A number for the word, the same in every process."""
     return crc32(word.encode())
 
 
 def fit_topics(counted: Any, most: int) -> tuple[Any, Any]:
-    """A truncated SVD of the word counts with at most so many topics, and each text's place among them."""
+    """A truncated SVD of the word counts with at most `most` topics, and each text's topic vector."""
     from sklearn.decomposition import TruncatedSVD
 
     model = TruncatedSVD(max(1, min(most, min(counted.shape) - 1)), random_state=0)

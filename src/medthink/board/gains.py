@@ -15,7 +15,7 @@ from medthink.board.store import BoardStore
 from medthink.core.digest import digest_value, seed_from
 from medthink.stats.estimate import Measured
 from medthink.stats.gain import gain_over_rivals
-from medthink.stats.intervals import mean_interval, rate_interval
+from medthink.stats.intervals import share_interval
 from medthink.validity.audit import IMAGE_FREE_RUNS, blind_name
 
 _VERSION = 1
@@ -95,10 +95,9 @@ def _measure(
     rng = np.random.default_rng(seed_from("audit", benchmark.text_fingerprint))
     over = gain_over_rivals(result.rights, list(against.values()), rng=rng)
     name, rights = list(against.items())[over.strongest]
-    is_plain = set(rights) <= {0.0, 1.0}
     return Gain(
         rival=name,
-        rival_accuracy=rate_interval(rights) if is_plain else mean_interval(rights),
+        rival_accuracy=share_interval(rights),
         gain=over.gain,
         has_own_blind=not IMAGE_FREE_RUNS.isdisjoint(against),
         digest=digest,

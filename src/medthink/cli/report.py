@@ -1,10 +1,16 @@
 """`medthink report`: runs as one page to read and show, and as tables and a figure for a paper."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from medthink.cli.show import say
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from medthink.report.writing import ReportOptions
 
 
 @click.command()
@@ -18,22 +24,12 @@ from medthink.cli.show import say
 @click.option(
     "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
 )
-@click.option("--probe", "trains", is_flag=True, help="Also train guessers and compare the runs with them.")
+@click.option("--probe", is_flag=True, help="Also train guessers and compare the runs with them.")
 @click.option("--interactive", is_flag=True, help="Add JavaScript that sorts and filters tables.")
-@click.option("--csv", "csv_file", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
+@click.option("--csv", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in Markdown.")
 @click.option("--latex", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in LaTeX (booktabs).")
-def report(
-    runs: tuple[Path, ...],
-    out: Path,
-    data: Path | None,
-    figure: Path | None,
-    trains: bool,
-    interactive: bool,
-    csv_file: Path | None,
-    markdown: Path | None,
-    latex: Path | None,
-) -> None:
+def report(runs: tuple[Path, ...], out: Path, **options: "Unpack[ReportOptions]") -> None:
     """Write one self-contained page about RUNs (runs or submission files): summary, figures, cases, how it was made.
 
     The page opens from disk and loads nothing from elsewhere; it contains no JavaScript unless --interactive is given.
@@ -43,11 +39,9 @@ def report(
     Example: medthink report runs/* -o report.html --figure overview.pdf
     Example: medthink report runs/mine theirs.jsonl --data bench/ -o report.html
     """
-    from medthink.report.writing import ReportOptions, write_report
+    from medthink.report.writing import write_report
 
-    options = ReportOptions(data=data, probe=trains, interactive=interactive, figure=figure)
-    options |= ReportOptions(csv=csv_file, markdown=markdown, latex=latex)
     write_report(runs, out, **options)
-    for path in (out, figure, csv_file, markdown, latex):
+    for path in (out, options["figure"], options["csv"], options["markdown"], options["latex"]):
         if path is not None:
             say(f"Written: {path}")

@@ -11,5 +11,5 @@ def now_utc() -> str:
 
 
 def utc_in(seconds: float) -> str:
-    """The time so many seconds from now, or ago where they are negative; such texts sort as the times do."""
+    """The time this many seconds from now (negative: ago); these texts sort in the order of time."""
     return time.strftime(_FORMAT, time.gmtime(time.time() + seconds))

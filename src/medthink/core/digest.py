@@ -16,7 +16,7 @@ def digest_bytes(data: bytes) -> str:
 
 
 def digest_file(path: Path) -> str:
-    """SHA-256 of a file, read piece by piece."""
+    """SHA-256 of a file, read in pieces."""
     found = hashlib.sha256()
     with open_for_reading(path) as stream:
         while piece := stream.read(_PIECE_BYTES):
@@ -30,5 +30,5 @@ def digest_value(value: Any) -> str:
 
 
 def seed_from(*parts: str | int) -> int:
-    """A 64-bit seed that depends on these parts and nothing else: no global generator, no order of calls."""
+    """A 64-bit seed that depends on these parts alone, not on a global generator or the order of calls."""
     return int.from_bytes(hashlib.sha256(canonical_json(parts)).digest()[:8], "big")

@@ -64,7 +64,7 @@ class OutsideError(MedThinkError):
 
 
 class PartlyFailed(MedThinkError):
-    """Some of the work failed and some was done; the same command tries what failed again."""
+    """Some of the work failed and some was done; the same command retries what failed."""
 
     exit_code = 4
 

@@ -35,7 +35,7 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
 
 @contextmanager
 def open_for_writing(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content takes the name `path` when all is written: written beside it, fsynced, renamed.
+    """A stream to a temporary file beside `path` that is fsynced and renamed to it when all is written.
 
     A link is followed. A folder, a device or a pipe is refused: the rename would put a file in its place.
     """
@@ -64,7 +64,7 @@ def open_for_writing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to write into that takes the name `path` when all is written, and is gone if anything fails.
+    """A temporary folder that is renamed to `path` when all is written, and removed if anything fails.
 
     `path` must not exist, or be an empty folder.
     """
@@ -78,7 +78,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise _cannot_write(path, error) from None
     try:
-        # Inside the shelter, which is private, stands the folder with ordinary permissions.
+        # The temporary folder is private; the folder inside it has ordinary permissions.
         folder = shelter / "whole"
         folder.mkdir()
         yield folder
@@ -102,7 +102,7 @@ def _umask() -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the rename itself durable; Windows opens no folders, and keeps renames by itself."""
+    """Make the rename itself durable; Windows cannot open folders, and needs no sync."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -113,12 +113,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Each path by its last part, where that tells them apart; tables are narrow."""
+    """Each path's last part if these are unique, else the whole paths; for narrow tables."""
     last = {path: path.rstrip("/").rsplit("/", 1)[-1] for path in paths}
     return last if len(set(last.values())) == len(last) else {path: path for path in paths}
 
 
 def cache_folder() -> Path:
-    """Where this user's caches of MedThink lie."""
+    """The folder of this user's MedThink caches."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "medthink"

@@ -122,7 +122,7 @@ def write_jsonl(path: Path, values: Iterable[Any]) -> None:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[BinaryIO]:
-    """The open file, with an error of the disk as DataError: what was read until then must not pass for the whole."""
+    """The open file; a disk error becomes DataError, so that a part is never taken for the whole file."""
     with open_for_reading(path) as stream:
         try:
             yield stream
@@ -131,7 +131,7 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
 
 
 def _refuse_other_kind(raw: bytes, *, file: Path) -> None:
-    """Say what a file is that plainly is no JSON Lines file, by its first line."""
+    """Raise DataError if the first line shows that this is not a JSON Lines file."""
     refuse_known_start(raw, file=file)
     start = raw[:64].strip()
     if start in (b"[", b"{") or re.match(rb"\[\s*\{", start):
@@ -167,7 +167,7 @@ def _explain(data: bytes, error: orjson.JSONDecodeError) -> tuple[str, str]:
 
 
 class _Survey(NamedTuple):
-    """What a parsed value holds, at every depth."""
+    """What a parsed value contains, counted at every depth."""
 
     keys: int
     texts: int
@@ -219,7 +219,7 @@ def _find_duplicate_key(data: bytes) -> str:
 
 
 def _refuse_rounded_number(data: bytes, value: Any, *, file: object, row: int | None) -> None:
-    """Refuse a text with a whole number that the parser made a float of."""
+    """Raise DataError if the parser turned a whole number into a float."""
     # Nearly no float is so large, and only the slower parser tells which were written as whole numbers.
     if not any(type(number) is float and abs(number) >= 2**63 for _, number in _numbers(value)):
         return

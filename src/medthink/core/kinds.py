@@ -1,4 +1,4 @@
-"""What a file is that is not what its name says, told by how it starts."""
+"""Recognise by its first bytes a file that is not what its name says."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ _KNOWN_STARTS = (
     ((b"version https://git-lfs",), "the file is a Git LFS pointer, not the data", "fetch the data with: git lfs pull"),
     ((b"<!doctype", b"<html", b"<?xml"), "the file is a web page", "download the data itself, not its page"),
 )
-# Of a file that should be a zip or parquet, what says that it is one is no news.
+# A file named .zip or .parquet is expected to be one.
 _ENDINGS = {b"PK\x03\x04": ".zip", b"PAR1": ".parquet"}
 
 
 def refuse_known_start(raw: bytes, *, file: Path) -> None:
-    """Raise DataError that says what a file is, where its first bytes tell; return where they do not."""
+    """Raise DataError that says what the file is if its first bytes show it."""
     start = raw[:_START_BYTES].strip().lower()
     for starts, problem, remedy in _KNOWN_STARTS:
         if file.suffix != _ENDINGS.get(starts[0]) and start.startswith(tuple(one.lower() for one in starts)):
@@ -26,10 +26,10 @@ def refuse_known_start(raw: bytes, *, file: Path) -> None:
 
 
 def refuse_other_kind(file: Path) -> None:
-    """The same for a file that could not be read as what its name says."""
+    """Raise DataError for a file that could not be read as what its name says, if its first bytes show what it is."""
     try:
         with file.open("rb") as stream:
             start = stream.read(_START_BYTES)
     except OSError:
-        return  # what is wrong with it is known already
+        return  # the caller reports what is wrong with it
     refuse_known_start(start, file=file)

@@ -1,10 +1,10 @@
-"""HTML built from values: whatever is not markup already is escaped on its way in."""
+"""HTML built from values: whatever is not markup already is escaped."""
 
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-# Controls but tab and newline, what turns the direction of writing, and halves of characters: none can be shown.
+# Control characters except tab and newline, marks that change the direction of writing, and lone surrogates.
 _UNSHOWABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _VOID = frozenset({"img"})
 
@@ -21,7 +21,7 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str, longest: int = 80) -> str:
-    """The text cleaned, on one line, cut where it grows too long."""
+    """The text cleaned, on one line, shortened to at most `longest` characters."""
     flat = " ".join(clean(text).split())
     return flat if len(flat) <= longest else flat[: longest - 1].rstrip() + "…"
 
@@ -47,12 +47,12 @@ def joined(children: Iterable[str]) -> Markup:
 
 
 def fold(summary: str, *children: str, class_: str | None = None) -> Markup:
-    """Content behind a line that opens it."""
+    """Content folded behind a summary line."""
     return tag("details", tag("summary", summary), *children, class_=class_)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str = "") -> Markup:
-    """A table; whatever a cell holds is written as text. Without column names there is no head."""
+    """A table; every cell is written as text. Without column names there is no header row."""
     head = [tag("thead", tag("tr", *(tag("th", name) for name in columns)))] if any(columns) else []
     body = tag("tbody", *(tag("tr", *(tag("td", _cell(cell)) for cell in row)) for row in rows))
     return tag("table", *([tag("caption", caption)] if caption else []), *head, body)
@@ -63,7 +63,7 @@ def _cell(value: object) -> str:
 
 
 def paragraphs(text: str, longest: int = 4000) -> Markup:
-    """The text with its line breaks kept; a very long one is cut, and says by how much."""
+    """The text with its line breaks; a very long one is cut and says how much is left out."""
     if not text.strip():
         return tag("p", "–", class_="text")
     if len(text) <= longest:

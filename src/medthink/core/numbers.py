@@ -10,8 +10,9 @@ def as_percent(share: float, digits: int = 1) -> str:
 
 
 def as_rate(share: float, low: float, high: float) -> str:
-    """A rate with its interval: `57.2 % (53.6–60.8)`."""
-    return f"{as_percent(share)} ({low * 100:.1f}–{high * 100:.1f})"
+    """A rate with its interval: `57.2 % (53.6–60.8)`; a share of a gain may be negative: `5.1 % (−13.0 to 23.2)`."""
+    to = "–" if low >= 0 else " to "
+    return f"{as_percent(share)} ({low * 100:.1f}{to}{high * 100:.1f})".replace("-", "−")
 
 
 def as_points(difference: float) -> str:
@@ -27,16 +28,16 @@ def as_value(value: float, low: float, high: float) -> str:
 
 
 def as_p_value(p: float, floor: float = 0.0) -> str:
-    """`0.0312`; `< 0.0001` when it is smaller, or when it is the smallest that the random draws can give."""
+    """`0.0312`; `< 0.0001` if it is smaller, or if it is the smallest value that random draws can give."""
     least = max(floor, 0.0001)
-    # A floor of 1/20,001 is below 0.0001 and says no more than that.
+    # A floor of 1/20,001 is written as 0.0001.
     return f"< {least:.2g}" if p <= least else f"{p:.3g}"
 
 
 def as_usd(usd: float | None, *, is_least: bool = False) -> str:
-    """`$12.30`; a small sum with two digits that say something: `$0.0042`; `unknown` where no price is known.
+    """`$12.30`; a small sum with two significant digits: `$0.0042`; `unknown` where no price is known.
 
-    `at least $12.30` where more may have been billed (`is_least`): replies that were sent for and never arrived.
+    `at least $12.30` where more may have been billed (`is_least`): for requests whose replies never arrived.
     """
     if usd is None:
         return "unknown"
@@ -45,7 +46,7 @@ def as_usd(usd: float | None, *, is_least: bool = False) -> str:
 
 
 def as_count(count: float | None) -> str:
-    """A count of tokens, calls or cases: `12,345`; a dash where nobody counted."""
+    """A count of tokens, calls or cases: `12,345`; a dash where it is not known."""
     return NOTHING if count is None else f"{count:,.0f}"
 
 

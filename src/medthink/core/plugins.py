@@ -1,4 +1,4 @@
-"""What other packages add, found by their entry points.
+"""Models, metrics and tasks that other packages add by entry points.
 
 group              what the entry point is
 medthink.models    a function from a model's name to a `Model`; `NAME/MODEL` is its spec
@@ -20,7 +20,7 @@ def plugin_names(group: PluginGroup) -> list[str]:
 
 
 def load_plugin(group: PluginGroup, name: str) -> Any:
-    """What the entry point names, imported now; None where no package adds that name."""
+    """The object that the entry point names, imported now; None if no package adds that name."""
     found = list(entry_points(group=group, name=name))
     if not found:
         return None

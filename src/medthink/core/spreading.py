@@ -1,4 +1,4 @@
-"""Work in portions that need nothing of each other: done here, or on other machines."""
+"""Work in independent portions, done here or on other machines."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
@@ -8,7 +8,7 @@ Made = TypeVar("Made")
 
 
 class Spread(Protocol):
-    """Whoever has portions of work done elsewhere; `work` and the portions must be picklable."""
+    """Something that runs portions of work elsewhere; `work` and the portions must be picklable."""
 
     def __call__(self, work: Callable[[Portion], Made], portions: Iterable[Portion]) -> Iterator[Made]:
-        """What the work made of each portion, in their order."""
+        """The result for each portion, in order."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from medthink.cases.benchmark import Benchmark
 from medthink.core.markup import Markup, fold, tag
-from medthink.core.numbers import as_percent, as_points
+from medthink.core.numbers import as_p_value, as_percent, as_points
 from medthink.report.entries import Entry, Group
 from medthink.report.tables import Table, table_markup
 from medthink.report.words import name_some
@@ -84,7 +84,13 @@ def _alarm_words(alarms: list[str]) -> str:
 
 def _probe_table(probe: Probe) -> Table:
     rows = tuple(
-        (one.name, one.meaning, percent(one.accuracy), "–" if one.p_holm is None else _p_value(one.p_holm), one.verdict)
+        (
+            one.name,
+            one.meaning,
+            percent(one.accuracy),
+            "–" if one.p_holm is None else as_p_value(one.p_holm),
+            one.verdict,
+        )
         for one in probe.scores
     )
     return Table(("Guesser", "What it sees", "Right", "p (Holm)", "Verdict"), rows, frozenset({2, 3}))
@@ -94,7 +100,7 @@ def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
     rows = []
     for entry, audit in audits:
         strongest = next(rival for rival in audit.rivals if rival.name == audit.strongest_rival)
-        bias = "–" if audit.place_bias is None else _p_value(audit.place_bias.p_value)
+        bias = "–" if audit.place_bias is None else as_p_value(audit.place_bias.p_value)
         rows.append(
             (
                 entry.label,
@@ -133,7 +139,3 @@ def _consistency_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
         for one in audit.consistency
     )
     return Table(("Run", "Changed", "Same answer", "Difference in accuracy"), rows, frozenset({2, 3}))
-
-
-def _p_value(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"

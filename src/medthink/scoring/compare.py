@@ -12,6 +12,7 @@ from medthink.cases.case import Case
 from medthink.cases.slices import SMALL, group_by_slice, slice_cases
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
+from medthink.core.numbers import NOTHING
 from medthink.scoring.material import keep_cases, load_all
 from medthink.scoring.score import kept_scores, score_letters
 from medthink.scoring.scores import Partial, Scores
@@ -246,13 +247,13 @@ def _with_scored_means(ranking: Ranking, scored: Sequence[Scores]) -> Ranking:
 
 
 def _differing(scored: Sequence[Scores]) -> dict[str, tuple[str, ...]]:
-    """The fields in which the runs differ, with each run's value."""
+    """The fields in which the runs differ, with each run's value; a dash where a submission file does not say."""
     fields: dict[str, tuple[str, ...]] = {}
     for name in ("model", "task", "kind"):
         fields[name] = tuple(str(getattr(one.origin, name)) for one in scored)
     conditions = [one.origin.condition or {} for one in scored]
     for name in dict.fromkeys(key for condition in conditions for key in condition):
-        fields[name] = tuple(str(condition.get(name, "–")) for condition in conditions)
+        fields[name] = tuple(str(condition.get(name, NOTHING)) for condition in conditions)
     for name in dict.fromkeys(kind for one in scored for kind in one.origin.prompts):
-        fields[f"{name} prompt"] = tuple(one.origin.prompts.get(name, "–")[:12] for one in scored)
-    return {name: values for name, values in fields.items() if len(set(values)) > 1}
+        fields[f"{name} prompt"] = tuple(one.origin.prompts.get(name, NOTHING)[:12] for one in scored)
+    return {name: values for name, values in fields.items() if len(set(values) - {NOTHING}) > 1}

@@ -30,7 +30,14 @@ from medthink.stats.calibration import (
 from medthink.stats.correction import Validation, corrected_clustered_rate, corrected_rate
 from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
 from medthink.stats.gain import GainOverRivals, gain_over_rivals
-from medthink.stats.intervals import clustered_error, exact_upper_bound, mean_interval, rate_interval, wilson
+from medthink.stats.intervals import (
+    clustered_error,
+    exact_upper_bound,
+    mean_interval,
+    rate_interval,
+    share_interval,
+    wilson,
+)
 from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
 from medthink.stats.multiple import holm
 from medthink.stats.paired import (
@@ -119,6 +126,7 @@ __all__ = [
     "rate_interval",
     "reciprocal",
     "repeated_mean",
+    "share_interval",
     "sign_flip_test",
     "suspect_keys",
     "wilson",

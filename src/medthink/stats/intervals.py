@@ -1,9 +1,11 @@
 """Intervals in closed form: Wilson for rates, clustered standard errors for means."""
 
+from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from medthink.stats.clusters import ClusterTotals, as_column, as_hits, cluster_totals
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
@@ -108,6 +110,26 @@ def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None,
         clusters=groups,
         method="Wilson score at the effective sample size of clustered rows",
     )
+
+
+def share_interval(shares: npt.ArrayLike, *, level: float = 0.95) -> Measured:
+    """Interval for a mean of shares, such as the share of each case's samples that are right. Range: [0, 1].
+
+    `rate_interval` where all are 0 or 1. Otherwise Wilson's at the sample size at which a rate would have this standard
+    error, with Student's quantile, which is what `rate_interval` gives for equally many samples clustered by case.
+    Rival: Student's interval (`mean_interval`), which reaches below 0 % and above 100 %.
+    """
+    rows = as_column(shares, name="shares")
+    if np.isin(rows, (0.0, 1.0)).all():
+        return rate_interval(rows, level=level)
+    if rows.min() < 0 or rows.max() > 1:
+        raise ValueError("shares lie between 0 and 1")
+    plain = mean_interval(rows, level=level)
+    if isinstance(plain, Undefined):
+        return plain
+    rate, error = plain.value, float(rows.std(ddof=1)) / sqrt(len(rows))
+    low, high = wilson_ends(rate, rate * (1 - rate) / error**2, student_quantile(level, len(rows) - 1))
+    return replace(plain, low=low, high=high, method="Wilson score at the effective sample size of shares")
 
 
 def totals_error(totals: ClusterTotals) -> float:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from medthink.core.numbers import as_percent
 from medthink.stats.clusters import Floats, as_floats
 from medthink.stats.estimate import Estimate, Measured
-from medthink.stats.intervals import mean_interval, normal_quantile, wilson
+from medthink.stats.intervals import normal_quantile, share_interval
 
 FEWEST_FOR_DISCRIMINATION = 20
 """Discrimination is not reported for fewer models: its reliability per case is too low."""
@@ -88,7 +88,7 @@ def item_table(scores: npt.ArrayLike, *, cases: Sequence[int], leaders: Sequence
     found = [
         CaseItem(
             case=case,
-            right=_share(table[:, k]),
+            right=share_interval(table[:, k]),
             shrunk=float(shrunk[k]),
             discrimination=discrimination[k],
             is_separating=bool(0.25 <= top[k] <= 0.75),
@@ -97,12 +97,6 @@ def item_table(scores: npt.ArrayLike, *, cases: Sequence[int], leaders: Sequence
     ]
     ordered = tuple(sorted(found, key=lambda one: (one.shrunk, one.case)))
     return ItemTable(cases=ordered, models=models, prior_strength=float(strength))
-
-
-def _share(column: Floats) -> Measured:
-    if np.isin(column, (0.0, 1.0)).all():
-        return wilson(int(column.sum()), len(column))
-    return mean_interval(column)
 
 
 def _prior_strength(shares: Floats, models: int) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from medthink.core.digest import seed_from
 from medthink.stats.estimate import Measured
 from medthink.stats.gain import gain_over_rivals
-from medthink.stats.intervals import mean_interval, rate_interval
+from medthink.stats.intervals import rate_interval, share_interval
 from medthink.validity.audit import blind_name
 from medthink.web.shelf import ShelfRun
 
@@ -90,7 +90,7 @@ def find_standing(family: RunFamily) -> Standing | None:
         n=len(run.rows),
         accuracy=rate_interval(run.hits, clusters=[row.case for row in run.rows]),
         rival=name,
-        rival_accuracy=rate_interval(strongest) if _is_plain(strongest) else mean_interval(strongest),
+        rival_accuracy=share_interval(strongest),
     )
 
 
@@ -113,7 +113,3 @@ def _rivals(family: RunFamily) -> Iterator[tuple[str, Shares]]:
         blind = None if other is run else blind_name(run.condition, other.condition)
         if blind and other.rights.keys() >= set(cases):
             yield blind, np.array([other.rights[case] for case in cases])
-
-
-def _is_plain(shares: Shares) -> bool:
-    return bool(np.isin(shares, (0.0, 1.0)).all())

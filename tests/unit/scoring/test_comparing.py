@@ -1,5 +1,6 @@
 """Runs are compared pair by pair on the same cases, or refused."""
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -130,6 +131,15 @@ def test_what_can_be_seen_grows_with_the_samples_of_a_case():
     # Two runs of one skill differ from case to case by the chance of their samples alone.
     assert found[16] == pytest.approx(found[1] / 4, rel=0.1)
     assert isinstance(resolve([1.0, 0.5], [1.0, 0.5]), Undefined)
+
+
+def test_a_submission_file_differs_in_nothing_it_does_not_say(make_run, bench):
+    cases = {case.id: case for case in Benchmark.open(bench)["test"]}
+    run = score_run(make_run("r"))
+    file = msgspec.structs.replace(
+        run, origin=msgspec.structs.replace(run.origin, name="theirs", task="submission", condition=None, prompts={})
+    )
+    assert set(compare_runs([run, file], cases).differing) == {"task"}
 
 
 def test_what_differs_is_in_the_open(make_run, bench):

@@ -24,6 +24,13 @@ def test_shrinking_brings_the_share_right_nearer_to_the_truth():
     assert all(one.discrimination is None for one in found.values())
 
 
+def test_the_share_right_of_models_with_several_runs_stays_between_none_and_all():
+    # Five models, one of them right in two of its three runs: Student's interval began at -23.7 %.
+    found = item_table([[0.0], [0.0], [0.0], [0.0], [2 / 3]], cases=[1], leaders=[4]).cases[0].right
+    assert 0 < found.low < found.value == pytest.approx(2 / 15)
+    assert 0.3 < found.high < 1
+
+
 def test_discrimination_is_told_from_twenty_models_on_and_shrunk():
     rng = np.random.default_rng(2)
     _, table = answers(rng, 40, 60)

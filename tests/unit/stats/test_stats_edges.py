@@ -41,6 +41,7 @@ from medthink.stats import (
     rate_interval,
     reciprocal,
     repeated_mean,
+    share_interval,
     sign_flip_test,
     wilson,
 )
@@ -363,3 +364,14 @@ def test_clusters_that_balance_out_are_no_more_than_their_rows():
 def test_a_random_sign_flip_counts_what_was_seen_and_is_never_certain(rng):
     found = sign_flip_test(np.ones(60), np.zeros(60), rng=rng, flips=999)
     assert (found.method, found.p_value) == ("random", 1 / 1000)
+
+
+def test_shares_by_case_have_the_interval_of_their_clustered_samples():
+    samples = np.random.default_rng(4).integers(0, 2, size=(30, 3))
+    ours = share_interval(samples.mean(axis=1))
+    whole = rate_interval(samples.ravel(), clusters=np.repeat(np.arange(30), 3))
+    assert (ours.value, ours.low, ours.high) == pytest.approx((whole.value, whole.low, whole.high), abs=1e-12)
+    assert share_interval([0, 1, 1]) == rate_interval([0, 1, 1])
+    assert isinstance(share_interval([0.5, 0.5]), Undefined)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        share_interval([0.5, 1.5])

@@ -94,16 +94,24 @@ def write_vlmevalkit(benchmark: Benchmark, out: Path, options: TargetOptions, pr
         raise UsageError(f"{out} would not be found by VLMEvalKit", remedy="give a name that ends in .tsv")
     split = benchmark[options.split]
     columns = ["index", "image", "question", *LETTERS, "answer", "category", "split"]
+    without = 0
     with open_for_writing(out) as stream:
         stream.write(_tsv_line(columns))
         for case in _told(split, progress):
+            without += not case.question.images
             stream.write(_tsv_line([_cell(case, column) for column in columns]))
     return Written(
         lines=(
             f"{len(split):,} cases → {out}",
             f"LMUData={out.parent} python run.py --data {out.stem} --model MODEL",
-        )
+        ),
+        warnings=(_leaves_out(without),) if without else (),
     )
+
+
+def _leaves_out(cases: int) -> str:
+    has, them = ("1 case has", "it") if cases == 1 else (f"{cases:,} cases have", "them")
+    return f"{has} no image: VLMEvalKit leaves {them} out of its score"
 
 
 def _told(split: Benchmark, progress: TargetProgress) -> Iterator[Case]:
@@ -140,8 +148,8 @@ def _cell(case: Case, column: str) -> str:
             return str(case.id)
         case "image":
             pictures = [pybase64.b64encode(image.read()).decode() for image in case.question.images]
-            # Several images are the text of a Python list, as it is read there.
-            return pictures[0] if len(pictures) == 1 else repr(pictures)
+            # Several images are the text of a Python list, as it is read there; an empty list is not.
+            return repr(pictures) if len(pictures) > 1 else "".join(pictures)
         case "question":
             return _question(case)
         case "answer":

@@ -1,18 +1,26 @@
-"""Files for lmms-eval and VLMEvalKit: read back here, and by the real packages where they are installed."""
+"""Files for lmms-eval and VLMEvalKit: read back here, and by the packages themselves where they are installed."""
 
 import ast
 import base64
 import csv
+import hashlib
 import importlib.util
+import io
 import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from medthink.bridges.targets import TargetOptions, write_target
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import DataError, UsageError
-from small_benchmark import picture, write_benchmark
+from small_benchmark import make_row, picture, write_benchmark
+
+ODD_HISTORY = 'He said "no"\tand left;\n\na 5 µm lesion.'
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +44,27 @@ def table(bench, tmp_path):
     return tmp_path / "MedThinkSmall.tsv"
 
 
+@pytest.fixture
+def odd_bench(tmp_path):
+    """A case with a text that needs quoting and one image, and a case without any."""
+    root = write_benchmark(tmp_path / "odd", cases=4)
+    rows = [make_row(100, 2), make_row(101, 1) | {"CLINICAL_HISTORY": ODD_HISTORY}, make_row(102, 2), make_row(103, 0)]
+    (root / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return root
+
+
+@pytest.fixture
+def odd_table(odd_bench, tmp_path):
+    export("vlmevalkit", odd_bench, tmp_path / "MedThinkSmall.tsv")
+    return tmp_path / "MedThinkSmall.tsv"
+
+
+def read_table(path):
+    csv.field_size_limit(sys.maxsize)
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream, delimiter="\t"))
+
+
 def load_utils(folder):
     spec = importlib.util.spec_from_file_location("lmms_utils", folder / "utils.py")
     module = importlib.util.module_from_spec(spec)
@@ -55,12 +84,17 @@ def test_lmms_eval_gets_images_in_order_and_scores_one_letter_alone(task):
 
 
 def test_vlmevalkit_gets_images_as_a_list_of_base64(table):
-    csv.field_size_limit(sys.maxsize)
-    with table.open(newline="") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t"))
+    rows = read_table(table)
     assert [row["index"] for row in rows] == ["100", "101", "102"]
     assert [base64.b64decode(one) for one in ast.literal_eval(rows[0]["image"])] == [picture(10001), picture(10002)]
     assert rows[1]["answer"] == "B" and rows[1]["C"] == "Disease C101" and "WITHHELD" not in str(rows)
+
+
+def test_a_case_without_images_is_one_that_vlmevalkit_leaves_out_and_that_is_said(odd_bench, tmp_path):
+    written = export("vlmevalkit", odd_bench, tmp_path / "odd.tsv")
+    # What is short and not empty is the number of another case whose images it shares.
+    assert [row["image"] == "" for row in read_table(tmp_path / "odd.tsv")] == [False, False, False, True]
+    assert written.warnings == ("1 case has no image: VLMEvalKit leaves it out of its score",)
 
 
 def test_another_split_and_what_is_wrong(bench, tmp_path):
@@ -84,21 +118,58 @@ def test_an_image_that_does_not_decode_is_refused(tmp_path, target, out):
     assert not (tmp_path / out).exists()
 
 
+# Where `make bench-peers` installs each of them, apart.
+PEERS = Path(__file__).parents[3] / ".venv-peers"
+LOAD_TASK = """
+import json, sys
+from lmms_eval import tasks
+(task,) = tasks.get_task_dict(["medthink_lmms"], tasks.TaskManager(include_path=sys.argv[1])).values()
+docs = list(task.test_docs())
+shown = [[len(task.doc_to_visual(doc)), task.doc_to_text(doc)] for doc in docs]
+print(json.dumps([[doc["case"] for doc in docs], shown, task.process_results(docs[0], ["A"])]))
+"""
+LOAD_TABLE = """
+import hashlib, json, sys
+sys.path.insert(0, sys.argv[2])
+from peer_vlmeval import name_operators
+name_operators()
+from PIL import Image
+from vlmeval.dataset import build_dataset
+table = build_dataset("MedThinkSmall")
+prompts = [table.build_prompt(row) for row in range(len(table))]
+pixels = [[hashlib.sha256(Image.open(part["value"]).convert("RGB").tobytes()).hexdigest()
+           for part in prompt if part["type"] == "image"] for prompt in prompts]
+answers = [table[row]["answer"] for row in range(len(table))]
+print(json.dumps([type(table).__name__, pixels, [prompt[-1]["value"] for prompt in prompts], answers]))
+"""
+
+
+def load_by(name, script, folder):
+    """What the package itself makes of the files, in its own environment."""
+    python = PEERS / name / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"{name} is not installed: make bench-peers installs it")
+    env = os.environ | {"LMUData": str(folder), "HOME": str(folder), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
+    words = [python, "-c", script, folder, PEERS.parent / "bench"]
+    done = subprocess.run(words, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
 def test_lmms_eval_itself_loads_the_task(task):
-    tasks = pytest.importorskip("lmms_eval.tasks", reason="lmms-eval is not installed here")
-    manager = tasks.TaskManager(include_path=str(task))
-    (loaded,) = tasks.get_task_dict(["medthink_lmms"], manager).values()
-    docs = list(loaded.test_docs())
-    assert [doc["case"] for doc in docs] == [100, 101, 102]
-    assert len(loaded.doc_to_visual(docs[0])) == 2 and "Disease A100" in loaded.doc_to_text(docs[0])
-    assert loaded.process_results(docs[0], ["A"]) == {"accuracy": 1.0}
+    cases, shown, scored = load_by("lmms_eval", LOAD_TASK, task)
+    assert cases == [100, 101, 102] and [images for images, _ in shown] == [2, 2, 2]
+    assert "Disease A100" in shown[0][1] and scored == {"accuracy": 1.0}
 
 
-def test_vlmevalkit_itself_loads_the_table(table, monkeypatch):
-    monkeypatch.setenv("LMUData", str(table.parent))
-    dataset = pytest.importorskip("vlmeval.dataset", reason="VLMEvalKit is not installed here")
-    loaded = dataset.build_dataset("MedThinkSmall")
-    assert type(loaded).__name__ == "CustomMCQDataset" and len(loaded.data) == 3
-    message = loaded.build_prompt(0)
-    assert [part["type"] for part in message] == ["image", "image", "text"]
-    assert "Disease A100" in message[-1]["value"]
+@pytest.mark.slow
+def test_vlmevalkit_itself_loads_the_table(odd_table):
+    kind, pixels, texts, answers = load_by("vlmeval", LOAD_TABLE, odd_table.parent)
+    assert (kind, answers) == ("CustomMCQDataset", ["A", "B", "C"])
+    assert pixels == [[pixels_of(10001), pixels_of(10002)], [pixels_of(10101)], [pixels_of(10201), pixels_of(10202)]]
+    assert "Disease A100" in texts[0] and ODD_HISTORY in texts[1]
+
+
+def pixels_of(seed):
+    return hashlib.sha256(Image.open(io.BytesIO(picture(seed))).convert("RGB").tobytes()).hexdigest()

@@ -22,7 +22,7 @@ from reading_room import make_judged_run
 
 pytestmark = pytest.mark.slow
 
-SAVES = int(os.environ.get("MEDTHINK_SAVES", "40"))
+SAVES = int(os.environ.get("MEDTHINK_SAVES", "26"))
 KILL_EVERY = 13
 
 

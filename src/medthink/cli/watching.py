@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from medthink.cli.show import console, table
 from medthink.core.errors import UsageError
-from medthink.core.numbers import as_percent, as_usd
+from medthink.core.numbers import as_percent, as_points, as_usd
 
 if TYPE_CHECKING:
     from medthink.runs.spec import RunSpec
@@ -56,7 +56,7 @@ def show_known(statements: "list[KnownStatement]") -> None:
             one.about,
             one.claim,
             f"{one.seen} of {one.n_cases}",
-            "–" if one.low is None or one.high is None else f"{one.low * 100:+.1f} to {one.high * 100:+.1f}",
+            _interval(one),
             one.verdict.removeprefix("the "),
             "–" if one.known_after is None else f"{one.known_after}",
             _saved(one),
@@ -65,7 +65,7 @@ def show_known(statements: "list[KnownStatement]") -> None:
     ]
     columns = ("what", "claim", "cases", "95 % interval, valid at every look", "known", "after", "cases saved")
     out = console()
-    out.print(table("Watched in a random order", columns, [_minus(row) for row in rows]))
+    out.print(table("Watched in a random order", columns, rows))
     for claim in dict.fromkeys(one.claim for one in statements):
         out.print(f"{claim}: {_CLAIMS[claim].format(n=statements[0].n_cases)}.")
     out.print(
@@ -80,5 +80,9 @@ def _saved(one: "KnownStatement") -> str:
     return f"{one.saved_cases} ({as_percent(one.saved_cases / one.n_cases, 0)}){money}"
 
 
-def _minus(row: tuple[str, ...]) -> tuple[str, ...]:
-    return (*row[:3], row[3].replace("-", "−"), *row[4:])
+def _interval(one: "KnownStatement") -> str:
+    if one.low is None or one.high is None:
+        return "verdict only"
+    if one.is_difference:
+        return f"{as_points(one.low)} to {as_points(one.high)}"
+    return f"{one.low * 100:.1f} to {one.high * 100:.1f}"

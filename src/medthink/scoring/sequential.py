@@ -28,6 +28,8 @@ class KnownStatement(msgspec.Struct, frozen=True, kw_only=True):
     `claim`: *these* `n_cases` (what the finished run would show), or *such* cases. `seen` cases count, the unbroken
     prefix of the order; `known_after` of them were enough (None: not known yet). `low` and `high` hold at every case
     with 95 %, over all pairs watched; both are None for the claim about such cases of a pair, which has only a verdict.
+    They bound a difference of two runs (`is_difference`) or an accuracy. Of a stopped run, `saved_cases` were not
+    asked; of finished ones, they would not have been needed.
     """
 
     about: str
@@ -37,6 +39,7 @@ class KnownStatement(msgspec.Struct, frozen=True, kw_only=True):
     known_after: int | None
     low: float | None
     high: float | None
+    is_difference: bool
     verdict: str
     saved_cases: int
     saved_usd: float | None
@@ -99,10 +102,14 @@ class StopWhenKnown:
     def statement(self, name: str, cost_per_case_usd: float | None) -> KnownStatement:
         """What is known now."""
         about = f"accuracy of {name}" if self._rival is None else f"{name} against the other run"
-        return _statement(
+        said = _statement(
             about, self._watch, len(self._order), self._claim, self.known_after, cost_per_case_usd,
             _rate_verdict(self._watch, self.known_after) if self._rival is None else _pair_verdict(self._watch),
         )  # fmt: skip
+        # Calls that were in flight when it became known were made and paid for all the same.
+        saved = min(said.saved_cases, sum(not seen for seen in self._rights.values()))
+        cost = None if cost_per_case_usd is None else saved * cost_per_case_usd
+        return msgspec.structs.replace(said, saved_cases=saved, saved_usd=cost)
 
     def _open_watch(self) -> Watch:
         n = len(self._cases)
@@ -241,6 +248,7 @@ def _statement(
         known_after=known_after,
         low=low,
         high=high,
+        is_difference=isinstance(watch, SignSequence) or (isinstance(watch, MeanSequence) and watch.is_signed),
         verdict=verdict,
         saved_cases=saved,
         saved_usd=None if cost is None else saved * cost,

@@ -77,6 +77,11 @@ class MeanSequence:
         self._down = np.zeros((len(_FRACTIONS), _GRID))
         self._is_out = np.zeros(_GRID, dtype=bool)
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether the values may be negative, as differences are."""
+        return self._bounds[0] < 0
+
     def see(self, value: float) -> None:
         """Take in the next case of the random order."""
         if self.seen >= self._n:

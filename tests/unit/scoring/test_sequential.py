@@ -5,6 +5,7 @@ import pytest
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
+from medthink.cli.watching import show_known
 from medthink.core.errors import UsageError
 from medthink.runs.prediction import Prediction
 from medthink.scoring.sequential import StopWhenKnown, watch_order
@@ -37,7 +38,29 @@ def test_only_the_unbroken_beginning_of_the_order_counts(cases):
     rule.see(predict(cases[first], True))
     said = rule.statement("r", 0.5)
     assert said.seen == 40 and rule.known_after < 20
+    # Cases that were answered although they were not needed (calls in flight) are not saved.
+    assert (said.saved_cases, said.saved_usd) == (0, 0)
+    assert not said.is_difference
+
+
+def test_what_a_stopped_run_saved_is_what_it_did_not_ask(cases):
+    rule = StopWhenKnown(cases, "f", half_width=0.4)
+    for case in rule.arrange(cases.values()):
+        if rule.is_known:
+            break
+        rule.see(predict(case, True))
+    said = rule.statement("r", 0.5)
     assert (said.saved_cases, said.saved_usd) == (40 - rule.known_after, (40 - rule.known_after) / 2)
+
+
+def test_an_accuracy_is_shown_without_a_sign_and_a_difference_with_one(cases, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for goal, shown in (({"half_width": 0.4}, "100.0 to 100.0"), ({"rival": dict.fromkeys(cases, 0.0)}, "+100.0 to")):
+        rule = StopWhenKnown(cases, "f", **goal)
+        for case in rule.arrange(cases.values()):
+            rule.see(predict(case, True))
+        show_known([rule.statement("r", None)])
+        assert f" {shown}" in capsys.readouterr().out
 
 
 def test_a_run_may_be_watched_against_another(cases):

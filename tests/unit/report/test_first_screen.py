@@ -24,6 +24,11 @@ def audited(blind):
 
 
 @pytest.fixture(scope="module")
+def all_audited(groups):
+    return [audit_group(group, trains=False) for group in groups]
+
+
+@pytest.fixture(scope="module")
 def first_screen(blind, audited):
     return "".join(headline_markup(blind, audited))
 
@@ -122,23 +127,22 @@ def test_outputs_stand_side_by_side_with_the_expert(bench, tmp_path):
     assert table.count('class="letter-mark bad"') == 2
 
 
-def test_the_head_names_benchmark_fingerprint_and_date(groups):
-    page = report_page(groups, [audit_group(group, trains=False) for group in groups], [])
+def test_the_head_names_benchmark_fingerprint_and_date(groups, all_audited):
+    page = report_page(groups, all_audited, [])
     head = page.partition("</header>")[0]
     manifest = groups[0].entries[0].manifest
     for text in (groups[0].benchmark, manifest.fingerprint[:12], manifest.created_at[:10], "12 cases"):
         assert text in head
 
 
-def test_the_script_comes_only_when_asked_for_and_is_the_only_one_allowed(groups):
-    audited = [audit_group(group, trains=False) for group in groups]
-    page = report_page(groups, audited, [], interactive=True)
+def test_the_script_comes_only_when_asked_for_and_is_the_only_one_allowed(groups, all_audited):
+    page = report_page(groups, all_audited, [], interactive=True)
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
     assert f"script-src 'sha256-{digest}'" in policy and "unsafe-eval" not in policy
     assert "fetch" not in script and "http" not in script and "innerHTML" not in script
-    assert "<script" not in report_page(groups, audited, [])
+    assert "<script" not in report_page(groups, all_audited, [])
 
 
 def test_the_command_takes_interactive(runs, tmp_path):

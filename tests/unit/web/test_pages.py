@@ -1,10 +1,12 @@
 """What the pages show, and that the address alone decides it."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from made_runs import make_run
+from medthink import web
 from medthink.scoring.compare import compare_runs
 from medthink.scoring.material import load_runs
 from medthink.scoring.score import score
@@ -171,3 +173,18 @@ def test_nothing_is_written_into_a_run(pages, tmp_path):
     for address in ("/", "/runs/{seeing}", "/runs/{seeing}/cases/104", "/versus/{seeing}/{other}"):
         pages.at(address)
     assert {path.name: path.stat().st_mtime_ns for path in run.path.iterdir()} == before
+
+
+def test_every_class_of_a_template_has_a_rule_or_a_script():
+    """A class without one is a gap or a look that was meant and is not there."""
+    place = Path(web.__file__).parent
+    known = "".join(path.read_text() for path in (place / "static").iterdir() if path.suffix in (".css", ".js"))
+    known += (place.parent / "report/assets/tokens.css").read_text()
+    used = {
+        name
+        for path in (place / "templates").iterdir()
+        for names in re.findall(r'class="([^"{}]*)"', path.read_text())
+        for name in names.split()
+    }
+    assert len(used) > 100
+    assert [name for name in sorted(used) if not re.search(rf"[.\"' ]{re.escape(name)}(?![\w-])", known)] == []

@@ -470,7 +470,7 @@ def measure_ocr() -> None:
             (plain if what else tried)[what or pixels] += 1
             (false if what else hits)[what or pixels] += is_found
             if is_found == bool(what):
-                print(f"       case {number}, {what or name}, {pixels} px, was read as {texts}")
+                print(f"       case {number}, {what or name}, {pixels} px, was read as {texts}", flush=True)
     found, total = hits.total(), tried.total()
     each = ", ".join(f"{pixels} px {hits[pixels]} of {tried[pixels]}" for pixels in sorted(tried))
     bar("burned-in diagnoses", f"{found / total:.2f} ({each})", found >= 0.85 * total, "≥ 0.85")

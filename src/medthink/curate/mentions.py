@@ -5,8 +5,10 @@ option explains better is not a mention: a distractor named in the history says 
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
 from rapidfuzz import fuzz
@@ -74,11 +76,11 @@ class SpelledText:
         self.joined = "".join(self.words)
         self._starts: dict[int, int] = {}
         self._ends: dict[int, int] = {}
-        at = 0
-        for number, word in enumerate(self.words):
-            self._starts.setdefault(at, number)
-            at += len(word)
-            self._ends[at] = number
+        # Where each word begins in `joined`, and where the last one ends.
+        self.offsets = [0, *accumulate(map(len, self.words))]
+        for number, (start, end) in enumerate(pairwise(self.offsets)):
+            self._starts.setdefault(start, number)
+            self._ends[end] = number
 
     def find(self, key: str) -> Iterator[tuple[int, int]]:
         """The words that spell the key (start, end), however they are split and hyphenated."""
@@ -197,14 +199,11 @@ def _misspelt(text: SpelledText, target: SoughtName) -> Iterator[tuple[int, int]
 def _windows(text: SpelledText, length: int) -> Iterator[tuple[int, int, str]]:
     """Consecutive words with about this many letters in total."""
     slack = max(1, length // 8)
-    for first in range(len(text.words)):
-        joined = ""
-        for at in range(first, len(text.words)):
-            joined += text.words[at]
-            if len(joined) > length + slack:
-                break
-            if len(joined) >= length - slack:
-                yield first, at + 1, joined
+    for first, start in enumerate(text.offsets[:-1]):
+        behind = bisect_left(text.offsets, start + length - slack, first + 1)
+        while behind < len(text.offsets) and text.offsets[behind] <= start + length + slack:
+            yield first, behind, text.joined[start : text.offsets[behind]]
+            behind += 1
 
 
 def _class_of(text: str, start: int, end: int, plain: MentionClass) -> MentionClass:

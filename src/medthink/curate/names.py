@@ -209,12 +209,13 @@ def _sides(name: str) -> Iterator[str]:
         yield from (part.strip() for part in name.split(" / "))
 
 
-def acronyms_of(name: str) -> set[str]:
+@lru_cache(maxsize=1 << 14)
+def acronyms_of(name: str) -> frozenset[str]:
     """Acronyms of a name: those it states, and those its words form."""
     given = {part for part in bracketed(name) for part in part.split() if _is_capitals(part) and len(part) >= 3}
     made = {letters for one in (head_of(name), *_turned(head_of(name))) for letters in _made(one)}
     found = {one.upper() for one in given | made} - _NOT_ACRONYMS
-    return {one for one in found if one.lower() not in _ROMAN}
+    return frozenset(one for one in found if one.lower() not in _ROMAN)
 
 
 def _turned(name: str) -> Iterator[str]:

@@ -150,8 +150,11 @@ def _is_touched(read: ReadDiscussion, removed: set[int], pruned: str) -> bool:
 
 
 def _names_left(draft: Draft, read: ReadDiscussion, pruned: str) -> list[str]:
-    options = list(draft.case.question.options.values())
-    again = read_sentences(pruned, read.names.sought, options, draft.notes.aliases)
+    if pruned == read.text:
+        again = read.sentences
+    else:
+        options = list(draft.case.question.options.values())
+        again = read_sentences(pruned, read.names.sought, options, draft.notes.aliases)
     return list(dict.fromkeys(name for sentence in again for name in sentence.dropped))
 
 

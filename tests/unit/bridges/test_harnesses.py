@@ -122,6 +122,9 @@ def test_an_image_that_does_not_decode_is_refused(tmp_path, target, out):
 PEERS = Path(__file__).parents[3] / ".venv-peers"
 LOAD_TASK = """
 import json, sys
+sys.path.insert(0, sys.argv[2])
+from peer_vlmeval import name_operators
+name_operators()
 from lmms_eval import tasks
 (task,) = tasks.get_task_dict(["medthink_lmms"], tasks.TaskManager(include_path=sys.argv[1])).values()
 docs = list(task.test_docs())

@@ -58,7 +58,7 @@ def _row(label: str, right: dict[int, float], place: int, grid: _Grid) -> Markup
         for kind, numbers in (("wrong", whole), ("half", half))
         if numbers
     ]
-    told = f"{label}: {len(whole)} wrong, {len(half)} partly wrong"
+    told = f"{label}: {len(whole)} wrong or without a letter, {len(half)} wrong in some samples"
     frame = Markup(
         f'<rect class="row" x="0" y="{top}" width="{round(grid.width * len(grid.cases), 1)}" height="{size}"/>'
     )

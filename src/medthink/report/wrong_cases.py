@@ -55,13 +55,13 @@ def other_cases_markup(group: Group, shown: ShownCases, prefix: str) -> Iterator
 
 
 def wrong_cases_markup(group: Group, most: int, prefix: str = "group-1") -> Markup:
-    """The group's wrong cases, those that most runs missed first, with the number not shown."""
+    """The cases that some run missed, those that most runs missed first, with the number not shown."""
     entries = group.lettered
     wrong = count_wrong(entries)
     order = sorted(wrong, key=lambda case: (-wrong[case], case))
-    intro = f"{count_of(len(order), 'case')} of {group.n_cases:,} are wrong in at least one run"
+    intro = f"{count_of(len(order), 'case')} of {group.n_cases:,} got a wrong answer, or none, in at least one run"
     if len(order) > most:
-        intro += f"; the {most} that are wrong in the most runs are shown, {len(order) - most:,} are not"
+        intro += f"; the {most} that most runs missed are shown, {len(order) - most:,} are not"
     return joined((tag("p", f"{intro}."), _case_folds(group, order[:most], wrong, prefix)))
 
 
@@ -73,7 +73,7 @@ def _case_folds(group: Group, numbers: Sequence[int], wrong: Counter[int], prefi
 
 
 def count_wrong(entries: Sequence[Entry]) -> Counter[int]:
-    """How many runs were wrong on each case, in at least one sample."""
+    """How many runs missed each case, by a wrong answer or none, in at least one sample."""
     wrong: Counter[int] = Counter()
     for entry in entries:
         wrong.update(one.case for one in entry.scores.cases if one.right < 1)
@@ -84,7 +84,7 @@ def _case_markup(case: Case, group: Group, wrong: int, prefix: str) -> Markup:
     entries = group.lettered
     said = {entry.label: [one for one in entry.material.predictions if one.case == case.id] for entry in entries}
     missed = [entry for entry in entries if not all(_is_right(one, case) for one in said[entry.label])]
-    share = "" if len(entries) == 1 else f" · wrong in {wrong} of {len(entries)} runs"
+    share = "" if len(entries) == 1 else f" · missed by {wrong} of {len(entries)} runs"
     head = joined((tag("b", case.title), tag("span", f"{share} · {case.reference.answer_text}", class_="soft")))
     return tag(
         "details",
@@ -208,8 +208,10 @@ def _outputs(entries: Sequence[Entry], said: dict[str, list[Prediction]], case: 
 
 
 def _letter_mark(one: Prediction, case: Case) -> Markup:
+    if one.state != "ok":
+        return tag("span", f" {one.state}", class_="letter-mark")
     mark, kind = ("✓", "good") if _is_right(one, case) else ("✗", "bad")
-    return tag("span", f" {one.prediction or one.state} {mark}", class_=f"letter-mark {kind}")
+    return tag("span", f" {one.prediction} {mark}", class_=f"letter-mark {kind}")
 
 
 def _own_rows(entry: Entry, one: Prediction, case: Case) -> dict[str, tuple[str, str]]:

@@ -22,12 +22,12 @@ def test_what_is_not_shown_is_counted(blind):
     assert wrong > 3
     shown = wrong_cases_markup(blind, 3)
     assert shown.count('class="case"') == 3
-    assert f"{wrong} cases of 12 are wrong" in shown
-    assert f"the 3 that are wrong in the most runs are shown, {wrong - 3} are not" in shown
+    assert f"{wrong} cases of 12 got a wrong answer, or none" in shown
+    assert f"the 3 that most runs missed are shown, {wrong - 3} are not" in shown
 
 
 def test_the_cases_most_runs_got_wrong_come_first(blind):
-    shown = re.findall(r"wrong in (\d+) of 7 runs", wrong_cases_markup(blind, 99))
+    shown = re.findall(r"missed by (\d+) of 7 runs", wrong_cases_markup(blind, 99))
     counts = [int(count) for count in shown]
     assert counts == sorted(counts, reverse=True) and len(counts) == len(count_wrong(blind.lettered))
 
@@ -153,3 +153,13 @@ def test_captions_are_called_unseen_only_where_no_model_saw_them(blind, groups):
     unseen = "captions that no model saw"
     assert unseen in wrong_cases_markup(blind, 1)
     assert unseen not in wrong_cases_markup(cued, 1)
+
+
+def test_a_case_without_an_answer_is_not_marked_as_wrong(bench, tmp_path):
+    runs = (
+        make_run(tmp_path / "silent", bench, silent=12, words="no idea"),
+        make_run(tmp_path / "wrong", bench, skill=0.0),
+    )
+    shown = wrong_cases_markup(load(*runs), 1)
+    assert " unparsed</span>" in shown and "unparsed ✗" not in shown
+    assert "missed by 2 of 2 runs" in shown and re.search(r" [A-E] ✗</span>", shown)

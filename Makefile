@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Python compiles what is imported; to compile all of it here would take a minute.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint requirements.lock
-# One more than there are cores: many tests wait for servers and browsers.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + os.cpu_count())')
+# Twice the cores: many tests wait for servers and browsers.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * os.cpu_count())')
 
 .PHONY: demo radcliq demo-curate test check unit quick bench bench-peers docs site clean lock
 

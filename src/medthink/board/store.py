@@ -13,9 +13,11 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import DataError as UnstorableValue
 
-from medthink.core.errors import OutsideError, UsageError
+from medthink.core.errors import DataError, OutsideError, UsageError
 
 _WAIT_S = 30
 # Connections that are kept open: opening one costs more than a save.
@@ -106,10 +108,19 @@ def _make_engine(url: str) -> Engine:
             f"not a store address: {error}",
             remedy="name a file, or postgresql://USER@HOST/NAME with pip install 'medthink[web]'",
         ) from None
+    event.listen(engine, "handle_error", _refuse_values)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _refuse_values(context: ExceptionContext) -> None:
+    """Tell whoever gave a value that no database can hold, such as a text with a NUL character in PostgreSQL."""
+    if isinstance(context.sqlalchemy_exception, UnstorableValue):
+        raise DataError(
+            "a text or number cannot be stored", remedy="take out control characters, and numbers beyond 64 bits"
+        ) from None
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from medthink.board.store import BoardStore
 from medthink.core.digest import digest_bytes
-from medthink.core.errors import UsageError
+from medthink.core.errors import DataError, UsageError
 from medthink.readers.studies import desk, setup
 from medthink.readers.studies.adjudication import read_frozen
 from medthink.readers.studies.desk import OpenSitting, ReaderSeat
@@ -138,7 +138,7 @@ class ReadingRoom:
                 found = desk.lock_free_sittings(connection, first)
                 free = {seat: opened for seat, (opened, is_closed) in found.items() if not is_closed}
                 answers = save_several(connection, [first[seat].on(opened) for seat, opened in free.items()])
-        except DBAPIError:
+        except (DBAPIError, DataError):
             # Nothing was saved; the one that cannot be must not keep the others from it.
             return [None] * len(orders)
         done = dict(zip(free, answers, strict=True))

@@ -10,10 +10,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from medthink.board.store import BoardStore
+from medthink.core.errors import MedThinkError
 from medthink.readers.studies import desk, setup
 from medthink.readers.studies.desk import OpenSitting, ReaderSeat
 from medthink.readers.studies.plan import StudyPlan
-from medthink.readers.studies.saving import MarkChange, Saved, save_mark
+from medthink.readers.studies.saving import MarkChange, Saved, Stale, save_mark
 from medthink.readers.studies.setup import StudyReader
 from medthink.web.library import Library
 from medthink.web.rendering import Site
@@ -138,6 +139,14 @@ def test_what_cannot_be_saved_keeps_no_other_from_being_saved(many: ManyReaders)
     assert names == ["UsageError", "UsageError", "Stale", "NotFoundException", "Saved", "Stale", "Saved", "Saved"]
     assert answers[4] == answers[6] == answers[7] == Saved(1)
     assert [sum(many.versions(name).values()) for name in many.opened] == [0, 0, 0, 0, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("odd", [{"cells": {"note": "a\0b"}}, {"key": "a\0b"}, {"item": "a\0b"}, {"version": 2**70}])
+def test_a_value_that_no_database_holds_is_told_to_its_own_reader(many: ManyReaders, odd: dict[str, object]):
+    """PostgreSQL stores no NUL characters; SQLite does."""
+    odd_one, *others = many.save_at_once(many.order("reader0", **odd), many.order("reader1"), many.order("reader2"))
+    assert isinstance(odd_one, MedThinkError | Saved | Stale), odd_one
+    assert others == [Saved(1)] * 2
 
 
 def test_where_the_database_refuses_them_together_each_is_saved_by_itself(

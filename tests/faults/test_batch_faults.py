@@ -410,7 +410,7 @@ def test_status_shows_the_jobs_and_the_same_command_collects_them(tmp_path, benc
     words = run_words(bench, tmp_path / "run", server.url)
     code, _, err = finish(medthink(*words, "--no-wait"))
     assert code == 0, err
-    assert "4 calls wait in 1 batch" in err
+    assert "4 calls waiting in 1 batch" in err
     code, out, _ = finish(medthink("run", "--status", tmp_path / "run"))
     assert code == 0 and "batch_0" in out and "4 calls" in out and "unfinished" in out
     code, out, _ = finish(medthink("run", "--status", tmp_path / "run", "--json"))

@@ -97,7 +97,7 @@ def test_the_command_says_what_waits(tmp_path):
         words = ("judge", run, "--judge", JUDGES[0], *where, "--batch")
         code, _, err = finish(medthink(*words, "--no-wait"))
         assert code == 0, err
-        assert "3 calls wait in 1 batch;" in err
+        assert "3 calls waiting in 1 batch;" in err
         server.end_slow_jobs()
         code, out, err = finish(medthink(*words, "--json"))
         assert code == 0, err

@@ -12,6 +12,7 @@ from medthink.cases.stamps import StampedStore
 from medthink.cases.tables import CaseTable, SourceRow, a_few_ahead
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError, UsageError
+from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,7 +211,7 @@ def _describe_numbers(sought: int, splits: dict[int, str]) -> str:
     for split in dict.fromkeys(splits.values()):
         numbers = sorted(number for number, where in splits.items() if where == split)
         shown = ", ".join(map(str, numbers)) if len(numbers) <= _NUMBERS_SHOWN else f"{numbers[0]} to {numbers[-1]}"
-        parts.append(f"{split} {shown} ({len(numbers):,} case{'' if len(numbers) == 1 else 's'})")
+        parts.append(f"{split} {shown} ({count_of(len(numbers), 'case')})")
     there = f"there are: {'; '.join(parts)}"
     if len(splits) <= _NUMBERS_SHOWN:
         return there

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from medthink.cases.statistics import UNKNOWN_CHAPTER, Statistics
 from medthink.core.files import write_atomic
+from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,7 +171,7 @@ def _chapters(axes: "Axes", statistics: Statistics) -> None:
         share = _shares(split.icd_chapters, split.cases)
         rows.append([sum(share.get(c, 0.0) for c in rest)] + [share.get(c, 0.0) for c in reversed(frequent)])
     labels = [
-        f"{len(rest)} other chapter{'' if len(rest) == 1 else 's'}",
+        count_of(len(rest), "other chapter"),
         *(_chapter_label(chapter) for chapter in reversed(frequent)),
     ]
     if not rest:

@@ -11,6 +11,7 @@ from string import Template
 from medthink.cases.case import Case, Image, ImageReference
 from medthink.cases.images import prepare
 from medthink.core.errors import DataError
+from medthink.core.numbers import count_of
 
 
 def case_page(case: Case, *, reveal: bool = False) -> str:
@@ -20,7 +21,7 @@ def case_page(case: Case, *, reveal: bool = False) -> str:
     slots = zip(case.question.images, case.reference.images, strict=True)
     page = template.substitute(
         title=escape(case.title),
-        facts=escape(f"{case.split} split · {count} image{'' if count == 1 else 's'}"),
+        facts=escape(f"{case.split} split · {count_of(count, 'image')}"),
         history=escape(case.question.history),
         images="\n".join(_figure(image, withheld) for image, withheld in slots),
         options="\n".join(_option(letter, text) for letter, text in case.question.options.items()),

@@ -8,6 +8,7 @@ import click
 
 from medthink.cli.show import say
 from medthink.core.errors import UsageError
+from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     from medthink.runs.jobs import Batch
@@ -34,12 +35,14 @@ def say_jobs(jobs: "Sequence[Batch]", folder: Path) -> None:
         return
     from medthink.models.batches.files import OUTPUT
 
-    calls, plural = sum(job.calls for job in jobs), "es" if len(jobs) > 1 else ""
+    calls = count_of(sum(job.calls for job in jobs), "call")
     by_hand = [job for job in jobs if job.model.startswith("server/")]
     if not by_hand:
-        say(f"{calls:,} calls wait in {len(jobs)} batch{plural}; the same command collects them", stderr=True)
+        say(
+            f"{calls} waiting in {count_of(len(jobs), 'batch', 'batches')}; the same command collects them", stderr=True
+        )
         return
-    say(f"{calls:,} calls are waiting to be run; run them like this, then repeat the same command:", stderr=True)
+    say(f"{calls} waiting to be run; run them like this, then repeat the same command:", stderr=True)
     for job in by_hand:
         place, name = folder / job.mark, job.model.partition("/")[2]
         say(f"  vllm run-batch -i {place}.jsonl -o {place}{OUTPUT} --model {name}", stderr=True)

@@ -11,6 +11,7 @@ from medthink.cases.check import DEFECTS, CheckReport, DataProblem, check_benchm
 from medthink.cli import show
 from medthink.cli.cluster_flags import on_option, read_spread
 from medthink.core.errors import Declined
+from medthink.core.numbers import count_of
 
 _SHOWN_PER_CODE = 5
 
@@ -55,7 +56,7 @@ def _print_report(report: CheckReport) -> None:
     looked = "opened" if report.pixels_checked else "not opened; --images checks their contents"
     console.print(Text(f"{report.cases:,} cases, {report.images:,} images ({looked})"))
     for name, problems in (("error", report.errors), ("warning", report.warnings)):
-        console.print(Text(f"\n{len(problems):,} {name}{'' if len(problems) == 1 else 's'}", style="bold"))
+        console.print(Text(f"\n{count_of(len(problems), name)}", style="bold"))
         for code, group in groupby(problems, key=lambda problem: problem.code):
             _print_group(code, list(group))
 

@@ -6,6 +6,7 @@ import click
 
 from medthink.cli.show import say
 from medthink.core.errors import UsageError
+from medthink.core.numbers import count_of
 
 
 @click.command(name="import")
@@ -49,5 +50,5 @@ def _take_in_log(file: Path, out: Path, data: Path | None) -> None:
     made = taken.run.manifest.progress
     assert made is not None
     states = ", ".join(f"{count:,} {state}" for state, count in made.states.items())
-    calls = sum(made.calls.values())
-    say(f"{made.cases:,} predictions ({states}), {calls:,} calls → {out}; next: medthink score {out}")
+    predictions, calls = count_of(made.cases, "prediction"), count_of(sum(made.calls.values()), "call")
+    say(f"{predictions} ({states}), {calls} → {out}; next: medthink score {out}")

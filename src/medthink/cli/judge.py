@@ -10,6 +10,7 @@ from medthink.cli.judge_flags import asking_flags, judges_flag, read_kinds, read
 from medthink.cli.lazy import ParentCommand
 from medthink.cli.show import print_json, say
 from medthink.core.errors import Declined, OutsideError, PartlyFailed
+from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     from medthink.judge.session import JudgeOrder, JudgeSession
@@ -106,7 +107,7 @@ def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> Non
         print_json(scores.plain() | {"run": str(path), "calls_made_now": session.calls_made})
     else:
         show_scores(scores, judged)
-        say(f"{session.calls_made} calls made in this session; judgements: {path / 'judgements.jsonl'}")
+        say(f"{count_of(session.calls_made, 'call')} made in this session; judgements: {path / 'judgements.jsonl'}")
     show_outdated(judged)
     doubts = session.image_doubts
     if doubts.doubtful:

@@ -10,6 +10,7 @@ from medthink.cli.batch_flags import say_jobs
 from medthink.cli.judge_flags import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
 from medthink.cli.show import print_json, say
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
+from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     from medthink.judge.exam.sitting import ExamOrder, ExamSession
@@ -123,7 +124,7 @@ def _show(session: "ExamSession", out: Path, *, as_json: bool) -> None:
         return
     for one in session.results:
         show_result(one)
-    say(f"{session.calls_made} calls made in this session; exam: {out}")
+    say(f"{count_of(session.calls_made, 'call')} made in this session; exam: {out}")
 
 
 def _end(session: "ExamSession") -> None:

@@ -15,6 +15,7 @@ from medthink.cli.sections import SectionedCommand
 from medthink.cli.show import print_json, say
 from medthink.cli.watching import open_rule, show_known
 from medthink.core.errors import OutsideError, PartlyFailed, UsageError
+from medthink.core.numbers import count_of
 from medthink.core.suggest import did_you_mean
 from medthink.workflow.tasks import task_names
 
@@ -208,7 +209,8 @@ def _show_session(session: "Session", rule: "StopWhenKnown | None", *, as_json: 
         print_json(to_builtins(manifest) | made | known)
         return
     show_progress(session.run.path, manifest)
-    say(f"{session.calls_made:,} calls made in this session; predictions: {session.run.path / 'predictions.jsonl'}")
+    calls = count_of(session.calls_made, "call")
+    say(f"{calls} made in this session; predictions: {session.run.path / 'predictions.jsonl'}")
     if rule is not None:
         show_known([_known(session, rule)])
 

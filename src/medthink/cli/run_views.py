@@ -12,7 +12,7 @@ from medthink.cli.show import console, plain, print_json, table
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
-from medthink.core.numbers import as_usd
+from medthink.core.numbers import as_usd, count_of
 from medthink.models.request import ImagePart, Request, TextPart
 from medthink.runs.jobs import Batch, read_batches
 from medthink.runs.loop import run_to_end
@@ -164,7 +164,7 @@ def _say_cost(progress: Progress) -> str:
     cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
     if not progress.is_least_cost:
         return cost
-    replies = "1 reply" if progress.unseen_replies == 1 else f"{progress.unseen_replies:,} replies"
+    replies = count_of(progress.unseen_replies, "reply", "replies")
     return f"{cost}: {replies} never arrived and may be billed"
 
 
@@ -178,7 +178,7 @@ def _done(progress: Progress) -> str:
     states = {state: count for state, count in progress.states.items() if state != "failed"}
     cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
     made = f"{sum(states.values()):,} of {progress.cases:,} predictions: {describe_states(states)}"
-    return f"{made}; {progress.calls.get('done', 0):,} calls; cost {cost}"
+    return f"{made}; {count_of(progress.calls.get('done', 0), 'call')}; cost {cost}"
 
 
 def _read_jobs(run: Path) -> list[Batch]:
@@ -194,7 +194,8 @@ def _jobs(run: Path) -> list[tuple[str, str]]:
     return [
         (
             "batch",
-            f"{one.job or 'not sent yet'}: {one.calls:,} calls, {one.detail or one.state}, since {one.planned_at}",
+            f"{one.job or 'not sent yet'}: {count_of(one.calls, 'call')}, {one.detail or one.state}, "
+            f"since {one.planned_at}",
         )
         for one in waiting
     ]

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from medthink.cli.show import console, plain, print_json, say, table
 from medthink.core.errors import UsageError
-from medthink.core.numbers import as_usd
+from medthink.core.numbers import as_usd, count_of
 
 if TYPE_CHECKING:
     from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, Trace
@@ -128,7 +128,7 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
         sample = f" · sample {row.sample}" if len(case.rows) > 1 else ""
         detail = f": {row.detail}" if row.detail else ""
         cost = as_usd(row.cost_usd, is_least=row.is_least_cost)
-        say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {row.calls} calls · {cost}")
+        say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {count_of(row.calls, 'call')} · {cost}")
     _draw_images(trace, case.case)
     for number, call in enumerate(case.calls, 1):
         _print_call(f"{number} of {len(case.calls)}", call)

@@ -8,7 +8,7 @@ from msgspec import to_builtins
 
 from medthink.cli.show import console, print_json, say, table
 from medthink.core.errors import MedThinkError, OutsideError, PartlyFailed, UsageError
-from medthink.core.numbers import as_usd
+from medthink.core.numbers import as_usd, count_of
 
 if TYPE_CHECKING:
     from medthink.report.entries import Entry
@@ -125,7 +125,7 @@ def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
     manifest = session.manifest
     shared = f"{_count_shared(spec):,} more shared"
     paid = as_usd(manifest.paid_usd, is_least=manifest.is_least_paid)
-    say(f"{manifest.calls_made:,} calls made in all sessions, {shared}; cost: {paid}")
+    say(f"{count_of(manifest.calls_made, 'call')} made in all sessions, {shared}; cost: {paid}")
     for one in session.runs:
         for warning in one.session.warnings if one.session is not None else ():
             say(f"Caution: {one.name}: {warning}", stderr=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from medthink.cli.show import say
+from medthink.core.numbers import count_of
 
 
 @click.command()
@@ -43,7 +44,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open:
     opened = open_port(port)
     number = opened.getsockname()[1]
     address = f"http://{LOOPBACK}:{number}/"
-    say(f"{found} run{'s' if found != 1 else ''} at {address}  (Ctrl+C ends it)")
+    say(f"{count_of(found, 'run')} at {address}  (Ctrl+C ends it)")
     if not no_open:
         click.launch(address)
     try:

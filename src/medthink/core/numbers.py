@@ -50,6 +50,11 @@ def as_count(count: float | None) -> str:
     return NOTHING if count is None else f"{count:,.0f}"
 
 
+def count_of(number: int, one: str, many: str = "") -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def _plain(small: float) -> str:
     """Two significant digits, never as `4e-05`."""
     return f"{float(f'{small:.1e}'):.10f}".rstrip("0")

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from medthink.core.digest import digest_value, seed_from
 from medthink.core.errors import UsageError
 from medthink.core.markup import clean
+from medthink.core.numbers import count_of
 from medthink.report.labels import model_shown, run_labels, run_names
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection
@@ -82,7 +83,7 @@ class Group(NamedTuple):
     @property
     def cases_text(self) -> str:
         """How many cases, in words."""
-        return str(self.partial) if self.partial else f"{self.n_cases:,} {'case' if self.n_cases == 1 else 'cases'}"
+        return str(self.partial) if self.partial else count_of(self.n_cases, "case")
 
     @property
     def title(self) -> str:

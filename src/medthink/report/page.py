@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from medthink import __version__
 from medthink.core.markup import Markup, fold, joined, tag
+from medthink.core.numbers import count_of
 from medthink.metrics.registry import shown_in
 from medthink.report.assets import read_asset
 from medthink.report.case_matrix import case_matrix_markup
@@ -23,7 +24,7 @@ from medthink.report.pairwise import pairwise_markup
 from medthink.report.provenance import provenance_markup
 from medthink.report.tables import headline_table, steps_table, table_markup
 from medthink.report.validity import Audited, validity_markup
-from medthink.report.words import count_of, summarise_group
+from medthink.report.words import summarise_group
 from medthink.report.wrong_cases import MOST_CASES, choose_cases, other_cases_markup, wrong_cases_markup
 
 _TITLE = "Diagnostic reasoning report"

@@ -8,9 +8,8 @@ from medthink import __version__
 from medthink.cases.card import thumbnail
 from medthink.core.jsonio import encode_json
 from medthink.core.markup import Markup, fold, joined, tag
-from medthink.core.numbers import as_usd
+from medthink.core.numbers import as_usd, count_of
 from medthink.report.frame import frame_page
-from medthink.report.words import count_of
 from medthink.runs.prediction import Prediction
 from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, SentImage, Trace
 

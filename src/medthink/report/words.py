@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from medthink.core.numbers import as_percent, as_usd
+from medthink.core.numbers import as_percent, as_usd, count_of
 from medthink.report.entries import Group, answer_pairs, value_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.tables import rank_range
@@ -34,11 +34,6 @@ def name_some(names: Sequence[str]) -> str:
     if len(names) > _MOST_NAMES + 1:
         return f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
-
-
-def count_of(number: int, one: str, many: str = "") -> str:
-    """`1 run`, `2 runs`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _what_was_run(group: Group) -> str:

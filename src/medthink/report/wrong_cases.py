@@ -8,8 +8,9 @@ from typing import NamedTuple
 from medthink.cases.card import thumbnail
 from medthink.cases.case import Case
 from medthink.core.markup import Markup, fold, joined, paragraphs, tag
+from medthink.core.numbers import count_of
 from medthink.report.entries import Entry, Group
-from medthink.report.words import count_of, name_some
+from medthink.report.words import name_some
 from medthink.runs.prediction import Prediction
 
 MOST_CASES = 32

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import write_atomic
-from medthink.core.numbers import as_usd
+from medthink.core.numbers import as_usd, count_of
 from medthink.runs.answerers import Answerer, ModelAnswerer, refuse_unfit
 from medthink.runs.asking import Desk, example_request
 from medthink.runs.batching import BatchDesk, take_in_batches
@@ -247,7 +247,7 @@ class _Worker:
         """The limit reached, with the final sum now that nothing is in flight, and what is left to do."""
         counts, spent = self._tracker.counts, desk.budget.spent_usd
         told = as_usd(spent, is_least=counts.is_least_cost)
-        sum_spent = "" if spent is None else f"; {told} spent in {desk.budget.calls} calls"
+        sum_spent = "" if spent is None else f"; {told} spent in {count_of(desk.budget.calls, 'call')}"
         left = counts.predictions - counts.predicted
         problem = f"{stop.problem}{sum_spent}; {left} of {counts.predictions} predictions left to do"
         return BudgetReached(problem, remedy=stop.remedy)

@@ -2,7 +2,8 @@ from itertools import cycle
 
 from msgspec.structs import replace
 
-from medthink.report.words import count_of, name_some, summarise_group
+from medthink.core.numbers import count_of
+from medthink.report.words import name_some, summarise_group
 from medthink.scoring.compare import resolve
 
 

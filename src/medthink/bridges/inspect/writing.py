@@ -15,6 +15,7 @@ from medthink.bridges.targets import TargetOptions, TargetProgress, Written
 from medthink.cases.case import Case, Image, Question
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import write_atomic
+from medthink.core.numbers import count_of
 from medthink.models.inspect_ai import need_inspect
 from medthink.models.inspect_talk import messages_of, settings_of
 from medthink.models.request import ImagePart, Reply, Request, Schema, TextPart, Usage
@@ -63,7 +64,7 @@ def write_inspect(run: Path, out: Path, options: TargetOptions, progress: Target
     images = "with images" if options.embed_images else "without images (--embed-images puts them in)"
     return Written(
         lines=(
-            f"{len(log.samples or ()):,} samples, {book.calls:,} calls, {images} → {out}",
+            f"{count_of(len(log.samples or ()), 'sample')}, {count_of(book.calls, 'call')}, {images} → {out}",
             f"inspect view --log-dir {out.parent}",
         )
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.core.errors import UsageError
 from medthink.core.markup import one_line
+from medthink.core.numbers import count_of
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.figures.curves import (
@@ -17,7 +18,6 @@ from medthink.report.figures.curves import (
 )
 from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
 from medthink.report.tables import Table
-from medthink.report.words import count_of
 from medthink.scoring.scores import percent
 
 if TYPE_CHECKING:

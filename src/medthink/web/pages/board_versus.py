@@ -7,7 +7,7 @@ import msgspec
 from medthink.board.ranking import BoardRow, Leaderboard
 from medthink.cases.case import Case
 from medthink.core.errors import MedThinkError
-from medthink.report.words import count_of
+from medthink.core.numbers import count_of
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
 from medthink.scoring.scores import percent
 from medthink.web.pages.board_columns import accuracy_of, board_columns

@@ -8,9 +8,8 @@ import msgspec
 from medthink.board.provenance import LEVELS, PROVENANCE
 from medthink.board.published import PublishedResults
 from medthink.board.ranking import BoardRow, Leaderboard, RankingKind
-from medthink.core.numbers import as_percent
+from medthink.core.numbers import as_percent, count_of
 from medthink.report.tables import rank_range
-from medthink.report.words import count_of
 from medthink.stats.estimate import Estimate, Measured
 from medthink.web.pages.axis import IntervalMark, ShareAxis, fit_axis, shape_of
 from medthink.web.pages.board_columns import (

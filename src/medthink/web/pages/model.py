@@ -11,11 +11,10 @@ from medthink.board.judged_profile import JudgedProfile
 from medthink.board.provenance import LEVELS, PROVENANCE
 from medthink.board.ranking import BoardRow, Leaderboard
 from medthink.board.rerun import Rerun, tell_rerun
-from medthink.core.numbers import as_count, as_percent
+from medthink.core.numbers import as_count, as_percent, count_of
 from medthink.metrics.registry import shown_in
 from medthink.report.command import condition_words
 from medthink.report.tables import STEP_NAMES, metric_value
-from medthink.report.words import count_of
 from medthink.scoring.scores import SliceScore, number, percent
 from medthink.stats.estimate import Estimate, Measured
 from medthink.web.pages.axis import IntervalMark, ShareAxis, fit_axis, shape_of

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from medthink.cases.case import Case
-from medthink.core.numbers import as_percent
-from medthink.report.words import count_of
+from medthink.core.numbers import as_percent, count_of
 from medthink.stats.estimate import Measured
 from medthink.web.pages.marks import (
     STATE_WORDS,

@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 
 from medthink.core.errors import MedThinkError
-from medthink.report.words import count_of
+from medthink.core.numbers import count_of
 from medthink.runs.prediction import Prediction
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
 from medthink.scoring.material import Material

@@ -1,8 +1,9 @@
 # On a machine with Python 3.11+ and make, each target sets up what it needs in .venv; second runs skip the set-up.
 PYTHON ?= python3
 BIN := .venv/bin
-# Python compiles what is imported; to compile all of it here would take a minute.
-PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint requirements.lock
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+# Without the compiled files, every process of the tests would compile all it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 # Twice the cores: many tests wait for servers and browsers.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * os.cpu_count())')
 

@@ -1,8 +1,8 @@
 # On a machine with Python 3.11+ and make, each target sets up what it needs in .venv; second runs skip the set-up.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
-# Without the compiled files, every process of the tests would compile all it imports again.
+# Python compiles what is imported, once, if it may keep the result; to compile all that is installed takes two minutes.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint requirements.lock
 unexport PYTHONDONTWRITEBYTECODE
 # Twice the cores: many tests wait for servers and browsers.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * os.cpu_count())')

@@ -61,12 +61,15 @@ lock: .venv/.ready-dev
 clean:
 	rm -rf .venv .venv-peers demo demo-curate site
 
-.venv/.ready: pyproject.toml requirements.lock
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.ready: pyproject.toml requirements.lock | $(BIN)/python
 	$(PIP) --editable '.[web,board]'
 	touch $@
 
-.venv/.ready-dev: .venv/.ready tests/install_tools.sh
+# Everything that `.venv/.ready` has, and more: one installation instead of two.
+.venv/.ready-dev: pyproject.toml requirements.lock tests/install_tools.sh | $(BIN)/python
 	$(PIP) --editable '.[dev,web,board,radcliq,dicom,ocr,ray,inspect]'
 	sh tests/install_tools.sh
-	touch $@
+	touch .venv/.ready $@

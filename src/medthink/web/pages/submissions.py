@@ -10,7 +10,7 @@ import msgspec
 from medthink.board.records import EVER_SCORED, Status, SubmissionRecord
 from medthink.scoring.scores import Scores
 from medthink.scoring.submission import SubmissionProblem
-from medthink.web.pages.board_columns import PROOF_WORDS
+from medthink.web.pages.board_columns import PROOF_WORDS, rival_name
 from medthink.web.pages.marks import Difference, Interval, place_rate, tell_difference
 from medthink.web.pages.query import Query
 
@@ -179,7 +179,7 @@ def make_preview_view(one: SubmissionRecord, scores: Scores, family_count: int) 
         among=among,
         letters=letters,
         gain=tell_difference(preview.gain) if preview and preview.gain is not None else None,
-        rival=preview.rival if preview else "",
+        rival=rival_name(preview.rival) if preview else "",
         difference=tell_difference(difference) if difference is not None else None,
         is_different=bool(preview and preview.is_different),
         last_model=preview.last_model if preview else "",

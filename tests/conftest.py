@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,10 @@ SLOW = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, by its place."""
     places = [HERE / name for name in SLOW]
-    for item in items:
-        if any(item.path.is_relative_to(place) for place in places):
-            item.add_marker("slow")
+    for path, found in groupby(items, key=lambda item: item.path):
+        if any(path.is_relative_to(place) for place in places):
+            for item in found:
+                item.add_marker("slow")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,10 +5,12 @@ import json
 import pytest
 from batch_server import BatchServer
 
+from lazily import Lazily
+
 pytestmark = pytest.mark.filterwarnings("ignore")  # the SDKs' own warnings are theirs
-openai = pytest.importorskip("openai")
-anthropic = pytest.importorskip("anthropic")
-genai = pytest.importorskip("google.genai")
+openai = Lazily("openai")
+anthropic = Lazily("anthropic")
+genai = Lazily("google.genai")
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 

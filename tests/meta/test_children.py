@@ -9,6 +9,12 @@ from pathlib import Path
 import pytest
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
+CONFTEST = """
+import children
+
+pytest_plugins = ["children"]
+children._PATIENCE_S = 1.0
+"""
 LEAVES_ONE = """
 import subprocess, sys
 
@@ -32,7 +38,7 @@ def test_that_interrupts_its_child():
 def run_pytest(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
     """pytest over one test, as a job whose parent ignores Ctrl-C."""
     (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = {SUPPORT}\n")
-    (folder / "conftest.py").write_text('pytest_plugins = ["children"]\n')
+    (folder / "conftest.py").write_text(CONFTEST)
     (folder / "test_one.py").write_text(test)
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(folder)]
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}

@@ -3,8 +3,8 @@
 import krippendorff
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score, confusion_matrix, matthews_corrcoef
 
+from lazily import Lazily
 from medthink.judge.judgement import Judgement, Setting
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict, education_id
 from medthink.judge.kinds.step_scores import StepVerdict
@@ -13,6 +13,7 @@ from medthink.judge.units import Source, split_source
 from medthink.readers.agreement import compare_raters
 from medthink.readers.readings import Import, Reading
 
+theirs = Lazily("sklearn.metrics")
 CHANCE = np.random.default_rng(11)
 CASES = 40
 SUPPORTS = np.array(["supported", "contradicted", "unverifiable"])
@@ -74,9 +75,9 @@ def test_three_grades_of_support(steps):
     read, judged, found = steps
     measured = pair_of(found, "support").nominal
     assert measured.percent.value == pytest.approx((read == judged).mean())
-    assert measured.kappa.value == pytest.approx(cohen_kappa_score(read, judged))
-    assert measured.mcc.value == pytest.approx(matthews_corrcoef(read, judged))
-    assert np.array_equal(measured.confusion, confusion_matrix(read, judged, labels=list(SUPPORTS)))
+    assert measured.kappa.value == pytest.approx(theirs.cohen_kappa_score(read, judged))
+    assert measured.mcc.value == pytest.approx(theirs.matthews_corrcoef(read, judged))
+    assert np.array_equal(measured.confusion, theirs.confusion_matrix(read, judged, labels=list(SUPPORTS)))
     codes = [[list(SUPPORTS).index(word) for word in words] for words in (read, judged)]
     assert measured.alpha.value == pytest.approx(krippendorff.alpha(codes, level_of_measurement="nominal"))
     assert (measured.n, measured.clusters) == (3 * CASES, CASES)
@@ -85,8 +86,8 @@ def test_three_grades_of_support(steps):
 def test_factual_or_not(steps):
     read, judged, found = steps
     measured = pair_of(found, "factual").nominal
-    assert measured.kappa.value == pytest.approx(cohen_kappa_score(read == "supported", judged == "supported"))
-    assert measured.mcc.value == pytest.approx(matthews_corrcoef(read == "supported", judged == "supported"))
+    assert measured.kappa.value == pytest.approx(theirs.cohen_kappa_score(read == "supported", judged == "supported"))
+    assert measured.mcc.value == pytest.approx(theirs.matthews_corrcoef(read == "supported", judged == "supported"))
 
 
 def test_the_judge_s_rate_is_corrected_by_what_readers_know(steps):
@@ -202,14 +203,14 @@ def test_sentences_and_scores():
         for one in units.values()
     ]
     found = result(readings, judgements, units)
-    assert pair_of(found, "sentence").nominal.kappa.value == pytest.approx(cohen_kappa_score(read, judged))
+    assert pair_of(found, "sentence").nominal.kappa.value == pytest.approx(theirs.cohen_kappa_score(read, judged))
     education = pair_of(found, "education")
-    assert education.nominal.kappa.value == pytest.approx(cohen_kappa_score(scores_read, scores_judged))
+    assert education.nominal.kappa.value == pytest.approx(theirs.cohen_kappa_score(scores_read, scores_judged))
     assert education.ordered.kappa_quadratic.value == pytest.approx(
-        cohen_kappa_score(scores_read, scores_judged, weights="quadratic")
+        theirs.cohen_kappa_score(scores_read, scores_judged, weights="quadratic")
     )
     assert education.ordered.kappa_linear.value == pytest.approx(
-        cohen_kappa_score(scores_read, scores_judged, weights="linear")
+        theirs.cohen_kappa_score(scores_read, scores_judged, weights="linear")
     )
     assert education.ordered.alpha_ordinal.value == pytest.approx(
         krippendorff.alpha([scores_read, scores_judged], level_of_measurement="ordinal")

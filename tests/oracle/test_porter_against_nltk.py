@@ -2,15 +2,32 @@
 
 import itertools
 import random
+from functools import cache
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lazily import Lazily
 from medthink.metrics.porter import stem
 
-porter = pytest.importorskip("nltk.stem.porter")
-theirs = porter.PorterStemmer().stem
+porter = Lazily("nltk.stem.porter")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported():
+    """Before the first example, which has a deadline."""
+    their_stemmer()
+
+
+@cache
+def their_stemmer():
+    return porter.PorterStemmer()
+
+
+def theirs(word):
+    return their_stemmer().stem(word)
+
 
 # fmt: off
 SUFFIXES = [

@@ -3,9 +3,8 @@
 import krippendorff
 import numpy as np
 import pytest
-from sklearn.calibration import calibration_curve
-from sklearn.metrics import brier_score_loss, cohen_kappa_score, confusion_matrix, matthews_corrcoef
 
+from lazily import Lazily
 from medthink.stats import (
     brier_score,
     calibration,
@@ -19,6 +18,9 @@ from medthink.stats import (
     panel_agreement,
 )
 
+theirs = Lazily("sklearn.metrics")
+sklearn_calibration = Lazily("sklearn.calibration")
+
 
 def _raters(seed, k=4, n=80):
     rng = np.random.default_rng(seed)
@@ -30,12 +32,12 @@ def _raters(seed, k=4, n=80):
 def test_coefficients_are_those_of_scikit_learn(seed):
     a, b = _raters(seed, k=2 + seed % 3)
     table = confusion(a, b)
-    assert table.tolist() == confusion_matrix(a, b).tolist()
-    assert cohen_kappa(table) == pytest.approx(cohen_kappa_score(a, b), abs=1e-12)
-    assert matthews_correlation(table) == pytest.approx(matthews_corrcoef(a, b), abs=1e-12)
+    assert table.tolist() == theirs.confusion_matrix(a, b).tolist()
+    assert cohen_kappa(table) == pytest.approx(theirs.cohen_kappa_score(a, b), abs=1e-12)
+    assert matthews_correlation(table) == pytest.approx(theirs.matthews_corrcoef(a, b), abs=1e-12)
     for weighting in ("linear", "quadratic"):
         ours = cohen_kappa(table, weighting=weighting)
-        assert ours == pytest.approx(cohen_kappa_score(a, b, weights=weighting), abs=1e-12)
+        assert ours == pytest.approx(theirs.cohen_kappa_score(a, b, weights=weighting), abs=1e-12)
 
 
 def test_each_weighted_coefficient_stands_under_its_own_name():
@@ -98,9 +100,9 @@ def test_calibration_is_that_of_scikit_learn():
     stated = rng.random(400)
     correct = rng.random(400) < stated**2
     result = calibration(stated, correct, rng=rng, resamples=20)
-    assert brier_score(stated, correct) == pytest.approx(brier_score_loss(correct, stated), abs=1e-12)
-    assert result.brier.value == pytest.approx(brier_score_loss(correct, stated), abs=1e-12)
-    accuracy, confidence = calibration_curve(correct, stated, n_bins=10)
+    assert brier_score(stated, correct) == pytest.approx(theirs.brier_score_loss(correct, stated), abs=1e-12)
+    assert result.brier.value == pytest.approx(theirs.brier_score_loss(correct, stated), abs=1e-12)
+    accuracy, confidence = sklearn_calibration.calibration_curve(correct, stated, n_bins=10)
     assert [row.accuracy.value for row in result.bins] == pytest.approx(accuracy.tolist(), abs=1e-12)
     assert [row.confidence for row in result.bins] == pytest.approx(confidence.tolist(), abs=1e-12)
     shares = np.array([row.n for row in result.bins]) / 400

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy import stats as scipy_stats
-from statsmodels.stats.proportion import proportion_confint
 
+from lazily import Lazily
 from medthink.stats import (
     Estimate,
     bootstrap_mean,
@@ -19,6 +18,9 @@ from medthink.stats import (
 from medthink.stats.bootstrap import expanded_tail
 from medthink.stats.student import student_quantile
 
+sm = Lazily("statsmodels.api")
+proportion = Lazily("statsmodels.stats.proportion")
+
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99, 0.999])
 def test_student_s_quantile_is_that_of_scipy(level):
@@ -31,7 +33,7 @@ def test_student_s_quantile_is_that_of_scipy(level):
 def test_wilson_is_that_of_statsmodels_and_scipy(n, level):
     for successes in {0, 1, n // 3, n - 1, n}:
         ours = wilson(successes, n, level=level)
-        theirs = proportion_confint(successes, n, alpha=1 - level, method="wilson")
+        theirs = proportion.proportion_confint(successes, n, alpha=1 - level, method="wilson")
         assert (ours.low, ours.high) == pytest.approx(theirs, abs=1e-12)
         ci = scipy_stats.binomtest(successes, n).proportion_ci(level, method="wilson")
         assert (ours.low, ours.high) == pytest.approx((ci.low, ci.high), abs=1e-12)

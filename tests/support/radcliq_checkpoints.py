@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
-import transformers
+from lazily import Lazily
+
+torch = Lazily("torch")
+transformers = Lazily("transformers")
 
 SENTENCES = [
     "Small left pleural effusion with bibasilar atelectasis.",

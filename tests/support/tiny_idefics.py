@@ -1,10 +1,12 @@
 """A vision-language model with a few thousand weights, made in the test: Idefics3, which takes several images."""
 
 from pathlib import Path
+from typing import Any
 
-import torch
-import transformers
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from lazily import Lazily
+
+torch = Lazily("torch")
+transformers = Lazily("transformers")
 
 SPECIAL = (
     "<pad>", "<bos>", "<end_of_utterance>", "<image>", "<fake_token_around_image>", "<global-img>",
@@ -56,7 +58,7 @@ def build_idefics(folder: Path, *, template: str = TEMPLATE, says: str = "", see
     return folder
 
 
-def _teach(model: transformers.Idefics3ForConditionalGeneration, tokenizer: object, says: str) -> None:
+def _teach(model: Any, tokenizer: object, says: str) -> None:
     """Let each sign lead to the next: nothing but the last token's embedding reaches the output."""
     for layer in model.model.text_model.layers:
         layer.self_attn.o_proj.weight.data.zero_()
@@ -70,7 +72,9 @@ def _teach(model: transformers.Idefics3ForConditionalGeneration, tokenizer: obje
         output.data[then, place] = 1.0
 
 
-def _tokenizer() -> transformers.PreTrainedTokenizerFast:
+def _tokenizer() -> Any:
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     bpe = Tokenizer(models.BPE(vocab={one: place for place, one in enumerate((*SPECIAL, *letters))}, merges=[]))
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

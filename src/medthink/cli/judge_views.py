@@ -35,6 +35,11 @@ def show_outdated(run: JudgedRun) -> None:
 
 def _show_seat(what: str, seat: Seated[SeatScores]) -> None:
     scores = seat.scores
+    title = f"{KINDS[what].plural.capitalize()} · {scores.label}"
+    if not scores.coverage.judged:
+        # Nothing was judged, so there is no score to show: only why.
+        console().print(table(title, ("", ""), list(_coverage(scores.coverage))))
+        return
     first, *others = KINDS[what].tables(scores)
     rows = [
         ("agreement with readers", seat.agreement(*first.aspects)),
@@ -44,7 +49,7 @@ def _show_seat(what: str, seat: Seated[SeatScores]) -> None:
         *((name, _text(cell)) for name, cell in first.rows[0].items()),
     ]
     out = console()
-    out.print(table(f"{KINDS[what].plural.capitalize()} · {scores.label}", ("", ""), rows))
+    out.print(table(title, ("", ""), rows))
     for one in others:
         _show_table(one)
     out.print()

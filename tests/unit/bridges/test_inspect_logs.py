@@ -5,15 +5,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("inspect_ai")
-
-from inspect_ai import Task, eval
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import read_eval_log
-from inspect_ai.scorer import choice
-from inspect_ai.solver import multiple_choice
-
 from inspect_logs import answers, evaluate, mock_model
+from lazily import Lazily
 from medthink.bridges.inspect.taking import take_in_log
 from medthink.bridges.inspect.writing import write_inspect
 from medthink.bridges.targets import TargetOptions
@@ -28,6 +21,8 @@ from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's and its packages' own warnings are theirs
+inspect_ai, logs = Lazily("inspect_ai"), Lazily("inspect_ai.log")
+datasets, scorers, solvers = (Lazily(f"inspect_ai.{part}") for part in ("dataset", "scorer", "solver"))
 
 # What depends on when and by whom a call was made, not on what was said.
 _TAKEN = ("latency_s", "cost_usd", "tokens", "calls")
@@ -60,7 +55,7 @@ def test_a_run_becomes_a_log_and_a_run_again(bench, tmp_path, model, task, sampl
     )
     run = carry_out(spec).run
     out = export(run.path, tmp_path / "run.eval")
-    log = read_eval_log(str(out), resolve_attachments=True)
+    log = logs.read_eval_log(str(out), resolve_attachments=True)
     wanted = [(case, epoch + 1) for case in (100, 101, 102) for epoch in range(samples)]
     assert sorted((sample.id, sample.epoch) for sample in log.samples) == wanted
     calls = sum(run.manifest.progress.calls.values())
@@ -78,7 +73,7 @@ def test_images_are_in_the_log_only_where_asked_for(bench, tmp_path):
     plain, full = export(run.path, tmp_path / "a.eval"), export(run.path, tmp_path / "b.eval", embed_images=True)
 
     def count(file):
-        samples = read_eval_log(str(file), resolve_attachments=True).samples
+        samples = logs.read_eval_log(str(file), resolve_attachments=True).samples
         parts = [part for sample in samples for part in sample.events[0].input[-1].content]
         assert "WITHHELD" not in str([sample.events[0].input for sample in samples])
         return sum(part.type == "image" for part in parts)
@@ -119,12 +114,14 @@ def test_a_log_about_another_benchmark_is_refused(log_file, tmp_path):
 def test_a_log_of_another_task_becomes_a_submission(bench, tmp_path):
     cases = {case.id: case for case in Benchmark.open(bench)["test"]}
     samples = [
-        Sample(input=case.question.history, choices=list(case.question.options.values()), target="A", id=number)
-        for number, case in cases.items()
+        datasets.Sample(input=shown.history, choices=list(shown.options.values()), target="A", id=number)
+        for number, shown in ((number, case.question) for number, case in cases.items())
     ]
-    task = Task(dataset=MemoryDataset(samples), solver=multiple_choice(), scorer=choice())
+    task = inspect_ai.Task(
+        dataset=datasets.MemoryDataset(samples), solver=solvers.multiple_choice(), scorer=scorers.choice()
+    )
     model = mock_model(lambda *_: "ANSWER: C")
-    (log,) = eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none", epochs=2)
+    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none", epochs=2)
     taken = take_in_log(Path(log.location), tmp_path / "answers.jsonl")
     assert taken.run is None and taken.answers == 10
     submission = read_submission(tmp_path / "answers.jsonl", cases)

@@ -2,17 +2,15 @@
 
 import pytest
 
-pytest.importorskip("inspect_ai")
-
-from inspect_ai.util import JSONSchema
-
 from inspect_logs import answers, evaluate
+from lazily import Lazily
 from medthink.cases.benchmark import Benchmark
 from medthink.workflow.cues import NO_CUES
 from medthink.workflow.prompts import load_prompts
 from small_benchmark import write_benchmark
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's and its packages' own warnings are theirs
+schemas = Lazily("inspect_ai.util")
 
 
 @pytest.fixture(scope="module")
@@ -97,5 +95,5 @@ def test_schemas_pass_through_inspect_unchanged(bench):
     made += [prompts.think_with_images(question), prompts.discussion(question, NO_CUES)]
     for prompt in made:
         definition = prompt.schema.definition
-        passed = JSONSchema.model_validate(definition).model_dump(exclude_none=True)
+        passed = schemas.JSONSchema.model_validate(definition).model_dump(exclude_none=True)
         assert passed == definition, prompt.kind

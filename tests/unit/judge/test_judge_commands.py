@@ -196,11 +196,13 @@ def test_opening_the_commands_loads_no_judge_and_no_numbers():
     assert not {"numpy", "openpyxl", "aiohttp", "scipy"} & set(loaded)
 
 
-def test_a_judge_whose_every_reply_is_unusable_exits_1(run, capsys):
+def test_a_judge_whose_every_reply_is_unusable_exits_1_and_has_no_scores(run, capsys):
     with JudgeServer(lambda *_: "no") as server:
         words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
         assert enter(words) == 1
-        assert "none of the judge's replies could be used" in capsys.readouterr().err
+        shown = capsys.readouterr()
+        assert "none of the judge's replies could be used" in shown.err
+        assert "0 of 3" in shown.out and "image understanding" not in shown.out and "–\n" not in shown.out
         server.answer = judge_well
         assert enter([*words, "--retry-unjudged"]) == 0
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lazily import Lazily
 from medthink.core.errors import DataError
 from medthink.metrics.radcliq import score_radcliq
 from medthink.metrics.radcliq.bertscore import BASELINE, LAYER, BertScore
@@ -14,11 +15,10 @@ from medthink.metrics.radcliq.chexbert import CheXbert, load_encoder
 from medthink.metrics.radcliq.component import Bleu2
 from medthink.metrics.radcliq.graphs import RadGraph
 from medthink.metrics.radcliq.weights import ENVIRONMENT, WeightSource
+from radcliq_checkpoints import SENTENCES, build_bert_tokenizer, build_chexbert, build_radgraph, build_roberta
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-checkpoints = pytest.importorskip("radcliq_checkpoints")
-SENTENCES = checkpoints.SENTENCES
+torch = Lazily("torch")
+transformers = Lazily("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 LONG = " ".join(["effusion and atelectasis"] * 400)
@@ -28,9 +28,9 @@ LONG = " ".join(["effusion and atelectasis"] * 400)
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     root = tmp_path_factory.mktemp("weights")
-    checkpoints.build_roberta(root / "distilroberta-base")
-    vocabulary = checkpoints.build_bert_tokenizer(root / "bert-base-uncased")
-    checkpoints.build_chexbert(root / "chexbert" / "chexbert.pth", vocabulary)
+    build_roberta(root / "distilroberta-base")
+    vocabulary = build_bert_tokenizer(root / "bert-base-uncased")
+    build_chexbert(root / "chexbert" / "chexbert.pth", vocabulary)
     return root
 
 
@@ -39,7 +39,7 @@ def graph_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("radgraph.allennlp.data")
     torch.manual_seed(3)
     root = tmp_path_factory.mktemp("graph")
-    checkpoints.build_radgraph(root / "radgraph" / "radgraph")
+    build_radgraph(root / "radgraph" / "radgraph")
     return root
 
 

@@ -5,13 +5,9 @@ import hashlib
 import os
 
 import pytest
-
-pytest.importorskip("inspect_ai")
-
 from fault_server import FaultServer
-from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ContentReasoning, ContentText, ModelOutput
-from inspect_ai.model import ModelUsage as InspectUsage
 
+from lazily import Lazily
 from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
 from medthink.models.inspect_ai import InspectModel
@@ -27,6 +23,7 @@ from small_benchmark import picture, write_benchmark
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's and its packages' own warnings are theirs
 
+inspect_model = Lazily("inspect_ai.model")
 SCHEMA = Schema("letter", {"type": "object", "properties": {}, "required": [], "additionalProperties": False})
 PATHS = {"openai": "/v1", "anthropic": "", "google": ""}
 
@@ -156,10 +153,14 @@ def made(text="(B)", *, stop="stop", usage=(10, 2, 5, 1, 3), **fields):
     counts = None
     if usage is not None:
         names = ("input_tokens", "output_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
-        counts = InspectUsage(**dict(zip(names, usage, strict=False)), reasoning_tokens=1)
-    message = ChatMessageAssistant(content=[ContentReasoning(reasoning="I see."), ContentText(text=text)])
-    return ModelOutput(
-        model="m", choices=[ChatCompletionChoice(message=message, stop_reason=stop)], usage=counts, **fields
+        counts = inspect_model.ModelUsage(**dict(zip(names, usage, strict=False)), reasoning_tokens=1)
+    parts = [inspect_model.ContentReasoning(reasoning="I see."), inspect_model.ContentText(text=text)]
+    message = inspect_model.ChatMessageAssistant(content=parts)
+    return inspect_model.ModelOutput(
+        model="m",
+        choices=[inspect_model.ChatCompletionChoice(message=message, stop_reason=stop)],
+        usage=counts,
+        **fields,
     )
 
 

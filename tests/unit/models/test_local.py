@@ -8,16 +8,12 @@ from PIL import Image
 
 from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart
+from medthink.models.local import LocalModel
 from medthink.runs.session import carry_out
 from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from processes import finish, medthink
 from small_benchmark import write_benchmark
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
-from medthink.models.local import LocalModel
 from tiny_idefics import TEMPLATE, build_idefics
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's and transformers' own warnings are theirs

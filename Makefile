@@ -4,8 +4,8 @@ BIN := .venv/bin
 # Python compiles what is imported, once, if it may keep the result; to compile all that is installed takes two minutes.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint requirements.lock
 unexport PYTHONDONTWRITEBYTECODE
-# Twice the cores: many tests wait for servers and browsers.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * os.cpu_count())')
+# Three to a core: many tests wait for servers and browsers.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(3 * os.cpu_count())')
 
 .PHONY: demo radcliq demo-curate test check unit quick bench bench-peers docs site clean lock
 
@@ -30,7 +30,7 @@ test: check unit
 check: .venv/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 	$(BIN)/lint-imports
 
 unit: .venv/.ready-dev

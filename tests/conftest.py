@@ -4,8 +4,13 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["children", "stores"]
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 HERE = Path(__file__).parent
 # What `make quick` leaves out: files that take seconds, or need torch, a server, a browser or processes of their own.

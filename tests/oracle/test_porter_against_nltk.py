@@ -4,7 +4,6 @@ import itertools
 import random
 from functools import cache
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,12 +11,6 @@ from lazily import Lazily
 from medthink.metrics.porter import stem
 
 porter = Lazily("nltk.stem.porter")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def imported():
-    """Before the first example, which has a deadline."""
-    their_stemmer()
 
 
 @cache

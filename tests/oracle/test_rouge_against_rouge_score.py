@@ -73,12 +73,6 @@ texts = st.one_of(
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def imported():
-    """Before the first example, which has a deadline."""
-    their_scorer(stem=False)
-
-
 @cache
 def their_scorer(stem):
     return rouge_scorer.RougeScorer(list(KINDS), use_stemmer=stem)
@@ -91,7 +85,7 @@ def assert_equal(reference: str, candidate: str) -> None:
             assert tuple(ours[kind]) == pytest.approx(tuple(theirs[kind]), abs=1e-9), (kind, stem)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(texts, texts)
 def test_any_two_texts(reference: str, candidate: str) -> None:
     assert_equal(reference, candidate)

@@ -31,7 +31,7 @@ from medthink.stats import (
     wilson,
 )
 
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 
 
 def _median(values):
@@ -67,7 +67,7 @@ STATISTICS = {
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 40))
 def test_rows_in_any_order_give_the_same_to_the_bit(name, seed, n):
     source = np.random.default_rng(seed)

@@ -208,7 +208,7 @@ def test_a_broken_stream_of_pixels_is_told():
         without_metadata(repacked(lambda packed: b"\0" * len(packed)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data(), name=st.sampled_from(sorted(HIDDEN)))
 def test_damaged_files_are_cleaned_or_told_and_never_a_traceback(data, name):
     whole = bytearray(HIDDEN[name])

@@ -133,7 +133,6 @@ def test_the_lexicon_is_consistent() -> None:
     assert sites >= {*lexicon.part_of, *lexicon.part_of.values()}
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_can_be_read(text: str) -> None:
     extract_statements(text)
@@ -157,7 +156,7 @@ PIECES = [
 ]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join))
 def test_any_jumble_agrees_with_itself(text: str) -> None:
     agreement = compare_findings(text, text)

@@ -6,7 +6,7 @@ import sys
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.core.digest import digest_bytes
@@ -18,7 +18,6 @@ IMAGE = ImagePart.from_bytes(b"pixels", "image/png", width=10, height=20)
 BASE = Request(system="s", parts=(TextPart("t"), IMAGE), max_tokens=9)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=50))
 def test_an_image_keeps_its_bytes_digest_and_size(data):
     image = ImagePart.from_bytes(data, "image/jpeg")

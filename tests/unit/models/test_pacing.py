@@ -4,7 +4,7 @@ import asyncio
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.models import ModelError
@@ -26,7 +26,6 @@ class Clock:
         await asyncio.sleep(0)
 
 
-@settings(deadline=None)
 @given(
     limit=st.integers(1, 20),
     amounts=st.lists(st.integers(1, 25), min_size=1, max_size=40),
@@ -96,7 +95,6 @@ def test_the_gate_halves_once_for_a_burst_and_creeps_back():
     asyncio.run(scenario())
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_the_gate_never_overfills_nor_starves_under_cancellation(seed):
     chance = random.Random(seed)
@@ -197,7 +195,6 @@ def test_all_are_sick_until_one_recovers_or_answers():
     assert endpoints.are_all_sick, "once more and it is sick again"
 
 
-@settings(deadline=None)
 @given(tries=st.integers(1, 9), asked=st.none() | st.floats(0, 500), seed=st.integers())
 def test_a_wait_is_bounded_jittered_and_never_shorter_than_asked(tries, asked, seed):
     backoff = Backoff(first_s=1.0, most_s=60.0)

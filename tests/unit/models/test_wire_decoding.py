@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.models import ModelError, Reply, Usage
@@ -115,7 +115,6 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(deadline=None)
 @given(
     data=st.binary(max_size=80) | VALUES.map(lambda value: json.dumps(value).encode()),
     status=st.sampled_from([200, 400, 429, 500]),

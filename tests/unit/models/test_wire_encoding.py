@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart
@@ -38,7 +38,6 @@ def test_images_are_shared_not_copied(wire):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(deadline=None)
 @given(text=st.text(), system=st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_any_text_arrives_as_it_is(wire, text, system):
     asked = request(parts=(IMAGES[0], TextPart(text), IMAGES[1]), system=system)

@@ -138,7 +138,7 @@ def test_what_scoring_refuses_names_the_first_and_counts_the_others(cases, tmp_p
         refuse_problems(path, read_submission(path, cases).problems)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.binary(max_size=300) | st.text(max_size=200).map(str.encode))
 def test_no_bytes_break_the_reader(cases, tmp_path_factory, data):
     path = tmp_path_factory.mktemp("fuzz") / "s.jsonl"
@@ -150,7 +150,7 @@ def test_no_bytes_break_the_reader(cases, tmp_path_factory, data):
 _VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     row=st.dictionaries(
         st.sampled_from(["title", "case", "sample", "prediction", "prediction_rationale", "prediction_twi", "options"]),

@@ -166,7 +166,6 @@ def _ask(operation, mode, bearer, tokens):
     @given(case=operation.as_strategy(mode), known=st.one_of(st.none(), st.sampled_from(tokens)))
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         database=None,
         derandomize=True,
         phases=[Phase.generate],

@@ -4,8 +4,8 @@ BIN := .venv/bin
 # Python compiles what is imported, once, if it may keep the result; to compile all that is installed takes two minutes.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint requirements.lock
 unexport PYTHONDONTWRITEBYTECODE
-# Three to a core: many tests wait for servers and browsers.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(3 * os.cpu_count())')
+# Twice the cores: many tests wait for servers and browsers.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * os.cpu_count())')
 
 .PHONY: demo radcliq demo-curate test check unit quick bench bench-peers docs site clean lock
 
@@ -25,7 +25,9 @@ radcliq: .venv/.ready
 	$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) --no-deps torch,)
 	$(PIP) --editable '.[radcliq]'
 
-test: check unit
+test: .venv/.ready-dev
+	@$(MAKE) --no-print-directory --jobs 2 check .venv/.compiled
+	@$(MAKE) --no-print-directory unit
 
 check: .venv/.ready-dev
 	$(BIN)/ruff check .
@@ -38,7 +40,7 @@ unit: .venv/.ready-dev
 
 # A minute's worth: no torch, no browser, no server, no child process, and nothing that takes a second alone.
 quick: check
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not slow' tests/unit tests/snapshot
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --quick tests/unit tests/snapshot
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench
@@ -73,3 +75,9 @@ $(BIN)/python:
 	$(PIP) --editable '.[dev,web,board,radcliq,dicom,ocr,ray,inspect]'
 	sh tests/install_tools.sh
 	touch .venv/.ready $@
+
+# What the tests import, compiled once while the types are checked: else every worker would compile it for itself.
+.venv/.compiled: .venv/.ready-dev
+	-@$(BIN)/pytest --collect-only -qq > /dev/null 2>&1
+	-@$(BIN)/python -W ignore tests/import_heavy.py
+	@touch $@

@@ -1,6 +1,5 @@
 """What holds for every test."""
 
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,12 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 HERE = Path(__file__).parent
-# What `make quick` leaves out: files that take seconds, or need torch, a server, a browser or processes of their own.
-SLOW = (
+# What `--quick` leaves out: files that take seconds, or need torch, a server, a browser or processes of their own.
+LEFT_OUT = (
     "unit/accounts",
     "unit/baselines",
     "unit/board",
+    "unit/bridges/test_cluster.py",
     "unit/bridges/test_inspect_logs.py",
     "unit/bridges/test_inspect_tasks.py",
     "unit/cases/test_check_defects.py",
@@ -69,13 +69,23 @@ SLOW = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--quick`."""
+    parser.addoption("--quick", action="store_true", help="leave out the tests that take seconds")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Whether a file is not even imported; None leaves that to pytest."""
+    is_left_out = any(collection_path.is_relative_to(HERE / name) for name in LEFT_OUT)
+    return True if config.getoption("--quick") and is_left_out else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow, by its place."""
-    places = [HERE / name for name in SLOW]
-    for path, found in groupby(items, key=lambda item: item.path):
-        if any(path.is_relative_to(place) for place in places):
-            for item in found:
-                item.add_marker("slow")
+    """Start with what takes long: begun last, it would keep one worker busy while the others have nothing to do."""
+    long = [HERE / name for name in ("e2e", "faults", *LEFT_OUT)]
+    paths = {item.path for item in items}
+    first = {path for path in paths if any(path.is_relative_to(place) for place in long)}
+    items.sort(key=lambda item: item.path not in first)
 
 
 @pytest.fixture(scope="session", autouse=True)

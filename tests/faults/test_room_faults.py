@@ -9,8 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from medthink.accounts.people import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
 from medthink.board.store import BoardStore, store_url
@@ -19,8 +17,6 @@ from medthink.readers.studies.plan import StudyPlan
 from medthink.web.identify import COOKIE
 from processes import finish, medthink
 from reading_room import make_judged_run
-
-pytestmark = pytest.mark.slow
 
 SAVES = int(os.environ.get("MEDTHINK_SAVES", "26"))
 KILL_EVERY = 13

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
+from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage, transport
 from medthink.models.catalog import open_model
 from medthink.models.limits import Pace
 from medthink.models.retries import Backoff
@@ -137,6 +137,13 @@ def test_a_reply_that_does_not_end_times_out_and_is_tried_again(fault):
     error, attempts, _ = asyncio.run(ask_once([fault] * 9, timeout_s=0.3))
     assert [attempt.outcome for attempt in attempts] == ["timeout"] * 3
     assert error.kind == "timeout"
+
+
+def test_an_oversized_reply_is_not_read_to_its_end_and_may_have_been_billed(monkeypatch):
+    monkeypatch.setattr(transport, "MAX_REPLY_BYTES", 100)
+    error, attempts, _ = asyncio.run(ask_once([]))
+    assert [(attempt.outcome, attempt.is_unseen) for attempt in attempts] == [("oversized", True)] * 2
+    assert error.kind == "oversized" and "larger than 100 bytes" in error.detail
 
 
 FINAL = {

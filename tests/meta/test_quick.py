@@ -11,7 +11,7 @@ def test_every_place_left_out_exists() -> None:
     (places,) = (
         ast.literal_eval(node.value)
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "SLOW"
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "LEFT_OUT"
     )
     assert [place for place in places if not (TESTS / place).exists()] == []
     assert list(places) == sorted(places)

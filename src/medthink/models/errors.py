@@ -6,6 +6,7 @@ rate_limit       the provider asks to slow down                             yes
 server           the provider failed (5xx, overloaded)                      yes
 connection       refused, reset or cut off                                  yes
 invalid_reply    a reply that is no answer: HTML, empty, cut-off JSON       yes
+oversized        a reply too large to be an answer; the rest is not read    once: it may be paid for
 invalid_json     an answer came, but not the JSON that was asked for        yes, a few times: it is paid for
 bad_request      the provider does not accept the request                   no
 unsupported      a parameter, schema or image this model does not take      no
@@ -27,6 +28,7 @@ ErrorKind = Literal[
     "server",
     "connection",
     "invalid_reply",
+    "oversized",
     "invalid_json",
     "bad_request",
     "unsupported",
@@ -38,7 +40,7 @@ ErrorKind = Literal[
 ]
 
 RETRYABLE: frozenset[ErrorKind] = frozenset(
-    {"timeout", "rate_limit", "server", "connection", "invalid_reply", "invalid_json"}
+    {"timeout", "rate_limit", "server", "connection", "invalid_reply", "oversized", "invalid_json"}
 )
 
 

@@ -141,8 +141,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
 
 
-# Outcomes of attempts whose reply never arrived; "unknown" means that the process died first.
-UNSEEN = ("unknown", "cancelled", "timeout", "connection")
+# Outcomes of attempts whose reply never arrived whole; "unknown" means that the process died first.
+UNSEEN = ("unknown", "cancelled", "timeout", "connection", "oversized")
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,7 +160,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_unseen(self) -> bool:
-        """Whether its reply may have been generated and billed but never arrived."""
+        """Whether its reply may have been generated and billed but never arrived whole."""
         return self.is_sent and self.outcome in UNSEEN
 
 

@@ -14,6 +14,7 @@ MAX_TRIES: dict[ErrorKind, int] = {
     "invalid_reply": 4,
     "timeout": 3,
     "invalid_json": 3,
+    "oversized": 2,
 }
 
 

@@ -29,7 +29,7 @@ MAX_REPLY_BYTES = 8 * 1024 * 1024
 WRITE_BYTES = 64 * 1024
 
 # A server that fails this way is unhealthy; health checks show when it has recovered.
-_SICKENING: frozenset[ErrorKind] = frozenset({"timeout", "server", "connection", "invalid_reply"})
+_SICKENING: frozenset[ErrorKind] = frozenset({"timeout", "server", "connection", "invalid_reply", "oversized"})
 # Errors that depend on the prompt: another server would give the same.
 _SAME_EVERYWHERE: frozenset[ErrorKind] = frozenset({"rate_limit", "invalid_json", "content_filter", "unreachable"})
 _MOST_PROBE_WAIT_S = 30.0
@@ -345,5 +345,5 @@ async def _read_body(response: aiohttp.ClientResponse) -> bytes:
         chunks.append(chunk)
         size += len(chunk)
         if size > MAX_REPLY_BYTES:
-            raise ModelError("invalid_reply", f"the reply is larger than {MAX_REPLY_BYTES:,} bytes")
+            raise ModelError("oversized", f"the reply is larger than {MAX_REPLY_BYTES:,} bytes")
     return b"".join(chunks)

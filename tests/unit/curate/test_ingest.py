@@ -256,7 +256,6 @@ def test_text_that_a_header_says_is_burned_in_is_honoured(tmp_path, policy, verd
     assert trial.decisions[7].verdict == verdict
 
 
-@pytest.mark.slow
 def test_compressed_and_odd_files_open_or_say_why():
     pydicom = pytest.importorskip("pydicom")
     folder = Path(pydicom.__file__).parent / "data/test_files"

@@ -22,7 +22,6 @@ from medthink.web.room import ReadingRoom, SaveOrder
 from reading_room import make_judged_run
 
 pytest_plugins = ("stores",)
-pytestmark = pytest.mark.slow
 
 READERS, SAVES = 8, 25
 

@@ -40,7 +40,7 @@ unit: .venv/.ready-dev
 
 # A minute's worth: no torch, no browser, no server, no child process, and nothing that takes a second alone.
 quick: check
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --quick tests/unit tests/snapshot
+	$(BIN)/pytest -n auto --dist worksteal --quick tests/unit tests/snapshot
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench

@@ -17,7 +17,7 @@ from medthink.curate.work import WorkFolder
 from medthink.phantoms.raw import FAULTS, FEWEST_RAW, write_raw
 
 # One worker builds while the others wait, and waiting counts.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 CASES = FEWEST_RAW
 
 

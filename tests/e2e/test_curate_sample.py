@@ -14,7 +14,6 @@ from medthink.phantoms.painters.scene import Look
 from medthink.phantoms.plan import plan_raw_case
 from medthink.phantoms.raw import PLAN
 
-pytestmark = pytest.mark.slow
 SAMPLE = Path(__file__).parents[3] / "shared/data/eurorad_sample.csv"
 MAPPING = """[columns]
 id = "case_id"

@@ -16,7 +16,6 @@ from small_benchmark import write_benchmark
 
 PAGE = Path(__file__).parents[2] / "docs" / "clusters.md"
 SCRIPT, AFTERWARDS = re.findall(r"```bash\n(.*?)```", PAGE.read_text(), re.S)
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

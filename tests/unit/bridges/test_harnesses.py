@@ -159,14 +159,12 @@ def load_by(name, script, folder):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow
 def test_lmms_eval_itself_loads_the_task(task):
     cases, shown, scored = load_by("lmms_eval", LOAD_TASK, task)
     assert cases == [100, 101, 102] and [images for images, _ in shown] == [2, 2, 2]
     assert "Disease A100" in shown[0][1] and scored == {"accuracy": 1.0}
 
 
-@pytest.mark.slow
 def test_vlmevalkit_itself_loads_the_table(odd_table):
     kind, pixels, texts, answers = load_by("vlmeval", LOAD_TABLE, odd_table.parent)
     assert (kind, answers) == ("CustomMCQDataset", ["A", "B", "C"])

@@ -10,8 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import medthink
 from expert_benchmark import write_expert_benchmark
 from medthink.runs.session import carry_out
@@ -46,7 +44,6 @@ do("report", run, "-o", page)
 """
 
 
-@pytest.mark.slow
 def test_a_new_kind_is_one_module_one_prompt_and_one_line(tmp_path):
     package = tmp_path / "src/medthink"
     # With what is compiled already: compiling it all would take longer than the rest.

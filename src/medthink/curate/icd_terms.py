@@ -49,7 +49,7 @@ class TermIndex:
             analyzer="char_wb", ngram_range=_LETTERS, n_features=_FEATURES, norm=None, alternate_sign=False
         )
         self._weights = TfidfTransformer(sublinear_tf=True)
-        terms = self._weights.fit_transform(self._counts.transform([text for _, text in found]))
+        terms = self._weights.fit_transform(self._count_by_words([text for _, text in found]))
         # Transposed, so that a search touches only the n-grams of the diagnosis.
         self._by_letters = terms.T.tocsr()
 
@@ -68,6 +68,14 @@ class TermIndex:
                 break
             best.setdefault(self._categories[at], float(likeness[at]))
         return [FoundTerm(category, min(1.0, score)) for category, score in best.items()]
+
+    def _count_by_words(self, texts: list[str]) -> Any:
+        """The n-grams of many texts: each lies inside a word, and the texts share their words."""
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        by_space = CountVectorizer(tokenizer=str.split, token_pattern=None, lowercase=False)
+        words_in_texts = by_space.fit_transform(texts)
+        return words_in_texts @ self._counts.transform(by_space.get_feature_names_out())
 
     def _likeness(self, texts: list[str]) -> "np.ndarray[Any, Any]":
         found = self._weights.transform(self._counts.transform(texts)) @ self._by_letters

@@ -1,9 +1,13 @@
 """What holds for every test."""
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# The workers use every core already: threads of numpy and torch on top of them only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 pytest_plugins = ["children", "stores"]
 

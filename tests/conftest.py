@@ -100,16 +100,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Whether a file is not even imported; None leaves that to pytest."""
-    is_left_out = any(collection_path.is_relative_to(HERE / name) for name in LEFT_OUT)
-    return True if config.getoption("--quick") and is_left_out else None
+    return True if config.getoption("--quick") and _is_below(collection_path, LEFT_OUT) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with what takes long: begun last, it would keep one worker busy while the others have nothing to do."""
-    long = [HERE / name for name in ("e2e", "faults", *LEFT_OUT)]
-    paths = {item.path for item in items}
-    first = {path for path in paths if any(path.is_relative_to(place) for place in long)}
+    first = {path for path in {item.path for item in items} if _is_below(path, ("e2e", "faults", *LEFT_OUT))}
     items.sort(key=lambda item: item.path not in first)
+
+
+def _is_below(path: Path, places: tuple[str, ...]) -> bool:
+    return any(path.is_relative_to(HERE / place) for place in places)
 
 
 @pytest.fixture(scope="session", autouse=True)

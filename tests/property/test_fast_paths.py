@@ -23,7 +23,7 @@ from medthink.cases.stores import MISSING, FolderImages, NoImages, list_by_folde
 from medthink.core.errors import DataError
 from medthink.core.jsonio import parse_json
 
-quick = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 letters = st.characters(exclude_categories=["Cs"])
 STORE = NoImages(Path())
 EDGES = (2**64 - 1, 2**64, -(2**63), -(2**63) - 1)

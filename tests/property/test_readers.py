@@ -21,7 +21,7 @@ from medthink.cases.stores import FolderImages, NoImages, ZipImages, path_proble
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json, parse_json, write_jsonl
 
-quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | texts
 numbers = st.floats(allow_nan=False, allow_infinity=False)

@@ -36,9 +36,11 @@ def show_outdated(run: JudgedRun) -> None:
 def _show_seat(what: str, seat: Seated[SeatScores]) -> None:
     scores = seat.scores
     title = f"{KINDS[what].plural.capitalize()} · {scores.label}"
+    out = console()
     if not scores.coverage.judged:
         # Nothing was judged, so there is no score to show: only why.
-        console().print(table(title, ("", ""), list(_coverage(scores.coverage))))
+        out.print(table(title, ("", ""), list(_coverage(scores.coverage))))
+        out.print()
         return
     first, *others = KINDS[what].tables(scores)
     rows = [
@@ -48,7 +50,6 @@ def _show_seat(what: str, seat: Seated[SeatScores]) -> None:
         *_ties(scores.ties),
         *((name, _text(cell)) for name, cell in first.rows[0].items()),
     ]
-    out = console()
     out.print(table(title, ("", ""), rows))
     for one in others:
         _show_table(one)

@@ -20,7 +20,8 @@ from medthink.runs.run import Run
 from processes import Server
 from small_benchmark import write_benchmark
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+# On a busy machine Ray's workers take minutes to load torch.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
 # A busy machine takes longer to start it than Ray waits by itself.
 SETTINGS = {
     "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64, "RAY_USAGE_STATS_ENABLED": "0",

@@ -24,6 +24,7 @@ from medthink.web.pages.marks import tell_money, tell_time
 
 _TOKENS = "tokens.css"
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_IMPORTED = re.compile(r'from "\./(?P<name>[a-z-]+\.js)"')
 _ICONS = {
     "search": '<circle cx="7" cy="7" r="4.5"/><path d="M10.5 10.5 14 14"/>',
     "moon": '<path d="M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z"/>',
@@ -92,7 +93,16 @@ def load_asset(name: str) -> Asset | None:
         if not place.is_file():
             return None
         data = place.read_bytes()
+    if suffix == ".js":
+        data = _IMPORTED.sub(_with_digest, data.decode()).encode()
     return Asset(data, _MEDIA_TYPES[suffix], digest_bytes(data)[:16])
+
+
+def _with_digest(imported: re.Match[str]) -> str:
+    """The import of another script, by the address that changes with it: browsers keep scripts for ever."""
+    found = load_asset(imported["name"])
+    assert found is not None, imported["name"]
+    return f'from "./{imported["name"]}?{found.digest}"'
 
 
 def list_assets() -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from made_runs import make_run
 from medthink import web
+from medthink.core.digest import digest_bytes
 from medthink.scoring.compare import compare_runs
 from medthink.scoring.material import load_runs
 from medthink.scoring.score import score
@@ -173,6 +174,17 @@ def test_nothing_is_written_into_a_run(pages, tmp_path):
     for address in ("/", "/runs/{seeing}", "/runs/{seeing}/cases/104", "/versus/{seeing}/{other}"):
         pages.at(address)
     assert {path.name: path.stat().st_mtime_ns for path in run.path.iterdir()} == before
+
+
+def test_a_page_and_its_scripts_name_scripts_by_their_digests(pages):
+    asked = re.findall(r"/static/([a-z-]+\.js\?\w*)", pages.at("/runs/{seeing}/cases/105"))
+    imported = [
+        named for address in asked for named in re.findall(r'from "\./([^"]+)"', pages.ask(f"/static/{address}").text)
+    ]
+    assert {"grid.js", "keys.js"} <= {address.partition("?")[0] for address in imported}
+    for address in (*asked, *imported):
+        name, _, digest = address.partition("?")
+        assert digest == digest_bytes(pages.ask(f"/static/{name}").content)[:16], address
 
 
 def test_every_class_of_a_template_has_a_rule_or_a_script():

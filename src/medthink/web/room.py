@@ -31,8 +31,10 @@ from medthink.web.pages.room import (
     ReadingsPage,
     RoomPage,
     StudyLine,
+    find_next,
     make_entry_page,
     make_room_page,
+    needs_training,
 )
 from medthink.web.rendering import Site, render
 from medthink.web.together import Together
@@ -153,13 +155,15 @@ class ReadingRoom:
         study, reader = self.find(token, name)
         with self.store.read() as connection:
             sittings = desk.list_sittings(connection, reader.id)
-        return render("room-entry.html", make_entry_page(study, reader, sittings), self.site, here=_HERE)
+        page = make_entry_page(study, reader, sittings, self.bench(study))
+        return render("room-entry.html", page, self.site, here=_HERE)
 
     def next_case(self, token: str, name: str) -> str:
         """The code of the next case to read; "" if all are read."""
-        study, reader = self.find(token, name)
+        _, reader = self.find(token, name)
         with self.store.read() as connection:
-            return make_entry_page(study, reader, desk.list_sittings(connection, reader.id)).next
+            following = find_next(desk.list_sittings(connection, reader.id))
+        return following.sitting.code if following else ""
 
     def page(self, seat: RoomSeat) -> RoomPage:
         """One case as its reader may see it now."""
@@ -209,7 +213,7 @@ def show_entry(study: FromPath[str], request: Asked, room: GivenRoom) -> Respons
 def show_case(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
     """One case; opening it begins the reader's time."""
     seat = room.seat(study, code, account_of(request).name)
-    if make_entry_page(seat.study, seat.reader, ()).needs_training:
+    if needs_training(seat.study, seat.reader):
         return Redirect(f"/room/{study}/training", status_code=303)
     problem = ""
     if seat.opened.submitted_at is None and seat.study.closed_at is None:

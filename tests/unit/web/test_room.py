@@ -103,6 +103,24 @@ def test_a_reader_sees_only_what_is_the_readers_own(room: Room):
             assert send(client, f"/studies/{room.study.token}/{place}").status_code == 403
 
 
+def test_a_page_has_the_browser_load_the_images_of_the_next_case_alone(room: Room):
+    def loaded_ahead(place: str) -> list[str]:
+        return re.findall(r'<link rel="prefetch" as="image" href="/images/([0-9a-f]+)/1024">', client.get(place).text)
+
+    entry, cases = (
+        f"/room/{room.study.token}",
+        [room.address("anna", place) for place in range(len(room.codes("anna")))],
+    )
+    with room.board.client(room.anna) as client:
+        shown = [[image["id"] for image in state(client, case)["images"]] for case in cases]
+        assert loaded_ahead(entry) == shown[0]
+        assert loaded_ahead(cases[0]) == shown[1]
+        assert loaded_ahead(cases[1]) == shown[0], "a case that was begun comes first"
+        for case in cases:
+            read_to_the_end(client, case)
+        assert loaded_ahead(entry) == loaded_ahead(cases[0]) == []
+
+
 def test_a_case_of_a_study_cannot_be_revealed_in_the_explorer_before_it_is_read(room: Room):
     code, number = room.board.house.explorer.bench.code, room.case("anna")
     with room.board.client(room.anna) as client:

@@ -55,7 +55,7 @@ class ReadingsPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry to a study: the reader's progress, and where to continue."""
+    """The entry to a study: the reader's progress, where to continue, and the ids of the images needed there."""
 
     token: str
     name: str
@@ -69,6 +69,7 @@ class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
     is_baseline: bool
     is_closed: bool
     rubric: str
+    ahead: tuple[str, ...] = ()
 
 
 class RoomImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +135,7 @@ class RoomReveal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoomPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One case of a study; `reveal` is None until the reader has committed."""
+    """One case of a study; `reveal` is None until the reader has committed, `ahead` are images of the next case."""
 
     study: str
     study_name: str
@@ -151,14 +152,23 @@ class RoomPage(msgspec.Struct, frozen=True, kw_only=True):
     sureness: tuple[tuple[int, str], ...]
     images: tuple[RoomImage, ...]
     reveal: RoomReveal | None
+    ahead: tuple[str, ...]
     problem: str = ""
 
 
-def make_entry_page(study: Study, reader: StudyReader, sittings: Sequence[OpenSitting]) -> EntryPage:
+def find_next(sittings: Sequence[OpenSitting], *, after: str = "") -> OpenSitting | None:
+    """The case to read next, one that was begun before any other; `after` is the code of the one being read."""
+    left = [one for one in sittings if one.submitted_at is None and one.sitting.code != after]
+    begun = [one for one in left if one.opened_at is not None]
+    return next(iter(begun or left), None)
+
+
+def make_entry_page(
+    study: Study, reader: StudyReader, sittings: Sequence[OpenSitting], bench: OpenBenchmark
+) -> EntryPage:
     """The entry to a study."""
     left = [one for one in sittings if one.submitted_at is None]
-    begun = [one for one in left if one.opened_at is not None]
-    following = (begun or left)[:1]
+    following = find_next(sittings)
     return EntryPage(
         token=study.token,
         name=study.plan.name,
@@ -166,13 +176,19 @@ def make_entry_page(study: Study, reader: StudyReader, sittings: Sequence[OpenSi
         done=len(sittings) - len(left),
         total=len(sittings),
         units_left=sum(one.sitting.units for one in left),
-        next=following[0].sitting.code if following else "",
-        needs_training=study.plan.needs_training and not study.plan.is_baseline and reader.trained_at is None,
+        next=following.sitting.code if following else "",
+        needs_training=needs_training(study, reader),
         is_adjudication=reader.is_adjudicator,
         is_baseline=study.plan.is_baseline,
         is_closed=study.closed_at is not None,
         rubric=load_rubric().page,
+        ahead=_images_ahead(following, bench),
     )
+
+
+def needs_training(study: Study, reader: StudyReader) -> bool:
+    """Whether the reader has to pass the training before the first case."""
+    return study.plan.needs_training and not study.plan.is_baseline and reader.trained_at is None
 
 
 def make_room_page(
@@ -204,7 +220,14 @@ def make_room_page(
         sureness=SURENESS,
         images=tuple(_images(opened, bench)),
         reveal=_reveal(opened, marks, frozen) if opened.is_revealed else None,
+        ahead=_images_ahead(find_next(sittings, after=opened.sitting.code), bench),
     )
+
+
+def _images_ahead(opened: OpenSitting | None, bench: OpenBenchmark) -> tuple[str, ...]:
+    """The ids of the next case's images, which a browser may load while its reader is busy."""
+    found = (bench.image_at(path) for path in opened.sitting.blind.images) if opened else ()
+    return tuple(bench.id_of(image) for image in found if image is not None)
 
 
 def _images(opened: OpenSitting, bench: OpenBenchmark) -> list[RoomImage]:

@@ -10,6 +10,7 @@ from medthink.board.checking import HeldBenchmark
 from medthink.board.store import BoardStore
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
+from medthink.readers.studies.tables import read_row
 
 
 class BoardBenchmark(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +39,7 @@ def enter_benchmark(store: BoardStore, held: HeldBenchmark, name: str = "") -> B
         where = tables.benchmarks.c.text_fingerprint == held.text_fingerprint
         if connection.execute(sa.select(tables.benchmarks.c.id).where(where)).first() is None:
             connection.execute(tables.benchmarks.insert().values(values))
-        return _record(connection.execute(sa.select(tables.benchmarks).where(where)).mappings().one())
+        return read_row(connection.execute(sa.select(tables.benchmarks).where(where)).mappings().one(), BoardBenchmark)
 
 
 def find_or_enter(store: BoardStore, data: Path, split: str, text_fingerprint: str) -> BoardBenchmark:
@@ -51,7 +52,7 @@ def list_benchmarks(store: BoardStore) -> list[BoardBenchmark]:
     """Every benchmark of the store, oldest first."""
     with store.read() as connection:
         rows = connection.execute(sa.select(tables.benchmarks).order_by(tables.benchmarks.c.id)).mappings()
-        return [_record(row) for row in rows]
+        return [read_row(row, BoardBenchmark) for row in rows]
 
 
 def find_benchmark(store: BoardStore, name: str | None) -> BoardBenchmark:
@@ -62,7 +63,3 @@ def find_benchmark(store: BoardStore, name: str | None) -> BoardBenchmark:
         names = ", ".join(one.name for one in known) or "none yet"
         raise UsageError(f"which benchmark? The board has: {names}", remedy="name one with --benchmark")
     return found[0]
-
-
-def _record(row: sa.RowMapping) -> BoardBenchmark:
-    return msgspec.convert({name: row[name] for name in BoardBenchmark.__struct_fields__}, BoardBenchmark)

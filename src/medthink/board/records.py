@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy import Connection, RowMapping
+from sqlalchemy import Connection
 
 from medthink.board import tables
 from medthink.board.provenance import Provenance
 from medthink.board.store import BoardStore
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import UsageError
+from medthink.readers.studies.tables import read_row
 from medthink.scoring.scores import Scores, from_plain
 from medthink.scoring.submission import SubmissionProblem
 from medthink.stats.estimate import Measured
@@ -108,7 +109,7 @@ def list_submissions(
     if statuses:
         where.append(tables.submissions.c.status.in_(statuses))
     with store.read() as connection:
-        return [_record(row) for row in connection.execute(_SELECT.where(*where)).mappings()]
+        return [read_row(row, SubmissionRecord) for row in connection.execute(_SELECT.where(*where)).mappings()]
 
 
 def read_scores(store: BoardStore, submission_id: int) -> Scores | None:
@@ -233,9 +234,4 @@ def deadline_of(status: Status) -> str | None:
 def read_record(connection: Connection, where: sa.ColumnElement[bool]) -> SubmissionRecord | None:
     """The matching submission, within a transaction."""
     row = connection.execute(_SELECT.where(where)).mappings().first()
-    return None if row is None else _record(row)
-
-
-def _record(row: RowMapping) -> SubmissionRecord:
-    fields = {name: row[name] for name in SubmissionRecord.__struct_fields__}
-    return msgspec.convert(fields, SubmissionRecord)
+    return None if row is None else read_row(row, SubmissionRecord)

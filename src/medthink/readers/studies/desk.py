@@ -162,7 +162,7 @@ def read_marks(connection: Connection, sitting_id: int) -> dict[str, Mark]:
     """The marks so far, by item."""
     table = tables.marks
     rows = connection.execute(sa.select(table).where(table.c.sitting_id == sitting_id)).mappings()
-    return {row["item"]: read_mark(row) for row in rows}
+    return {row["item"]: tables.read_row(row, Mark) for row in rows}
 
 
 def find_gaps(found: OpenSitting, marks: Mapping[str, Mark]) -> list[Gap]:
@@ -246,17 +246,6 @@ def _read_row(row: sa.RowMapping) -> OpenSitting:
         id=row["id"],
         sitting=msgspec.convert(row["content"], Sitting),
         **{name: row[name] for name in _CHANGING},
-    )
-
-
-def read_mark(row: sa.RowMapping) -> Mark:
-    """A mark as a row of its table has it."""
-    return Mark(
-        item=row["item"],
-        version=row["version"],
-        cells=row["cells"],
-        seconds=row["seconds"],
-        saved_at=row["saved_at"],
     )
 
 

@@ -14,7 +14,7 @@ from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import UsageError
 from medthink.judge.kinds import KINDS
 from medthink.readers.studies import tables
-from medthink.readers.studies.desk import LEASE_S, Mark, OpenSitting, bounded, lock, read_mark, update
+from medthink.readers.studies.desk import LEASE_S, Mark, OpenSitting, bounded, lock, update
 from medthink.readers.studies.sittings import ReadItem, Sitting
 
 # What a mark may hold besides the columns of its kind: the images relied on, and whether the item is badly cut.
@@ -113,7 +113,8 @@ def _find_marks(
     keys = [(one.locked.id, one.change.key) for one in changes]
     marks = connection.execute(_FIND_MARKS, {"wanted": items}).mappings()
     events = connection.execute(_FIND_EVENTS, {"wanted": keys})
-    return {row["sitting_id"]: read_mark(row) for row in marks}, {(at, key): version for at, key, version in events}
+    found = {row["sitting_id"]: tables.read_row(row, Mark) for row in marks}
+    return found, {(at, key): version for at, key, version in events}
 
 
 def _change_mark(one: LockedChange, before: Mark) -> Mark | Stale | UsageError:

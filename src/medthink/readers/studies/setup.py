@@ -167,13 +167,13 @@ def find_study(connection: Connection, token: str, *, with_key: bool = False) ->
     table = tables.studies
     wanted = sa.select(*_SHORT, *([table.c.key] if with_key else [])).where(table.c.token == token)
     row = connection.execute(wanted).mappings().first()
-    return None if row is None else _study(row)
+    return None if row is None else tables.read_row(row, Study)
 
 
 def list_studies(connection: Connection) -> list[Study]:
     """All studies, the newest first."""
     rows = connection.execute(sa.select(*_SHORT).order_by(tables.studies.c.id.desc())).mappings()
-    return [_study(row) for row in rows]
+    return [tables.read_row(row, Study) for row in rows]
 
 
 def close_study(connection: Connection, study_id: int) -> None:
@@ -185,7 +185,7 @@ def list_readers(connection: Connection, study_id: int) -> list[StudyReader]:
     """The readers of a study, in the order of the plan."""
     table = tables.study_readers
     wanted = sa.select(table).where(table.c.study_id == study_id, table.c.revoked_at.is_(None)).order_by(table.c.id)
-    return [_reader(row) for row in connection.execute(wanted).mappings()]
+    return [tables.read_row(row, StudyReader) for row in connection.execute(wanted).mappings()]
 
 
 def readings_of(connection: Connection, name: str) -> list[tuple[Study, StudyReader]]:
@@ -193,7 +193,8 @@ def readings_of(connection: Connection, name: str) -> list[tuple[Study, StudyRea
     table = tables.study_readers
     wanted = sa.select(table).where(table.c.name == name, table.c.revoked_at.is_(None)).order_by(table.c.id.desc())
     studies = {study.id: study for study in list_studies(connection)}
-    return [(studies[row["study_id"]], _reader(row)) for row in connection.execute(wanted).mappings()]
+    readers = [tables.read_row(row, StudyReader) for row in connection.execute(wanted).mappings()]
+    return [(studies[reader.study_id], reader) for reader in readers]
 
 
 def is_awaited(connection: Connection, name: str, data: Path, case_id: int) -> bool:
@@ -215,7 +216,7 @@ def find_reader(connection: Connection, study_id: int, name: str) -> StudyReader
     table = tables.study_readers
     own = (table.c.study_id == study_id, table.c.name == name, table.c.revoked_at.is_(None))
     row = connection.execute(sa.select(table).where(*own)).mappings().first()
-    return None if row is None else _reader(row)
+    return None if row is None else tables.read_row(row, StudyReader)
 
 
 def note_training(connection: Connection, reader_id: int, answers: dict[str, str], *, is_passed: bool) -> None:
@@ -223,26 +224,3 @@ def note_training(connection: Connection, reader_id: int, answers: dict[str, str
     table = tables.study_readers
     values: dict[str, object] = {"training": answers} | ({"trained_at": now_utc()} if is_passed else {})
     connection.execute(sa.update(table).where(table.c.id == reader_id).values(values))
-
-
-def _study(row: sa.RowMapping) -> Study:
-    return Study(
-        id=row["id"],
-        token=row["token"],
-        plan=msgspec.convert(row["plan"], StudyPlan),
-        made_at=row["made_at"],
-        closed_at=row["closed_at"],
-        **({"key": msgspec.convert(row["key"], ReadingKey)} if "key" in row else {}),
-    )
-
-
-def _reader(row: sa.RowMapping) -> StudyReader:
-    return StudyReader(
-        id=row["id"],
-        study_id=row["study_id"],
-        name=row["name"],
-        alias=row["alias"],
-        is_adjudicator=row["is_adjudicator"],
-        training=row["training"],
-        trained_at=row["trained_at"],
-    )

@@ -4,7 +4,22 @@ Times are UTC texts, which sort as they are. `mark_events` only grows: everythin
 later save replaced it.
 """
 
-from sqlalchemy import JSON, Boolean, Column, Float, ForeignKey, Integer, MetaData, String, Table, UniqueConstraint
+from typing import TypeVar
+
+import msgspec
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Integer,
+    MetaData,
+    RowMapping,
+    String,
+    Table,
+    UniqueConstraint,
+)
 
 metadata = MetaData(
     naming_convention={
@@ -89,3 +104,10 @@ mark_events = Table(
     Column("seconds", Float, nullable=False),
     Column("saved_at", String(20), nullable=False),
 )
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+def read_row(row: RowMapping, kind: type[Record]) -> Record:
+    """A row as a struct with fields named like its columns; a field whose column was not read keeps its default."""
+    return msgspec.convert({name: row[name] for name in kind.__struct_fields__ if name in row}, kind)

@@ -20,14 +20,7 @@ from sqlalchemy import (
 
 from medthink.readers.studies import tables as reading
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+metadata = MetaData(naming_convention=reading.metadata.naming_convention)
 
 benchmarks = Table(
     "benchmarks",

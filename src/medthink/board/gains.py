@@ -10,13 +10,13 @@ from medthink.board.benchmarks import BoardBenchmark
 from medthink.board.measures import keep_measure, read_measures
 from medthink.board.records import SubmissionRecord
 from medthink.board.results import BoardResult
-from medthink.board.rivals import BoardRival
 from medthink.board.store import BoardStore
 from medthink.core.digest import digest_value, seed_from
 from medthink.stats.estimate import Measured
 from medthink.stats.gain import gain_over_rivals
 from medthink.stats.intervals import share_interval
 from medthink.validity.audit import IMAGE_FREE_RUNS, blind_name
+from medthink.validity.guesses import Guesses
 
 _VERSION = 1
 
@@ -43,7 +43,7 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_gains(
-    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[ScoredSubmission], rivals: Sequence[BoardRival]
+    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[ScoredSubmission], rivals: Sequence[Guesses]
 ) -> dict[int, Gain]:
     """The gains of submissions by number; missing ones are computed and stored."""
     known = read_measures(store, "gain", Gain)
@@ -52,7 +52,8 @@ def find_gains(
         kin.setdefault(_kin(row), []).append(row)
     found: dict[int, Gain] = {}
     for row in rows:
-        against = dict(_guessed(row.result, rivals)) | dict(_own_blind(row, kin[_kin(row)]))
+        guessed = {rival.name: _rights_of(rival, row.result) for rival in rivals}
+        against = guessed | dict(_own_blind(row, kin[_kin(row)]))
         if not against:
             continue
         number = row.submission.id
@@ -71,10 +72,9 @@ def _kin(row: ScoredSubmission) -> tuple[str, ...]:
     return (row.submission.team, origin.model, origin.task)
 
 
-def _guessed(result: BoardResult, rivals: Sequence[BoardRival]) -> Iterator[tuple[str, tuple[float, ...]]]:
-    for rival in rivals:
-        pairs = zip(result.cases, result.golds, strict=True)
-        yield rival.name, tuple(float(rival.letters.get(case) == gold) for case, gold in pairs)
+def _rights_of(rival: Guesses, result: BoardResult) -> tuple[float, ...]:
+    pairs = zip(result.cases, result.golds, strict=True)
+    return tuple(float(rival.letters.get(case) == gold) for case, gold in pairs)
 
 
 def _own_blind(row: ScoredSubmission, kin: Sequence[ScoredSubmission]) -> Iterator[tuple[str, tuple[float, ...]]]:

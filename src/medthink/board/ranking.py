@@ -23,7 +23,7 @@ from medthink.board.provenance import Provenance
 from medthink.board.records import EVER_SCORED, SubmissionRecord, list_submissions
 from medthink.board.rerun import Rerun
 from medthink.board.results import BoardResult, ScoreShelf
-from medthink.board.rivals import BoardRival, read_rivals
+from medthink.board.rivals import read_rivals
 from medthink.board.store import BoardStore
 from medthink.board.teams import insert_once
 from medthink.core.clock import now_utc
@@ -34,6 +34,7 @@ from medthink.stats.flips import pair_squares
 from medthink.stats.intervals import wilson
 from medthink.stats.power import minimum_detectable_difference
 from medthink.stats.ranks import RankedRun, rank_runs
+from medthink.validity.guesses import Guesses
 
 RANKING_VERSION = 3
 RankingKind = Literal["unaided", "cued", "partial"]
@@ -143,7 +144,8 @@ def make_leaderboard(
     `shelf` caches scores read before. A ranking of more than `most` rows is left to a worker; until it is done its rows
     have no ranks.
     """
-    until = _end_of(as_of or now_utc())
+    time = as_of or now_utc()
+    until = f"{time}T23:59:59Z" if len(time) == len("2026-01-31") else time
     rivals = read_rivals(store, benchmark.id)
     known = _read_rows(store, benchmark, until, shelf or ScoreShelf(store), rivals)
     gone = [row for row in known if (row.submission.withdrawn_at or "9") <= until]
@@ -196,7 +198,7 @@ def family_of(submission: SubmissionRecord) -> str:
 
 
 def _read_rows(
-    store: BoardStore, benchmark: BoardBenchmark, until: str, shelf: ScoreShelf, rivals: list[BoardRival]
+    store: BoardStore, benchmark: BoardBenchmark, until: str, shelf: ScoreShelf, rivals: list[Guesses]
 ) -> list[BoardRow]:
     known = list_submissions(store, benchmark_id=benchmark.id, statuses=EVER_SCORED)
     ever = [one for one in known if one.received_at <= until]
@@ -287,7 +289,7 @@ def _resolve(n: int, discordance: float, threshold: float | None) -> float | Non
     return None if isinstance(found, Undefined) else found.difference
 
 
-def _rival_rows(rivals: Sequence[BoardRival], rows: Sequence[BoardRow]) -> tuple[RivalRow, ...]:
+def _rival_rows(rivals: Sequence[Guesses], rows: Sequence[BoardRow]) -> tuple[RivalRow, ...]:
     """The guessers on the cases of the board, the strongest first."""
     if not rows:
         return ()
@@ -297,8 +299,3 @@ def _rival_rows(rivals: Sequence[BoardRival], rows: Sequence[BoardRow]) -> tuple
         right = sum(rival.letters.get(case) == gold for case, gold in zip(result.cases, result.golds, strict=True))
         made.append((right, RivalRow(name=rival.name, source=rival.source, accuracy=wilson(right, len(result.cases)))))
     return tuple(row for _, row in sorted(made, key=lambda pair: (-pair[0], pair[1].name)))
-
-
-def _end_of(time: str) -> str:
-    """A day's last second, or the time itself."""
-    return f"{time}T23:59:59Z" if len(time) == 10 else time

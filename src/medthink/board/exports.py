@@ -6,7 +6,7 @@ It contains no token, and no letter or reference of any case.
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -195,11 +195,7 @@ def _arrow_type(name: str, rows: list[dict[str, Any]]) -> Any:
 
     if name in _TEXTS:
         return pa.string()
-    kinds = {type(value) for value in _values(name, rows)}
+    kinds = {type(row[name]) for row in rows if row[name] is not None}
     if kinds == {bool}:
         return pa.bool_()
     return pa.int64() if kinds == {int} else pa.float64()
-
-
-def _values(name: str, rows: list[dict[str, Any]]) -> Iterator[Any]:
-    return (row[name] for row in rows if row[name] is not None)

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from medthink.board import tables
 from medthink.board.provenance import Provenance
-from medthink.board.records import Status, SubmissionRecord, change, known_submission, move, note, refuse_other_states
+from medthink.board.records import SubmissionRecord, change, known_submission, move, note, refuse_other_states
 from medthink.board.store import BoardStore
 from medthink.board.teams import find_team, lock_team
 from medthink.core.clock import now_utc, utc_in
@@ -20,8 +20,11 @@ _LONGEST = 2000
 def publish(store: BoardStore, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
     """Make a scored submission public; refused if the quota is used up."""
     with store.write() as connection:
-        _refuse_over_quota(connection, known_submission(connection, token), per_week)
-        return _publish(connection, token, ("scored",), actor)
+        found = known_submission(connection, token)
+        _refuse_over_quota(connection, found, per_week)
+        refuse_other_states(found, ("scored",), "published")
+        move(connection, found.id, "published", actor=actor, values={"published_at": now_utc()})
+        return known_submission(connection, token)
 
 
 def offer(store: BoardStore, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
@@ -36,8 +39,7 @@ def offer(store: BoardStore, token: str, *, actor: str, per_week: int | None = N
 
 def approve(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
     """Publish a submission that was offered."""
-    with store.write() as connection:
-        return _publish(connection, token, ("offered",), actor)
+    return change(store, token, ("offered",), "published", actor, {"published_at": now_utc()})
 
 
 def decline(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
@@ -100,13 +102,6 @@ def published_this_week(connection: Connection, team_id: int) -> int:
         sa.and_(table.c.status == "offered", table.c.status_at > utc_in(-_WEEK_S)),
     )
     return connection.execute(sa.select(sa.func.count()).where(table.c.team_id == team_id, recent)).scalar_one()
-
-
-def _publish(connection: Connection, token: str, states: tuple[Status, ...], actor: str) -> SubmissionRecord:
-    found = known_submission(connection, token)
-    refuse_other_states(found, states, "published")
-    move(connection, found.id, "published", actor=actor, values={"published_at": now_utc()})
-    return known_submission(connection, token)
 
 
 def _refuse_over_quota(connection: Connection, found: SubmissionRecord, per_week: int | None) -> None:

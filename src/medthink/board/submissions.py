@@ -85,7 +85,8 @@ def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, ac
                 move(connection, known.id, "received", actor=actor or upload.team, values={"tries": 0, "detail": ""})
             return Received(known.token, is_new=False)
         _refuse_over_quota(connection, team_id, per_day)
-        _keep_file(connection, sha256, len(upload.data), packed)
+        file = {"sha256": sha256, "size": len(upload.data), "data": packed}
+        connection.execute(insert_once(connection, tables.files, file))
         # Letters and digits only: a token that began with a dash would be a flag on the command line.
         token = secrets.token_hex(12)
         values = _fresh(upload, team_id, sha256) | {"token": token}
@@ -251,10 +252,6 @@ def _refuse_over_quota(connection: Connection, team_id: int, per_day: int | None
             f"this team has submitted {used} files within a day, of {per_day} allowed",
             remedy="come back tomorrow; files with errors do not count",
         )
-
-
-def _keep_file(connection: Connection, sha256: str, size: int, packed: bytes) -> None:
-    connection.execute(insert_once(connection, tables.files, {"sha256": sha256, "size": size, "data": packed}))
 
 
 def _put_scores(connection: Connection, number: int, made: Scores) -> None:

@@ -39,7 +39,7 @@ class SeatScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoreCell(msgspec.Struct, frozen=True):
-    """A number as tables show it: a share in per cent, or with `digits`, a mean with that many decimals."""
+    """A cell of a table: a count, words, a share in per cent, or with `digits`, a mean with that many decimals."""
 
     value: Measured | int | str
     digits: int | None = None
@@ -80,13 +80,3 @@ def mean_of(pairs: Iterable[tuple[int, float]], *, within: tuple[float, float]) 
     if isinstance(found, Undefined):
         return found
     return msgspec.structs.replace(found, low=max(within[0], found.low), high=min(within[1], found.high))
-
-
-def share_cell(measured: Measured) -> ScoreCell:
-    """A share."""
-    return ScoreCell(measured)
-
-
-def count_cell(count: int) -> ScoreCell:
-    """A count."""
-    return ScoreCell(count)

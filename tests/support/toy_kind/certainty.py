@@ -8,7 +8,7 @@ from medthink.judge.evidence import Evidence
 from medthink.judge.judgement import Judgement
 from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
 from medthink.judge.kinds.word import WordKind
-from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, rate_of
 from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.runs.prediction import Prediction
@@ -63,5 +63,5 @@ class CertaintyKind(WordKind[CertaintyVerdict, CertaintyScores]):
 
     def tables(self, scores: CertaintyScores) -> tuple[ScoreTable, ...]:
         """One row."""
-        row = {"Sentences": count_cell(scores.sentences), "Hedged": share_cell(scores.hedged)}
+        row = {"Sentences": ScoreCell(scores.sentences), "Hedged": ScoreCell(scores.hedged)}
         return (ScoreTable(heading="Certainty of the reasoning", aspects=("certainty",), rows=(row,)),)

@@ -27,16 +27,7 @@ from medthink.judge.rubric import (
     Support,
     Zero,
 )
-from medthink.judge.scores import (
-    Rights,
-    ScoreCell,
-    ScoreTable,
-    SeatScores,
-    count_cell,
-    mean_of,
-    rate_of,
-    share_cell,
-)
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, mean_of, rate_of
 from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
@@ -256,21 +247,21 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
     def tables(self, scores: DiscussionScores) -> tuple[ScoreTable, ...]:
         """How correct the sentences are, and what the whole teaches; the report shows the details as a figure."""
         row = {
-            "Sentences": count_cell(scores.sentences),
-            "Correct": share_cell(scores.labels["correct"]),
-            "Incorrect": share_cell(scores.labels["incorrect"]),
+            "Sentences": ScoreCell(scores.sentences),
+            "Correct": ScoreCell(scores.labels["correct"]),
+            "Incorrect": ScoreCell(scores.labels["incorrect"]),
             "Education value (0–10)": ScoreCell(scores.total, 1),
         }
         dimensions = tuple(
             {"dimension (0–2)": ScoreCell(name.replace("_", " ")), "mean": ScoreCell(mean, 2)}
-            | {why: count_cell(scores.zeros[name].get(why, 0)) for why in ZEROS}
+            | {why: ScoreCell(scores.zeros[name].get(why, 0)) for why in ZEROS}
             for name, mean in scores.education.items()
         )
         sections = tuple(
             {
                 "section": ScoreCell(name.replace("_", " ")),
-                **{label: share_cell(by[label]) for label in SENTENCE_LABELS},
-                "missing": count_cell(scores.missing_sections[name]),
+                **{label: ScoreCell(by[label]) for label in SENTENCE_LABELS},
+                "missing": ScoreCell(scores.missing_sections[name]),
             }
             for name, by in scores.by_section.items()
         )
@@ -284,11 +275,10 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
     def slice_cells(self, scores: DiscussionScores) -> dict[str, ScoreCell]:
         """Sentences by label and section, education by dimension."""
         return {
-            "Correct": share_cell(scores.labels["correct"]),
-            "Incorrect": share_cell(scores.labels["incorrect"]),
+            "Correct": ScoreCell(scores.labels["correct"]),
+            "Incorrect": ScoreCell(scores.labels["incorrect"]),
             **{
-                f"Correct: {name.replace('_', ' ')}": share_cell(by["correct"])
-                for name, by in scores.by_section.items()
+                f"Correct: {name.replace('_', ' ')}": ScoreCell(by["correct"]) for name, by in scores.by_section.items()
             },
             **{f"{name.replace('_', ' ')} (0–2)": ScoreCell(mean, 2) for name, mean in scores.education.items()},
             "Education value (0–10)": ScoreCell(scores.total, 1),

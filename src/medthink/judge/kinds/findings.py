@@ -13,7 +13,7 @@ from medthink.judge.kinds.kind import Aspect, Column, Labels, Texts, common_scor
 from medthink.judge.kinds.ruling import rule_on_findings
 from medthink.judge.kinds.word import WordKind
 from medthink.judge.rubric import SUPPORTS, Support
-from medthink.judge.scores import Rights, ScoreTable, SeatScores, count_cell, rate_of, share_cell
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, rate_of
 from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.runs.prediction import Prediction
@@ -92,7 +92,7 @@ class FindingsKind(WordKind[StatementVerdict, FindingScores]):
 
     def tables(self, scores: FindingScores) -> tuple[ScoreTable, ...]:
         """Images and summary side by side."""
-        row = {"Statements": count_cell(scores.statements)}
-        row |= {f"Images: {word}": share_cell(scores.images[word]) for word in SUPPORTS}
-        row |= {f"Summary: {word}": share_cell(scores.summary[word]) for word in SUPPORTS}
+        row = {"Statements": ScoreCell(scores.statements)}
+        row |= {f"Images: {word}": ScoreCell(scores.images[word]) for word in SUPPORTS}
+        row |= {f"Summary: {word}": ScoreCell(scores.summary[word]) for word in SUPPORTS}
         return (ScoreTable(heading="Findings and summaries", aspects=("statement",), rows=(row,)),)

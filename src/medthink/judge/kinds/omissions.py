@@ -9,7 +9,7 @@ from medthink.judge.evidence import Evidence
 from medthink.judge.judgement import Judgement
 from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
 from medthink.judge.kinds.word import WordKind
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, count_cell, rate_of, share_cell
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, rate_of
 from medthink.judge.units import NOT_SHOWN, Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.metrics.findings import compare_findings
@@ -88,10 +88,10 @@ class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
 
     def tables(self, scores: OmissionScores) -> tuple[ScoreTable, ...]:
         """Recall of each text; what the author was not shown is counted separately."""
-        row: dict[str, ScoreCell] = {"Decisive findings": count_cell(scores.decisive)}
+        row: dict[str, ScoreCell] = {"Decisive findings": ScoreCell(scores.decisive)}
         for name, rates in scores.parts.items():
-            row |= {f"{name}: {word}": share_cell(rates[word]) for word in ("mentioned", "contradicted")}
-        row["image not shown: mentioned"] = share_cell(scores.not_shown["mentioned"])
+            row |= {f"{name}: {word}": ScoreCell(rates[word]) for word in ("mentioned", "contradicted")}
+        row["image not shown: mentioned"] = ScoreCell(scores.not_shown["mentioned"])
         return (ScoreTable(heading="Decisive findings", aspects=("omission",), rows=(row,), note=_NOTE),)
 
 

@@ -12,7 +12,7 @@ from medthink.judge.evidence import Evidence
 from medthink.judge.judgement import Judgement
 from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
 from medthink.judge.kinds.word import WordKind
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, count_cell, mean_of, rate_of, share_cell
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, mean_of, rate_of
 from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.metrics.findings import compare_findings
@@ -122,19 +122,19 @@ class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
     def tables(self, scores: PreferenceScores) -> tuple[ScoreTable, ...]:
         """All contests together, then one by one."""
         row = {
-            "Pairs": count_cell(sum(len(one.scores) for one in scores.contests.values())),
-            "Share won": share_cell(scores.won),
-            "Same in both orders": share_cell(scores.consistent),
+            "Pairs": ScoreCell(sum(len(one.scores) for one in scores.contests.values())),
+            "Share won": ScoreCell(scores.won),
+            "Same in both orders": ScoreCell(scores.consistent),
         }
         contests = tuple(
             {
                 "Against": ScoreCell(one.against),
                 **{
-                    name: count_cell(sum(score == value for score in one.scores.values()))
+                    name: ScoreCell(sum(score == value for score in one.scores.values()))
                     for name, value in (("Won", 1.0), ("Lost", 0.0), ("Tied", 0.5))
                 },
-                "of these flipped": count_cell(one.flips),
-                "Share": share_cell(one.share),
+                "of these flipped": ScoreCell(one.flips),
+                "Share": ScoreCell(one.share),
             }
             for one in scores.contests.values()
         )

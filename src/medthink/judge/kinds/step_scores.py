@@ -8,16 +8,7 @@ import msgspec
 
 from medthink.judge.judgement import Judgement
 from medthink.judge.rubric import ERROR_TYPES, SEVERITIES, SUPPORTS, WEIGHTS, ErrorType, Severity, Support, Weight
-from medthink.judge.scores import (
-    Rights,
-    ScoreCell,
-    ScoreTable,
-    SeatScores,
-    count_cell,
-    mean_of,
-    rate_of,
-    share_cell,
-)
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, mean_of, rate_of
 from medthink.judge.verdicts import UnitVerdict
 from medthink.stats import Measured
 
@@ -136,24 +127,24 @@ def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> Ste
 def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
     """Wrong steps, soundness, first errors, and types of error."""
     steps = {
-        "Steps": count_cell(scores.steps),
-        "Wrong steps": share_cell(scores.errors),
-        "Unverifiable": share_cell(scores.support["unverifiable"]),
-        "Could harm": share_cell(scores.severe),
-        "Critical steps": share_cell(scores.critical),
-        "Wrong critical steps": share_cell(scores.critical_errors),
+        "Steps": ScoreCell(scores.steps),
+        "Wrong steps": ScoreCell(scores.errors),
+        "Unverifiable": ScoreCell(scores.support["unverifiable"]),
+        "Could harm": ScoreCell(scores.severe),
+        "Critical steps": ScoreCell(scores.critical),
+        "Wrong critical steps": ScoreCell(scores.critical_errors),
     }
     sound = tuple(
         {
             "Answers": ScoreCell(f"{found.every_step.n:,} {word}"),
-            "Every step sound": share_cell(found.every_step),
-            "Every critical step sound": share_cell(found.critical_steps),
+            "Every step sound": ScoreCell(found.every_step),
+            "Every critical step sound": ScoreCell(found.critical_steps),
         }
         for word, found in (("right", scores.sound_if_right), ("wrong", scores.sound_if_wrong))
     )
     both = ("support", "critical")
     grades = tuple(
-        {"weight or severity": ScoreCell(word), "share": share_cell(rate)}
+        {"weight or severity": ScoreCell(word), "share": ScoreCell(rate)}
         for word, rate in (
             *scores.weights.items(),
             *((f"{word} (of wrong steps)", rate) for word, rate in scores.severities.items()),
@@ -178,28 +169,28 @@ def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
 def step_slice_cells(scores: StepScores) -> dict[str, ScoreCell]:
     """The cells shown for a slice."""
     return {
-        "Steps": count_cell(scores.steps),
-        "Wrong steps": share_cell(scores.errors),
-        "Unverifiable": share_cell(scores.support["unverifiable"]),
-        "Could harm": share_cell(scores.severe),
-        "Wrong critical steps": share_cell(scores.critical_errors),
+        "Steps": ScoreCell(scores.steps),
+        "Wrong steps": ScoreCell(scores.errors),
+        "Unverifiable": ScoreCell(scores.support["unverifiable"]),
+        "Could harm": ScoreCell(scores.severe),
+        "Wrong critical steps": ScoreCell(scores.critical_errors),
         **{
-            f"{_words(cell.error_type)} ({'critical' if cell.critical else 'other'})": share_cell(cell.of_steps)
+            f"{_words(cell.error_type)} ({'critical' if cell.critical else 'other'})": ScoreCell(cell.of_steps)
             for cell in scores.profile
         },
-        "Right answers, every step sound": share_cell(scores.sound_if_right.every_step),
-        "Wrong answers, every step sound": share_cell(scores.sound_if_wrong.every_step),
-        "First error at (share of the steps)": share_cell(scores.first_errors.place),
+        "Right answers, every step sound": ScoreCell(scores.sound_if_right.every_step),
+        "Wrong answers, every step sound": ScoreCell(scores.sound_if_wrong.every_step),
+        "First error at (share of the steps)": ScoreCell(scores.first_errors.place),
     }
 
 
 def _first_cells(found: FirstErrors) -> dict[str, ScoreCell]:
     late = sum(count for step, count in found.by_step.items() if step >= _LAST_STEP)
     return {
-        "No error": count_cell(found.without),
-        **{f"Step {step}": count_cell(found.by_step.get(step, 0)) for step in range(1, _LAST_STEP)},
-        f"Step {_LAST_STEP} or later": count_cell(late),
-        "Mean position (share of the steps)": share_cell(found.place),
+        "No error": ScoreCell(found.without),
+        **{f"Step {step}": ScoreCell(found.by_step.get(step, 0)) for step in range(1, _LAST_STEP)},
+        f"Step {_LAST_STEP} or later": ScoreCell(late),
+        "Mean position (share of the steps)": ScoreCell(found.place),
     }
 
 
@@ -208,7 +199,7 @@ def _type_rows(profile: Sequence[ErrorCell]) -> Iterable[dict[str, ScoreCell]]:
     cells = {(cell.error_type, cell.critical): cell for cell in profile}
     for name in ERROR_TYPES:
         critical, other = cells[name, True].of_errors, cells[name, False].of_errors
-        yield {"type": ScoreCell(_words(name)), "critical": share_cell(critical), "other": share_cell(other)}
+        yield {"type": ScoreCell(_words(name)), "critical": ScoreCell(critical), "other": ScoreCell(other)}
 
 
 def _profile(pairs: Sequence[tuple[int, StepVerdict]]) -> tuple[ErrorCell, ...]:

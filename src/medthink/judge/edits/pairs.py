@@ -54,7 +54,8 @@ def swap_side(sentence: str) -> str | None:
     return _SIDE.sub(lambda side: like(side[0], other), sentence)
 
 
-_POSITIONS = Opposites(
+# Upper and lower, anterior and posterior, and the like.
+swap_position = Opposites(
     ("upper", "lower"),
     *(
         pair
@@ -69,34 +70,23 @@ _POSITIONS = Opposites(
     barred=r"\b(?:views?|radiographs?|projections?|films?|x-rays?|decubitus|anteroposterior|posteroanterior|AP|PA"
     r"|ventric\w+|gangli\w+|walls?|leaflets?|acoustic|limits?|lower (?:than|signal|density|attenuation|grade)"
     r"|upper (?:limit|abdom\w+|respiratory|gastrointestinal|GI))\b|\([A-Z]{2,}\)",
-)
-
-
-def swap_position(sentence: str) -> str | None:
-    """Swap upper and lower, anterior and posterior, and the like."""
-    return _POSITIONS.swap(sentence)
-
+).swap
 
 _SIGNAL_STEMS = (
     "intense", "intensity", "intensities", "dense", "density", "densities", "echoic", "echogenic", "echogenicity",
     "metabolic", "metabolism", "attenuating", "attenuation",
 )  # fmt: skip
-_SIGNALS = Opposites(
+# Bright and dark, dense and lucent, lytic and sclerotic, well-defined and ill-defined.
+swap_signal = Opposites(
     *((f"hyper{dash}{stem}", f"hypo{dash}{stem}") for stem in _SIGNAL_STEMS for dash in ("", "-")),
     ("lytic", "sclerotic"),
     ("osteolytic", "osteosclerotic"),
     ("well-defined", "ill-defined"),
     ("well defined", "ill defined"),
     barred=r"\biso\w*|\b(?:mixed|respectively|hetero\w+|variabl\w+)\b",
-)
-
-
-def swap_signal(sentence: str) -> str | None:
-    """Swap bright and dark, dense and lucent, lytic and sclerotic, well-defined and ill-defined."""
-    return _SIGNALS.swap(sentence)
-
-
-_DIRECTIONS = Opposites(
+).swap
+# More and less: increased and decreased, larger and smaller, grew and shrank.
+swap_direction = Opposites(
     ("increased", "decreased"),
     ("increase", "decrease"),
     ("increasing", "decreasing"),
@@ -104,15 +94,9 @@ _DIRECTIONS = Opposites(
     ("enlargement", "shrinkage"),
     ("grew", "shrank"),
     barred=r"\bprogress\w*|\b(?:regress\w*|respectively)\b",
-)
-
-
-def swap_direction(sentence: str) -> str | None:
-    """Swap more and less: increased and decreased, larger and smaller, grew and shrank."""
-    return _DIRECTIONS.swap(sentence)
-
-
-_MODALITIES = Opposites(
+).swap
+# CT and MRI, where nothing else in the sentence gives the modality away.
+swap_modality = Opposites(
     ("CT", "MRI"),
     ("computed tomography", "magnetic resonance imaging"),
     barred=r"\b(?:T[12]\w*|FLAIR|DWI|ADC|STIR|HU|Hounsfield|MR|PET|SPECT|CTA|CTPA|CBCT|MRA|MRCP|HRCT|MDCT|CECT|NECT"
@@ -120,9 +104,4 @@ _MODALITIES = Opposites(
     r"|weighted|phases?|ultraso\w+|radiograph\w*|x-ray|sequences?"
     # Such a sentence describes the examination, not a finding.
     r"|performed|underwent|done|scanner|indicat\w+|requested|scheduled)\b|\(",
-)
-
-
-def swap_modality(sentence: str) -> str | None:
-    """Swap CT and MRI, where nothing else in the sentence gives the modality away."""
-    return _MODALITIES.swap(sentence)
+).swap

@@ -7,15 +7,13 @@ hedges, degrees, numbers, units, sides, levels, positions and every other word m
 import re
 from typing import NamedTuple
 
+from medthink.metrics.findings.lexicon import word_set
+
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)?|[^\W\d_]+(?:['’][^\W\d_]+)?|[<>≤≥=±%+]")
 _ENTRY = re.compile(r"(?:^|[\r\n])[ \t]*(?:[-*•·–—>#]+|\(?\d{1,2}[.)]|\(?[a-zA-H]\)|(?i:step)\s+\d{1,2}\s*[:.)])(?=\s)")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_FRAME = _words(
+_FRAME = word_set(
     "a an the is are was were be been being has have had do does did there it this that these those which"
     " and also then first firstly second secondly third next finally moreover furthermore additionally overall"
     " show shows showed shown showing reveal reveals revealed revealing see sees saw seen note notes noted"
@@ -27,11 +25,11 @@ _NUMBERS = {
     "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
 }  # fmt: skip
 _CLASSES: dict[str, frozenset[str]] = {
-    "a negation": _words(
+    "a negation": word_set(
         "no not without never none neither nor cannot absent absence lacks lack lacking denies denied negative"
     ),
-    "a side": _words("left right bilateral unilateral both ipsilateral contralateral midline"),
-    "a hedge": _words(
+    "a side": word_set("left right bilateral unilateral both ipsilateral contralateral midline"),
+    "a hedge": word_set(
         "may might could would can possible possibly probable probably likely unlikely suspected suggest suggests"
         " suggestive appears"
     ),

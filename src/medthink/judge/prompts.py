@@ -1,12 +1,13 @@
 """What a judge is sent: fixed words from files, the rubric's meanings, and everything else as fenced data."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from medthink.cases.case import Case, Image
 from medthink.core.digest import digest_value
@@ -47,7 +48,7 @@ class JudgePrompt(msgspec.Struct, frozen=True, kw_only=True):
     def again(self, complaint: str) -> "JudgePrompt":
         """The same prompt with a note on what was wrong with the last reply."""
         word = f"Your last reply could not be used: {complaint}. Reply again, in full, in the form asked for."
-        return msgspec.structs.replace(self, parts=(*self.parts, word))
+        return replace(self, parts=(*self.parts, word))
 
 
 def split_prompt(source: Source) -> JudgePrompt:
@@ -55,55 +56,36 @@ def split_prompt(source: Source) -> JudgePrompt:
     ((name, text),) = source.parts.items()
     fenced = fence({name: text}, call=f"split {source.case} {source.sample}")
     told = _fill(SPLIT, {"call": fenced.nonce, "max_steps": str(source.max_units)})
-    return JudgePrompt(
-        kind=SPLIT,
-        call=fenced.nonce,
-        system=_read("system"),
-        parts=(told, _enclose(fenced)),
-        schema=form_schema(SPLIT, fenced.nonce, steps=list_of(TEXT)),
-        source=source,
-    )
+    return replace(_prompt(SPLIT, fenced, told, form_schema(SPLIT, fenced.nonce, steps=list_of(TEXT))), source=source)
 
 
 def decisive_prompt(case: Case) -> JudgePrompt:
     """Ask for the decisive findings of a case."""
     fenced = fence(decisive_data(case), call=f"decisive {case.id}")
     told = _fill(DECISIVE, {"call": fenced.nonce, "omissions": load_rubric().section("omissions")})
-    return JudgePrompt(
-        kind=DECISIVE,
-        call=fenced.nonce,
-        system=_read("system"),
-        parts=(told, _enclose(fenced)),
-        schema=form_schema(DECISIVE, fenced.nonce, **decisive_properties(case)),
-    )
+    return _prompt(DECISIVE, fenced, told, form_schema(DECISIVE, fenced.nonce, **decisive_properties(case)))
 
 
 def reword_prompt(source: Source) -> JudgePrompt:
     """Ask for a text in other words."""
     fenced = fence(dict(source.parts), call=f"reword {source.case}")
-    return JudgePrompt(
-        kind=REWORD,
-        call=fenced.nonce,
-        system=_read("system"),
-        parts=(_fill(REWORD, {"call": fenced.nonce}), _enclose(fenced)),
-        schema=form_schema(REWORD, fenced.nonce, text=TEXT),
-        source=source,
-    )
+    told = _fill(REWORD, {"call": fenced.nonce})
+    return replace(_prompt(REWORD, fenced, told, form_schema(REWORD, fenced.nonce, text=TEXT)), source=source)
 
 
 def verdict_prompt(units: UnitSet, evidence: Evidence, source: Source) -> JudgePrompt:
     """Ask for one verdict per unit; `source` is the whole text that the units are from."""
     fenced = fence(_data(units, evidence, source), call=f"{units.what} {units.case} {units.sample}")
-    return JudgePrompt(
-        kind=units.what,
-        call=fenced.nonce,
-        system=_read("system"),
-        parts=(*_label_images(evidence.images), _instruct(units, evidence, fenced), _enclose(fenced)),
-        schema=KINDS[units.what].schema(fenced.nonce, units, evidence.names()),
-        source=source,
-        units=units,
-        evidence=evidence,
-    )
+    images = [part for number, image in enumerate(evidence.images, start=1) for part in (f"Image {number}:", image)]
+    schema = KINDS[units.what].schema(fenced.nonce, units, evidence.names())
+    prompt = _prompt(units.what, fenced, _instruct(units, evidence, fenced), schema)
+    return replace(prompt, parts=(*images, *prompt.parts), source=source, units=units, evidence=evidence)
+
+
+def _prompt(kind: str, fenced: Fenced, told: str, schema: Schema) -> JudgePrompt:
+    """The system's words, what the judge is told, then the data."""
+    data = f"{fenced.text}\n\n{_AFTER.format(call=fenced.nonce)}"
+    return JudgePrompt(kind=kind, call=fenced.nonce, system=_read("system"), parts=(told, data), schema=schema)
 
 
 @cache
@@ -133,14 +115,6 @@ def _instruct(units: UnitSet, evidence: Evidence, fenced: Fenced) -> str:
     }
     sections = {name.replace(" ", "_"): rubric.section(name) for name in SECTIONS}
     return _fill(units.what, values | sections)
-
-
-def _enclose(fenced: Fenced) -> str:
-    return f"{fenced.text}\n\n{_AFTER.format(call=fenced.nonce)}"
-
-
-def _label_images(images: Sequence[Image]) -> list[str | Image]:
-    return [part for number, image in enumerate(images, start=1) for part in (f"Image {number}:", image)]
 
 
 def _fill(name: str, values: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from medthink.stats import agreement
 from medthink.stats.estimate import Measured, Undefined
 
 _TRUE_EDITS = (UNTOUCHED, REWORDED, LONGER)
+_NO_PREFERENCE = "no preference was given"
 
 
 class Marked(NamedTuple):
@@ -131,8 +132,7 @@ def _order(edit: str) -> int:
 
 
 def _right(marks: Iterable[Marked]) -> Measured:
-    rows = [(mark.case, mark.is_right) for mark in marks]
-    return rate_of(rows) if rows else Undefined(reason="no such units", n=0)
+    return _rate(((mark.case, mark.is_right) for mark in marks), "no such units")
 
 
 Labelled = tuple[int, Label, Label]
@@ -149,8 +149,7 @@ def _pair_labels(plain: Sequence[_Answer], others: Sequence[_Answer]) -> list[La
 
 
 def _same(pairs: Sequence[Labelled]) -> Measured:
-    rows = [(case, first == second) for case, first, second in pairs]
-    return rate_of(rows) if rows else Undefined(reason="not asked", n=0)
+    return _rate(((case, first == second) for case, first, second in pairs), "not asked")
 
 
 def _kappa(pairs: Sequence[Labelled], what: str) -> Measured:
@@ -181,8 +180,8 @@ def _mark_pairs(own: Sequence[_Answer], everybody: Sequence[_Answer]) -> PairMar
     places = [(one.case, said) for one in pairs for said in (one.when_first, one.when_second) if said != "tie"]
     return PairMarks(
         pairs=len(pairs),
-        same_swapped=_rate((one.case, not is_flip(one.when_first, one.when_second)) for one in pairs),
-        first=_rate((case, said == "first") for case, said in places),
+        same_swapped=_rate(((one.case, not is_flip(one.when_first, one.when_second)) for one in pairs), _NO_PREFERENCE),
+        first=_rate(((case, said == "first") for case, said in places), _NO_PREFERENCE),
         longer=_won(one for one in pairs if one.contender == LONGER),
         own=_won(mine),
         own_by_others=_won(others),
@@ -212,6 +211,6 @@ def _won(pairs: Iterable[_Pair]) -> Measured:
     return mean_of(rows, within=(0, 1)) if rows else Undefined(reason="not asked", n=0)
 
 
-def _rate(rows: Iterable[tuple[int, bool]]) -> Measured:
+def _rate(rows: Iterable[tuple[int, bool]], if_none: str) -> Measured:
     found = list(rows)
-    return rate_of(found) if found else Undefined(reason="no preference was given", n=0)
+    return rate_of(found) if found else Undefined(reason=if_none, n=0)

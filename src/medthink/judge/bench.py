@@ -1,11 +1,12 @@
 """All judges of a session, opened on one ledger, one budget and one limit of concurrent calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from medthink.core.errors import UsageError
@@ -17,9 +18,9 @@ from medthink.judge.terms import JudgeTerms
 from medthink.judge.units import Source, UnitKey, UnitSet
 from medthink.judge.verdicts import Unjudged
 from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer, refuse_unfit
-from medthink.runs.asking import Desk, Pass
+from medthink.runs.asking import Desk
 from medthink.runs.batching import BatchDesk, take_in_batches, work_by_batches
-from medthink.runs.budget import Budget
+from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.jobs import Batch, read_batches
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
@@ -33,6 +34,30 @@ if TYPE_CHECKING:
 
 JUDGE_LEDGER = "judge.sqlite"
 BATCHES = "judge-batches"
+
+
+class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session of judges ended: the calls made, and what stopped it early, if anything.
+
+    `warnings` are what a person should know but did not stop it. `jobs` are the batches its calls are waiting in.
+    """
+
+    calls_made: int
+    stopped_by: BudgetReached | None
+    warnings: tuple[str, ...] = ()
+    jobs: tuple[Batch, ...] = ()
+
+
+Ended = TypeVar("Ended", bound=BenchSession)
+
+
+def find_stop(ends: Iterable[BudgetReached | BaseException | None]) -> BudgetReached | None:
+    """The limit that stopped one of the judges, if any did; an error that ended one is raised."""
+    listed = list(ends)
+    for end in listed:
+        if isinstance(end, BaseException) and not isinstance(end, BudgetReached):
+            raise end
+    return next((end for end in listed if isinstance(end, BudgetReached)), None)
 
 
 class Bench(NamedTuple):
@@ -58,12 +83,20 @@ class Bench(NamedTuple):
         """The batches that have not ended."""
         return tuple(one for one in read_batches(self.ledger.connection) if one.state != "ended")
 
-    async def work(self, make_pass: Pass) -> None:
-        """Ask everything: once, or with batches, pass after pass until nothing is left to ask."""
+    async def work(self, ask_all: "Callable[[Bench], Awaitable[Ended]]") -> "Ended":
+        """Ask everything: once, or with batches, pass after pass until nothing is left to ask; the last pass counts."""
+        sessions: list[Ended] = []
+
+        async def make_pass() -> BudgetReached | None:
+            sessions.append(await ask_all(self))
+            return sessions[-1].stopped_by
+
         if self.offices:
             await work_by_batches(self.offices, make_pass, is_patient=self.is_patient)
         else:
             await make_pass()
+        # Calls queued during a pass are sent when it ends.
+        return replace(sessions[-1], jobs=self.jobs)
 
 
 @asynccontextmanager

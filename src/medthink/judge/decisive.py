@@ -12,8 +12,8 @@ import msgspec
 
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
-from medthink.core.errors import DataError
-from medthink.core.jsonio import read_jsonl, write_jsonl
+from medthink.core.jsonio import write_jsonl
+from medthink.judge.stored import read_stored_rows
 from medthink.metrics.findings import compare_findings
 from medthink.workflow.reply_forms import TEXT, Fault, ReplyForm, first_fault, list_of, object_of, one_of
 from medthink.workflow.sentences import split_sentences
@@ -133,16 +133,9 @@ def digest_reference(case: Case) -> str:
 
 def read_decisive(run: Path) -> dict[int, DecisiveList]:
     """The lists of a run by case; an edited one is marked as such."""
-    path = run / DECISIVE_FILE
+    remedy = "correct the row, or delete it to have the list made again"
     found: dict[int, DecisiveList] = {}
-    for line in read_jsonl(path) if path.exists() else ():
-        try:
-            one = msgspec.convert(line.value, DecisiveList)
-        except msgspec.ValidationError as error:
-            remedy = "correct the row, or delete it to have the list made again"
-            raise DataError(
-                f"not a list of decisive findings: {error}", file=path, row=line.number, remedy=remedy
-            ) from None
+    for one in read_stored_rows(run / DECISIVE_FILE, DecisiveList, name="a list of decisive findings", remedy=remedy):
         sealed = one.sealed()
         found[one.case] = one if one == sealed else msgspec.structs.replace(sealed, made_by=EDITED)
     return found

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec.structs import replace
 
 from medthink.core.errors import UsageError
 from medthink.judge.asking import Hearing
-from medthink.judge.bench import Bench, ask_verdicts, blank_judgement, open_bench
+from medthink.judge.bench import Bench, BenchSession, ask_verdicts, blank_judgement, find_stop, open_bench
 from medthink.judge.cutting import Cutter
 from medthink.judge.decisive import DecisiveList, read_decisive, write_decisive
 from medthink.judge.evidence import gather_evidence
@@ -24,7 +24,6 @@ from medthink.judge.voices import voice_of
 from medthink.runs.budget import BudgetReached
 from medthink.runs.doubts import ImageDoubts, count_image_doubts
 from medthink.runs.engine import work_through
-from medthink.runs.jobs import Batch
 from medthink.runs.ledger import Ledger
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import Manifest
@@ -54,28 +53,22 @@ class JudgeOrder(JudgeTerms, frozen=True, kw_only=True):
     benchmark: Path | None = None
 
 
-class JudgeSession(msgspec.Struct, frozen=True):
-    """How a session ended: the run, all its judgements, the calls made, and what stopped it early, if anything.
+class JudgeSession(BenchSession, frozen=True, kw_only=True):
+    """How a session ended: the run and all its judgements.
 
     `image_doubts` counts replies with too few input tokens for their images: the server may ignore images.
-    `warnings` are what a person should know but did not stop it. `jobs` are the batches its calls are waiting in.
     """
 
     run: Run
     judgements: tuple[Judgement, ...]
-    calls_made: int
     image_doubts: ImageDoubts
-    stopped_by: BudgetReached | None
-    warnings: tuple[str, ...] = ()
-    jobs: tuple[Batch, ...] = ()
 
 
 def judge_run(
     order: JudgeOrder, *, transport: "Transport | None" = None, listener: RunListener | None = None
 ) -> JudgeSession:
     """Judge a run, or continue where an earlier session stopped; nothing is judged twice."""
-    worker = _Worker(order, transport, listener)
-    return run_to_end(worker.work())
+    return run_to_end(_Worker(order, transport, listener).work())
 
 
 class _Worker:
@@ -111,16 +104,8 @@ class _Worker:
             condition=manifest.condition,
             barred=barred - {""},
         )
-        sessions: list[JudgeSession] = []
-
-        async def make_pass() -> BudgetReached | None:
-            sessions.append(await self._judge_all(opened))
-            return sessions[-1].stopped_by
-
         async with bench as opened:
-            await opened.work(make_pass)
-            # Calls queued during a pass are sent when it ends.
-            return msgspec.structs.replace(sessions[-1], jobs=opened.jobs)
+            return await opened.work(self._judge_all)
 
     async def _judge_all(self, bench: Bench) -> JudgeSession:
         hearings = bench.hearings
@@ -133,31 +118,28 @@ class _Worker:
             sets |= {key: no_list[key[0]] for key in sources if KINDS[key[2]].uses_decisive and key[0] in no_list}
         self._tell_totals(sets)
         # A judge that cannot continue (a wrong key) does not stop the others: they finish, then its error is reported.
-        seated = [hearing for spec, hearing in hearings.items() if spec in self._judges]
+        seated = [hearing for spec, hearing in hearings.items() if spec in self._order.judges]
         ends = await asyncio.gather(
             *(self._judge_by(hearing, sets, sources, bench.ledger) for hearing in seated), return_exceptions=True
         )
         judgements = merge_judgements(read_judgements(self._order.run), self._made)
         write_judgements(self._order.run, judgements)
-        for end in ends:
-            if isinstance(end, BaseException) and not isinstance(end, BudgetReached):
-                raise end
-        stopped_by = next((one for one in (short, stop, *ends) if isinstance(one, BudgetReached)), None)
-        doubts = count_image_doubts(bench.ledger)
-        warnings = tuple(self._tracker.counts.warnings)
-        return JudgeSession(self._run, tuple(judgements), bench.calls_made, doubts, stopped_by, warnings)
+        return JudgeSession(
+            run=self._run,
+            judgements=tuple(judgements),
+            stopped_by=find_stop([short, stop, *ends]),
+            calls_made=bench.calls_made,
+            image_doubts=count_image_doubts(bench.ledger),
+            warnings=tuple(self._tracker.counts.warnings),
+        )
 
     def _tell_totals(self, sets: dict[UnitKey, UnitSet | Unjudged]) -> None:
         """How many judgements are still to be made, and how many calls they are expected to need."""
-        counts, each = self._tracker.counts, self._order.repeats * len(self._judges)
+        counts, each = self._tracker.counts, self._order.repeats * len(self._order.judges)
         counts.predictions = len(sets) * each
         counts.calls = counts.finished + each * sum(
             isinstance(one, UnitSet) and one.state == "ok" for one in sets.values()
         )
-
-    @property
-    def _judges(self) -> tuple[str, ...]:
-        return self._order.judges
 
     async def _list_decisive(
         self, hearings: dict[str, Hearing]
@@ -167,11 +149,12 @@ class _Worker:
             return {}, {}, None
         kept = read_decisive(self._order.run)
         cases = [self._benchmark.case(number) for number in sorted({one.case for one in self._run.predictions()})]
-        made, stop = await Lister(hearings[self._judges[0]], kept).make(cases)
+        made, stop = await Lister(hearings[self._order.judges[0]], kept).make(cases)
         lists = {case: one for case, one in made.items() if isinstance(one, DecisiveList)}
         write_decisive(self._order.run, kept | lists)
+        failed = {case: one for case, one in made.items() if isinstance(one, Unjudged)}
         missing = Unjudged("unsplit", "its decisive findings are not listed yet")
-        return lists, {one.id: _why(made.get(one.id, missing)) for one in cases if one.id not in lists}, stop
+        return lists, {one.id: failed.get(one.id, missing) for one in cases if one.id not in lists}, stop
 
     def _read_sources(self, lists: dict[int, DecisiveList]) -> dict[UnitKey, Source]:
         run = self._run.manifest.digest()
@@ -182,7 +165,8 @@ class _Worker:
             if not KINDS[what].is_pairwise
         ]
         found += [source for what in self._whats if KINDS[what].is_pairwise for source in self._pair_up(what, run)]
-        _refuse_nothing(sources_parts=[bool(source.parts) for source in found], whats=self._whats)
+        if not any(source.parts for source in found):
+            raise _nothing_to_judge(self._whats)
         return {source.key: source for source in found}
 
     def _pair_up(self, what: str, run: str) -> Iterator[Source]:
@@ -199,7 +183,7 @@ class _Worker:
         self, hearings: dict[str, Hearing], sources: dict[UnitKey, Source]
     ) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
         kept = read_units(self._order.run)
-        cutter = Cutter(hearings, kept, asked=self._order.splitter, default=self._judges[0])
+        cutter = Cutter(hearings, kept, asked=self._order.splitter, default=self._order.judges[0])
         sets, stop = await cutter.cut(sources.values())
         write_units(self._order.run, kept | {key: one for key, one in sets.items() if isinstance(one, UnitSet)})
         return sets, stop
@@ -225,16 +209,16 @@ class _Worker:
     ) -> Judgement:
         blank = blank_judgement(source.key, hearing.desk.answerer.spec, self._order, repeat=repeat)
         if isinstance(units, Unjudged):
-            return _replace(blank, why=units.kind, detail=units.detail)
+            return replace(blank, why=units.kind, detail=units.detail)
         if units.state == "absent":
-            return _replace(blank, state="absent", detail="nothing to judge")
+            return replace(blank, state="absent", detail="nothing to judge")
         if units.state == "too_many":
-            return _replace(blank, why="too_many", detail=units.detail)
+            return replace(blank, why="too_many", detail=units.detail)
         if blank.case in self._changed and "images" in self._order.sees:
-            return _replace(blank, why="failed", detail="its images have changed since the run was made")
+            return replace(blank, why="failed", detail="its images have changed since the run was made")
         case = self._benchmark.case(blank.case)
         evidence = gather_evidence(case, self._showing.show(case)[0], self._order.sees)
-        blank = _replace(blank, round=self._round_of(blank))
+        blank = replace(blank, round=self._round_of(blank))
         return await ask_verdicts(hearing, blank, units, evidence=evidence, source=source, ledger=ledger)
 
     def _round_of(self, blank: Judgement) -> int:
@@ -258,11 +242,6 @@ def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:
             )
 
 
-def _why(made: DecisiveList | Unjudged) -> Unjudged:
-    assert isinstance(made, Unjudged)
-    return made
-
-
 def _kinds_of(task: str, *, is_pairwise: bool) -> tuple[str, ...]:
     if is_pairwise:
         return tuple(name for name, kind in KINDS.items() if kind.is_pairwise)
@@ -284,17 +263,13 @@ def open_others(order: JudgeOrder, manifest: Manifest, whats: tuple[str, ...]) -
     return others
 
 
-_replace = msgspec.structs.replace
-
-
 def _refuse_swapped(manifest: Manifest) -> None:
     if manifest.condition.swap_images:
         raise UsageError("the run shows images of other cases: there is no reference to judge it by", remedy="none")
 
 
-def _refuse_nothing(*, sources_parts: list[bool], whats: tuple[str, ...]) -> None:
-    if not any(sources_parts):
-        raise UsageError(
-            f"the run has no {' or '.join(whats)} to judge" if whats else "this task produces nothing to judge",
-            remedy=f"choose with --what what its task produces: {', '.join(KINDS)}",
-        )
+def _nothing_to_judge(whats: tuple[str, ...]) -> UsageError:
+    return UsageError(
+        f"the run has no {' or '.join(whats)} to judge" if whats else "this task produces nothing to judge",
+        remedy=f"choose with --what what its task produces: {', '.join(KINDS)}",
+    )

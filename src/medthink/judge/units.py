@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 
 from medthink.core.digest import digest_value
-from medthink.core.errors import DataError
-from medthink.core.jsonio import read_jsonl, write_jsonl
+from medthink.core.jsonio import write_jsonl
+from medthink.judge.stored import read_stored_rows
 from medthink.workflow.sentences import Span, split_clauses, split_sentences
 
 UNITS_FILE = "units.jsonl"
@@ -177,23 +177,12 @@ def unit_set(
 
 def read_units(run: Path) -> dict[UnitKey, UnitSet]:
     """The unit sets of a run; empty if it was never judged."""
-    path = run / UNITS_FILE
-    if not path.exists():
-        return {}
-    found: dict[UnitKey, UnitSet] = {}
-    for line in read_jsonl(path):
-        try:
-            units = msgspec.convert(line.value, UnitSet)
-        except msgspec.ValidationError as error:
-            raise DataError(f"not a set of units: {error}", file=path, row=line.number, remedy=_AGAIN) from None
-        found[units.key] = units
-    return found
+    remedy = "was it edited, or written by another release?"
+    found = read_stored_rows(run / UNITS_FILE, UnitSet, name="a set of units", remedy=remedy)
+    return {units.key: units for units in found}
 
 
 def write_units(run: Path, sets: dict[UnitKey, UnitSet]) -> None:
     """Write the unit sets, by case, sample and kind."""
     if sets:
         write_jsonl(run / UNITS_FILE, (msgspec.to_builtins(sets[key]) for key in sorted(sets)))
-
-
-_AGAIN = "was it edited, or written by another release?"

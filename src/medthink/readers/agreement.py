@@ -16,13 +16,14 @@ import numpy as np
 from medthink.cases.case import Case
 from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.core.digest import seed_from
-from medthink.core.errors import DataError, UsageError
-from medthink.core.jsonio import read_json, write_json
+from medthink.core.errors import UsageError
+from medthink.core.jsonio import write_json
 from medthink.judge.ballots import majority
 from medthink.judge.judged import cut_units, load_judged
 from medthink.judge.judgement import Judgement, digest_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Aspect, Label
+from medthink.judge.stored import read_stored
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assigning import ReadingKey
 from medthink.readers.importing import import_tables
@@ -164,10 +165,7 @@ def read_agreement(run: Path) -> RunAgreement | None:
     path = run / AGREEMENT_FILE
     if not path.exists():
         return None
-    try:
-        return msgspec.convert(read_json(path), RunAgreement)
-    except msgspec.ValidationError as error:
-        raise DataError(f"not an agreement file: {error}", file=path, remedy="run medthink agree again") from None
+    return read_stored(path, RunAgreement, name="an agreement file", remedy="run medthink agree again")
 
 
 def compare_raters(

@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
-from medthink.core.errors import DataError, UsageError
+from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
-from medthink.core.jsonio import read_json, write_json
+from medthink.core.jsonio import write_json
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
+from medthink.judge.stored import read_stored
 from medthink.judge.units import NOT_SHOWN
 from medthink.readers.assigning import ListEntry, ReadingKey, ReadingPlan, Sheet, assign
 from medthink.readers.instructions import reading_instructions
@@ -77,12 +78,8 @@ def key_path(out: Path) -> Path:
 
 def read_key(path: Path) -> ReadingKey:
     """The key of a set of reading lists."""
-    try:
-        return msgspec.convert(read_json(path), ReadingKey)
-    except msgspec.ValidationError as error:
-        raise DataError(
-            f"not a key of reading lists: {error}", file=path, remedy="give the key that medthink reading wrote"
-        ) from None
+    remedy = "give the key that medthink reading wrote"
+    return read_stored(path, ReadingKey, name="a key of reading lists", remedy=remedy)
 
 
 def list_rows(entry: ListEntry, seed: int, reader: str) -> list[dict[str, Any]]:

@@ -10,13 +10,14 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError
-from medthink.core.jsonio import read_json, write_json
+from medthink.core.jsonio import write_json
 from medthink.judge.exam.making import ExamPlan, make_exam
 from medthink.judge.exam.sheets import ExamSheet
 from medthink.judge.exam.sitting import EXAM_FILE, open_exam
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
 from medthink.judge.rubric import load_rubric
+from medthink.judge.stored import read_stored
 from medthink.readers.lists import key_path, refuse_written, write_entries
 from medthink.readers.tables import TableRow, read_table_file, write_table
 from medthink.readers.training import Training, TrainingResult, TrainingTruth, mark_training
@@ -78,14 +79,8 @@ def write_training(
 
 def read_training_key(path: Path) -> TrainingKey:
     """The key of training lists."""
-    try:
-        return msgspec.convert(read_json(path), TrainingKey)
-    except msgspec.ValidationError as error:
-        raise DataError(
-            f"not a key of training lists: {error}",
-            file=path,
-            remedy="give the key that medthink reading training wrote",
-        ) from None
+    remedy = "give the key that medthink reading training wrote"
+    return read_stored(path, TrainingKey, name="a key of training lists", remedy=remedy)
 
 
 def mark_tables(tables: Iterable[Path], key: TrainingKey) -> list[MarkedReader]:

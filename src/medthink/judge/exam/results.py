@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from medthink.core.errors import DataError
-from medthink.core.jsonio import read_json, write_json
+from medthink.core.jsonio import write_json
 from medthink.core.numbers import as_percent
 from medthink.judge.edits import DELETED, is_counted
 from medthink.judge.exam.sheets import REWORDED, UNTOUCHED
 from medthink.judge.judgement import Seat, Setting
+from medthink.judge.stored import read_stored
 from medthink.stats.estimate import Estimate, Measured, Undefined
 
 RESULTS_FILE = "results.json"
@@ -128,10 +128,8 @@ def read_results(path: Path) -> tuple[ExamResult, ...]:
     """The results of an exam, or those kept with a run; empty where there are none."""
     if not path.exists():
         return ()
-    try:
-        return msgspec.convert(read_json(path), tuple[ExamResult, ...])
-    except msgspec.ValidationError as error:
-        raise DataError(f"not results of an exam: {error}", file=path, remedy="run medthink judge exam again") from None
+    remedy = "run medthink judge exam again"
+    return read_stored(path, tuple[ExamResult, ...], name="results of an exam", remedy=remedy)
 
 
 def keep_results(path: Path, results: Iterable[ExamResult]) -> tuple[ExamResult, ...]:

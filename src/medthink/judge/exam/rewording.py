@@ -10,12 +10,12 @@ import msgspec
 
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
-from medthink.core.errors import DataError
-from medthink.core.jsonio import read_jsonl, write_jsonl
+from medthink.core.jsonio import write_jsonl
 from medthink.judge.asking import Hearing
 from medthink.judge.exam.making import pair_sheets
 from medthink.judge.exam.sheets import ExamSheet
 from medthink.judge.prompts import reword_prompt
+from medthink.judge.stored import read_stored_rows
 from medthink.judge.units import Source
 from medthink.judge.verdicts import Unjudged
 from medthink.workflow.reply_forms import Fault, ReplyForm, read_form
@@ -80,17 +80,9 @@ def own_sheets(rewordings: Iterable[Rewording], cases: dict[int, Case]) -> Itera
 
 def read_rewordings(exam: Path) -> dict[tuple[str, int], Rewording]:
     """The rewordings of every judge that sat the exam, by judge and case."""
-    path = exam / REWORDINGS_FILE
-    found: dict[tuple[str, int], Rewording] = {}
-    for line in read_jsonl(path) if path.exists() else ():
-        try:
-            one = msgspec.convert(line.value, Rewording)
-        except msgspec.ValidationError as error:
-            raise DataError(
-                f"not a rewording: {error}", file=path, row=line.number, remedy="delete the row to have it made again"
-            ) from None
-        found[one.author, one.case] = one
-    return found
+    remedy = "delete the row to have it made again"
+    found = read_stored_rows(exam / REWORDINGS_FILE, Rewording, name="a rewording", remedy=remedy)
+    return {(one.author, one.case): one for one in found}
 
 
 def write_rewordings(exam: Path, rewordings: dict[tuple[str, int], Rewording]) -> None:

@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from medthink.core.errors import DataError
-from medthink.core.jsonio import read_jsonl, write_jsonl
+from medthink.core.jsonio import write_jsonl
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.preference import QUESTION
+from medthink.judge.stored import read_stored_rows
 from medthink.judge.units import SENTENCES, Source, Unit, UnitSet, split_source, unit_set
 from medthink.workflow.sentences import Span
 
@@ -18,7 +18,6 @@ SHEETS_FILE = "sheets.jsonl"
 UNTOUCHED = "untouched"
 REWORDED = "reworded"
 LONGER = "longer"
-OWN = "own"
 
 
 class SheetChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,15 +108,8 @@ def lay_out(sentences: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]
 
 def read_sheets(exam: Path) -> tuple[ExamSheet, ...]:
     """The sheets of an exam."""
-    path = exam / SHEETS_FILE
-    found = []
-    for line in read_jsonl(path):
-        try:
-            found.append(msgspec.convert(line.value, ExamSheet))
-        except msgspec.ValidationError as error:
-            remedy = "was it edited, or written by another release? Make a new exam in another folder"
-            raise DataError(f"not a sheet: {error}", file=path, row=line.number, remedy=remedy) from None
-    return tuple(found)
+    remedy = "was it edited, or written by another release? Make a new exam in another folder"
+    return tuple(read_stored_rows(exam / SHEETS_FILE, ExamSheet, name="a sheet", remedy=remedy, may_lack=False))
 
 
 def write_sheets(exam: Path, sheets: Iterable[ExamSheet]) -> None:

@@ -9,10 +9,10 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.core.errors import DataError, UsageError
-from medthink.core.jsonio import read_json, write_json
+from medthink.core.errors import UsageError
+from medthink.core.jsonio import write_json
 from medthink.judge.asking import Hearing
-from medthink.judge.bench import Bench, ask_verdicts, blank_judgement, open_bench
+from medthink.judge.bench import Bench, BenchSession, ask_verdicts, blank_judgement, find_stop, open_bench
 from medthink.judge.evidence import gather_evidence
 from medthink.judge.exam.making import ExamPlan, discussed_cases, make_exam
 from medthink.judge.exam.marking import digest_sheets, mark_exam
@@ -23,10 +23,10 @@ from medthink.judge.judgement import Judgement
 from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version
+from medthink.judge.stored import read_stored
 from medthink.judge.terms import JudgeTerms
 from medthink.runs.budget import BudgetReached
 from medthink.runs.engine import work_through
-from medthink.runs.jobs import Batch
 from medthink.runs.loop import run_to_end
 from medthink.runs.progress import RunListener, Tracker
 from medthink.workflow.condition import Condition
@@ -67,19 +67,12 @@ class ExamOrder(JudgeTerms, frozen=True, kw_only=True):
     what: tuple[str, ...] = DEFAULT_KINDS
 
 
-class ExamSession(msgspec.Struct, frozen=True):
-    """How a session ended: the results of its judges, the calls made, and what stopped it early, if anything.
-
-    `jobs` are the batches its calls are waiting in.
-    """
+class ExamSession(BenchSession, frozen=True, kw_only=True):
+    """How a session ended: the exam, the results of its judges, and the judgements that failed."""
 
     results: tuple[ExamResult, ...]
     manifest: ExamManifest
-    calls_made: int
-    stopped_by: BudgetReached | None
     failed: tuple[Judgement, ...] = ()
-    warnings: tuple[str, ...] = ()
-    jobs: tuple[Batch, ...] = ()
 
 
 def sit_exam(
@@ -103,7 +96,7 @@ def open_exam(
 def _open_made(
     out: Path, benchmark: Path | None, plan: ExamPlan | None
 ) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
-    manifest = _read_manifest(out)
+    manifest = read_stored(out / EXAM_FILE, ExamManifest, name="an exam", remedy=f"is {out} the right folder?")
     if plan is not None and plan != manifest.plan:
         raise UsageError(
             f"{out} holds an exam of {manifest.items} items per edit, made with seed {manifest.seed}",
@@ -145,14 +138,6 @@ def _open_split(place: Path, split: str) -> Benchmark:
     return opened[split] if len(opened.splits) > 1 or split in opened.splits else opened
 
 
-def _read_manifest(out: Path) -> ExamManifest:
-    path = out / EXAM_FILE
-    try:
-        return msgspec.convert(read_json(path), ExamManifest)
-    except msgspec.ValidationError as error:
-        raise DataError(f"not an exam: {error}", file=path, remedy=f"is {out} the right folder?") from None
-
-
 class _Sitting:
     """The state of one session while it works."""
 
@@ -171,16 +156,8 @@ class _Sitting:
         """Run the session under the folder's lock."""
         order = self._order
         bench = open_bench(order.out, order, specs=order.judges, tracker=self._tracker, transport=self._transport)
-        sessions: list[ExamSession] = []
-
-        async def make_pass() -> BudgetReached | None:
-            sessions.append(await self._sit_all(opened))
-            return sessions[-1].stopped_by
-
         async with bench as opened:
-            await opened.work(make_pass)
-            # Calls queued during a pass are sent when it ends.
-            return msgspec.structs.replace(sessions[-1], jobs=opened.jobs)
+            return await opened.work(self._sit_all)
 
     async def _sit_all(self, bench: Bench) -> ExamSession:
         self._made.clear()
@@ -203,15 +180,13 @@ class _Sitting:
         current = [one for one in judgements if one.prompt == prompt_version(one.what)]
         results = mark_exam(sheets, current, exam=digest_sheets(self._sheets), benchmark=self._manifest.fingerprint)
         keep_results(out / RESULTS_FILE, results)
-        for end in ends:
-            if isinstance(end, BaseException) and not isinstance(end, BudgetReached):
-                raise end
+        stopped_by = find_stop(ends)
         own = [one for one in results if one.judge in self._order.judges and one.setting == self._order.setting]
         return ExamSession(
             results=tuple(own),
             manifest=self._manifest,
             calls_made=bench.calls_made,
-            stopped_by=next((end for end in ends if isinstance(end, BudgetReached)), None),
+            stopped_by=stopped_by,
             failed=tuple(one for one in self._made if one.why == "failed"),
             warnings=tuple(self._tracker.counts.warnings),
         )

@@ -6,8 +6,9 @@ repeats and usage describe the numbers found under these names in `scores.json`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -17,9 +18,9 @@ from medthink.core.plugins import load_plugin, plugin_names
 from medthink.metrics import answers, discussion, spelling, usage
 from medthink.metrics.bleu import bleu2
 from medthink.metrics.findings import VERSION as FINDINGS_VERSION
-from medthink.metrics.findings.agreement import FINDING_VALUES, FindingAgreement, compare_findings
+from medthink.metrics.findings.agreement import FINDING_VALUES, compare_findings
 from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
-from medthink.metrics.rouge import KINDS, Overlaps, Rouge, RougeKind
+from medthink.metrics.rouge import KINDS, Overlaps, Rouge
 
 Direction = Literal["higher", "lower", "neither"]
 # What the function takes: texts in pairs, whole discussions with their headings in pairs (one that never came is
@@ -118,14 +119,9 @@ def score_pairs(references: Sequence[str], candidates: Sequence[str]) -> Columns
     return columns
 
 
-def _rouge_f1(kind: RougeKind, *, normalise: bool) -> PairFunction:
-    def score(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:
-        texts = [references, candidates]
-        if normalise:
-            texts = [[spelling.normalise_spelling(text) for text in side] for side in texts]
-        return [overlaps[kind].f1 for overlaps in Rouge((kind,)).score_all(*texts)]
-
-    return score
+def _one_of(family: FamilyFunction, name: str) -> PairFunction:
+    """One metric of a family by itself."""
+    return lambda references, candidates: family(references, candidates)[name]
 
 
 def _rouge_family(references: Sequence[str], candidates: Sequence[str]) -> Columns:
@@ -156,15 +152,16 @@ def _bleu(references: Sequence[str], candidates: Sequence[str]) -> list[float | 
 def _rouges() -> Iterable[Metric]:
     for kind in KINDS:
         for normalise in (False, True):
+            name = f"{kind}_norm" if normalise else kind
             yield Metric(
-                name=f"{kind}_norm" if normalise else kind,
+                name=name,
                 version=f"{ROUGE_VERSION}+spelling-{spelling.VERSION}" if normalise else ROUGE_VERSION,
                 kind="pairs",
                 direction="higher",
                 low=0.0,
                 high=1.0,
                 card="rouge_norm" if normalise else "rouge",
-                function=_rouge_f1(kind, normalise=normalise),
+                function=_one_of(_rouge_family, name),
                 family=_rouge_family,
                 label=kind.replace("rouge", "ROUGE-"),
                 note="counts shared words and does not see a negation",
@@ -201,7 +198,7 @@ _FINDINGS: dict[str, tuple[str, str, tuple[Appearance, ...]]] = {
 
 
 def _findings() -> Iterable[Metric]:
-    for name, read in FINDING_VALUES.items():
+    for name in FINDING_VALUES:
         counts = name == "finding_conflicts"
         label, note, shown = _FINDINGS[name]
         yield Metric(
@@ -212,7 +209,7 @@ def _findings() -> Iterable[Metric]:
             low=0.0,
             high=math.inf if counts else 1.0,
             card="findings",
-            function=_agreement_value(read),
+            function=_one_of(_finding_family, name),
             family=_finding_family,
             label=label,
             note=note,
@@ -223,14 +220,6 @@ def _findings() -> Iterable[Metric]:
 def _finding_family(references: Sequence[str], candidates: Sequence[str]) -> Columns:
     agreements = [compare_findings(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
     return {name: [read(one) for one in agreements] for name, read in FINDING_VALUES.items()}
-
-
-def _agreement_value(read: Callable[[FindingAgreement], float | None]) -> PairFunction:
-    def score(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:
-        pairs = zip(references, candidates, strict=True)
-        return [read(compare_findings(reference, candidate)) for reference, candidate in pairs]
-
-    return score
 
 
 def _radcliqs() -> Iterable[Metric]:
@@ -255,13 +244,8 @@ def _composite_values(function: Callable[[Components], float]) -> Callable[[Sequ
 
 
 def _answers() -> Iterable[Metric]:
-    def headline(outcomes: Sequence[answers.GradedAnswer]) -> float | None:
-        return answers.count_answers(outcomes).accuracy
-
-    def answered(outcomes: Sequence[answers.GradedAnswer]) -> float | None:
-        return answers.count_answers(outcomes).accuracy_answered
-
-    for name, function in (("accuracy", headline), ("accuracy_answered", answered)):
+    for name in ("accuracy", "accuracy_answered"):
+        function = _field_of(answers.count_answers, name)
         yield Metric(name, "1", "answers", "higher", 0.0, 1.0, "answers", function)
 
 
@@ -271,39 +255,33 @@ def _repeats() -> Iterable[Metric]:
         ("answer_consistency", "consistency"),
         ("accuracy_majority", "majority_accuracy"),
     ):
-        yield Metric(name, "1", "repeats", "higher", 0.0, 1.0, "answers", _repeat_field(field))
-
-
-def _repeat_field(field: str) -> Callable[[Mapping[str, Sequence[answers.GradedAnswer]]], float | None]:
-    def summarise(cases: Mapping[str, Sequence[answers.GradedAnswer]]) -> float | None:
-        value: float | None = getattr(answers.summarise_repeats(cases), field)
-        return value
-
-    return summarise
+        function = _field_of(answers.summarise_repeats, field)
+        yield Metric(name, "1", "repeats", "higher", 0.0, 1.0, "answers", function)
 
 
 def _usages() -> Iterable[Metric]:
-    for name, direction, read in _USAGE:
-        yield Metric(name, "1", "usage", direction, 0.0, math.inf, "usage", _usage_value(read))
+    for name, direction, field in _USAGE:
+        function = _field_of(usage.summarise_usage, field)
+        yield Metric(name, "1", "usage", direction, 0.0, math.inf, "usage", function)
 
 
-def _usage_value(
-    read: Callable[[usage.UsageSummary], float | None],
-) -> Callable[[Sequence[usage.CallUsage]], float | None]:
-    return lambda calls: read(usage.summarise_usage(calls))
+def _field_of(summarise: Callable[[Any], msgspec.Struct], field: str) -> Callable[[Any], float | None]:
+    """One field of a summary, such as `accuracy` or `cost_usd.value`."""
+    read = attrgetter(field)
+    return lambda given: read(summarise(given))
 
 
-_USAGE: tuple[tuple[str, Direction, Callable[[usage.UsageSummary], float | None]], ...] = (
-    ("calls", "neither", lambda summary: summary.calls),
-    ("attempts", "lower", lambda summary: summary.attempts),
-    ("input_tokens", "lower", lambda summary: summary.input_tokens.value),
-    ("output_tokens", "lower", lambda summary: summary.output_tokens.value),
-    ("reasoning_tokens", "lower", lambda summary: summary.reasoning_tokens.value),
-    ("cost_usd", "lower", lambda summary: summary.cost_usd.value),
-    ("latency_mean_s", "lower", lambda summary: summary.latency_s.value),
-    ("latency_p50_s", "lower", lambda summary: summary.latency_p50_s),
-    ("latency_p95_s", "lower", lambda summary: summary.latency_p95_s),
-    ("output_tokens_per_s", "higher", lambda summary: summary.output_tokens_per_s),
+_USAGE: tuple[tuple[str, Direction, str], ...] = (
+    ("calls", "neither", "calls"),
+    ("attempts", "lower", "attempts"),
+    ("input_tokens", "lower", "input_tokens.value"),
+    ("output_tokens", "lower", "output_tokens.value"),
+    ("reasoning_tokens", "lower", "reasoning_tokens.value"),
+    ("cost_usd", "lower", "cost_usd.value"),
+    ("latency_mean_s", "lower", "latency_s.value"),
+    ("latency_p50_s", "lower", "latency_p50_s"),
+    ("latency_p95_s", "lower", "latency_p95_s"),
+    ("output_tokens_per_s", "higher", "output_tokens_per_s"),
 )
 
 METRICS: dict[str, Metric] = {

@@ -5,6 +5,7 @@ this one equals it. Digits count as consonants, as they do there.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 _IRREGULAR = {
     "skies": "sky",
@@ -170,10 +171,6 @@ def _replace_first(word: str, rules: tuple[tuple[str, str], ...]) -> str:
     return word
 
 
-def _adjective(word: str) -> str:
-    return _replace_first(word, _STEP_3)
-
-
 def _bare_suffix(word: str) -> str:
     for suffix in _STEP_4:
         if word.endswith(suffix):
@@ -200,7 +197,7 @@ _STEPS: tuple[Callable[[str], str], ...] = (
     _past_and_gerund,
     _final_y,
     _double_suffix,
-    _adjective,
+    partial(_replace_first, rules=_STEP_3),
     _bare_suffix,
     _final_e,
     _final_ll,

@@ -14,7 +14,6 @@ Nothing is fetched unless `online` is set, and nothing is ever unpickled.
 import hashlib
 import os
 import tarfile
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from medthink.core.errors import DataError, OutsideError
 
 ENVIRONMENT = "MEDTHINK_WEIGHTS"
 SCORERS_REPO = "StanfordAIMI/RRG_scorers"
-_CHUNK = 1 << 20
 _MODEL_FILES = ("*.json", "*.txt", "*.safetensors")
 
 
@@ -115,16 +113,8 @@ def _digest_file(path: Path) -> str:
 
 @cache
 def _digest_once(path: Path, size: int, changed_at: int) -> str:  # noqa: ARG001 - a file that changed is read again
-    digest = hashlib.sha256()
-    for chunk in _chunks(path):
-        digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            yield chunk
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def extract_archive(archive: Path, folder: Path) -> None:
@@ -137,9 +127,9 @@ def extract_archive(archive: Path, folder: Path) -> None:
         raise DataError(f"cannot be unpacked: {error}", file=archive, remedy="download the archive again") from None
 
 
-def find_weights(source: WeightSource | None = None) -> dict[str, str | None]:
+def find_weights() -> dict[str, str | None]:
     """Which of RadCliQ's weights are on this machine, by component; nothing is downloaded."""
-    source = source or WeightSource()
+    source = WeightSource()
     looked_for = {
         "BERTScore": source.find_model("distilroberta-base"),
         "CheXbert tokenizer": source.find_model("bert-base-uncased"),

@@ -85,15 +85,13 @@ def score_radcliq(
     return _assemble(states, values, len(truncated), {name: by_name[name].fingerprint() for name in FIELDS})
 
 
-def score_components(
-    components: Sequence[Components | None], *, source: str, states: Sequence[PairState] | None = None
-) -> RadCliQ:
+def score_components(components: Sequence[Components | None], *, source: str) -> RadCliQ:
     """RadCliQ from components computed elsewhere; `source` says where, and is the fingerprint."""
-    lacking = [place for place, entry in enumerate(components) if entry is None and not _is_state(states, place)]
+    values = {place: entry for place, entry in enumerate(components) if entry is not None}
+    lacking = [place for place in range(len(components)) if place not in values]
     if lacking:
         return _not_computed([f"components of pair {lacking[0] + 1} are not in {source}"])
-    values = {place: entry for place, entry in enumerate(components) if entry is not None}
-    return _assemble(states or ["ok"] * len(components), values, 0, {"precomputed": {"source": source}})
+    return _assemble(["ok"] * len(components), values, 0, {"precomputed": {"source": source}})
 
 
 def join_radcliq(parts: Sequence[RadCliQ]) -> RadCliQ:
@@ -114,10 +112,6 @@ def join_radcliq(parts: Sequence[RadCliQ]) -> RadCliQ:
 
 def _telling(progress: TellProgress | None, name: str, total: int) -> Advance:
     return partial(progress, name, total) if progress else advance_nothing
-
-
-def _is_state(states: Sequence[PairState] | None, place: int) -> bool:
-    return states is not None and states[place] != "ok"
 
 
 def _state(reference: str, candidate: str) -> PairState:

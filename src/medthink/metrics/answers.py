@@ -12,6 +12,8 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from medthink.metrics.aggregate import mean_of
+
 State = Literal["ok", "unparsed", "refused", "truncated", "failed"]
 STATES: tuple[State, ...] = get_args(State)
 
@@ -83,14 +85,13 @@ def case_accuracies(cases: Mapping[str, Sequence[GradedAnswer]]) -> dict[str, fl
 def summarise_repeats(cases: Mapping[str, Sequence[GradedAnswer]]) -> RepeatedAccuracy:
     """Mean over cases of the case's mean, its consistency, and its majority vote."""
     attempted = [outcomes for outcomes in cases.values() if outcomes]
-    consistencies = [value for value in map(agreement, attempted) if value is not None]
     votes = [majority(outcomes) for outcomes in attempted]
     right = sum(vote == outcomes[0].gold for vote, outcomes in zip(votes, attempted, strict=True))
     return RepeatedAccuracy(
         n_cases=len(attempted),
         n_outcomes=sum(map(len, attempted)),
-        mean=_mean(list(case_accuracies(cases).values())),
-        consistency=_mean(consistencies),
+        mean=mean_of(case_accuracies(cases).values()).value,
+        consistency=mean_of(map(agreement, attempted)).value,
         majority_right=right,
         majority_tied=sum(vote is None for vote in votes),
     )
@@ -110,11 +111,11 @@ def agreement(outcomes: Sequence[GradedAnswer]) -> float | None:
 
 def majority(outcomes: Sequence[GradedAnswer]) -> str | None:
     """The answer most outcomes gave; None if there is a tie or no answer."""
-    letters = Counter(o.letter for o in outcomes if o.state == "ok").most_common(2)
-    if not letters or (len(letters) == 2 and letters[0][1] == letters[1][1]):
-        return None
-    return letters[0][0]
+    return most_frequent(o.letter for o in outcomes if o.state == "ok")
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
+def most_frequent(letters: Iterable[str | None]) -> str | None:
+    """The letter given most often; None if there is a tie or no letter."""
+    counts = Counter(letters).most_common(2)
+    is_tied = len(counts) == 2 and counts[0][1] == counts[1][1]
+    return counts[0][0] if counts and not is_tied else None

@@ -1,14 +1,14 @@
 """A benchmark's cases over many runs: hard ones, ones that separate the leaders, keys worth a second look."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from medthink.core.errors import UsageError
+from medthink.metrics.answers import most_frequent
 from medthink.scoring.compare import Comparison
-from medthink.scoring.scores import CaseScore, Scores
+from medthink.scoring.scores import Scores
 from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
 
 
@@ -59,15 +59,8 @@ def _vendors(voters: Sequence[str], by_model: Mapping[str, Sequence[Scores]]) ->
 
 def _votes(runs: Sequence[Scores]) -> dict[int, str | None]:
     """A model's most frequent letter for each case; None if there is a tie or no answer."""
-    given: dict[int, list[CaseScore]] = {}
+    given: dict[int, list[str]] = {}
     for one in runs:
         for case in one.cases:
-            given.setdefault(case.case, []).append(case)
-    return {case: _modal(listed) for case, listed in given.items()}
-
-
-def _modal(listed: Sequence[CaseScore]) -> str | None:
-    letters = Counter(letter for case in listed for letter in case.letters if letter is not None).most_common(2)
-    if not letters or (len(letters) == 2 and letters[0][1] == letters[1][1]):
-        return None
-    return letters[0][0]
+            given.setdefault(case.case, []).extend(letter for letter in case.letters if letter is not None)
+    return {case: most_frequent(letters) for case, letters in given.items()}

@@ -1,6 +1,6 @@
 """Tables as plain cells: the same rows on the page, under a figure and in a paper."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from medthink.core.markup import Markup, tag
@@ -9,6 +9,7 @@ from medthink.metrics.registry import shown_in
 from medthink.report.entries import Entry, Group, answer_pairs
 from medthink.scoring.scores import MetricScore, Scores, cost, number, percent
 from medthink.stats.estimate import Measured, Undefined
+from medthink.stats.words import rank_range as rank_range
 
 STEP_NAMES = {"findings": "Step 1: findings", "summary": "Step 2: summary", "discussion": "Discussion"}
 _NOT_COMPUTED = "not computed"
@@ -57,7 +58,8 @@ def headline_table(group: Group) -> Table:
                 f"{answers.n_predictions:,}",
                 states_text(answers.states),
                 percent(answers.accuracy_answered),
-                *usage_cells(entry),
+                as_count(tokens_per_case(entry)),
+                cost(entry.scores.usage),
             )
         )
     columns = ("Run", "Accuracy (95 % interval)", "Rank", "Tier", "Predictions", "No letter", "Of those answered")
@@ -104,21 +106,9 @@ def metric_value(scores: Scores, step: str, metric: str) -> Measured | None:
     return next(found, None)
 
 
-def rank_range(rank: int, worst: int) -> str:
-    """`2–5`, or `1` for a rank that is certain."""
-    return str(rank) if rank == worst else f"{rank}–{worst}"
-
-
 def states_text(states: dict[str, int]) -> str:
     """The predictions that are not ok, by state; a dash when all are."""
     return ", ".join(f"{count:,} {state}" for state, count in states.items() if state != "ok" and count) or "–"
-
-
-def usage_cells(entry: Entry) -> Iterator[str]:
-    """Output tokens per case and cost; a dash if unknown."""
-    tokens = tokens_per_case(entry)
-    yield as_count(tokens)
-    yield cost(entry.scores.usage)
 
 
 def tokens_per_case(entry: Entry) -> float | None:

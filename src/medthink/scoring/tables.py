@@ -11,7 +11,7 @@ from medthink.core.numbers import NOTHING, as_p_value, as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.scoring.compare import Comparison
 from medthink.scoring.scores import MetricScore, Scores, TextScores, cost, number, percent, points
-from medthink.stats.ranks import RankedRun
+from medthink.stats.words import rank_range
 
 Row = tuple[object, ...]
 
@@ -105,7 +105,7 @@ def ranking_grid(comparison: Comparison) -> Grid:
     has_letters = len(ranked) <= MOST_LETTERED
     rows = [
         (
-            _rank_range(one),
+            rank_range(one.rank, one.worst),
             comparison.runs[one.run],
             percent(one.mean),
             "yes" if one.is_leader else "",
@@ -207,7 +207,3 @@ def _mean(metric: MetricScore) -> str:
 
 def _arrow(metric: MetricScore | Metric) -> str:
     return {"higher": "↑", "lower": "↓", "neither": ""}[metric.direction]
-
-
-def _rank_range(one: RankedRun) -> str:
-    return str(one.rank) if one.rank == one.worst else f"{one.rank}–{one.worst}"

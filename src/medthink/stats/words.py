@@ -4,6 +4,11 @@ from medthink.core.numbers import as_percent, as_rate
 from medthink.stats.estimate import Estimate, Measured
 
 
+def rank_range(rank: int, worst: int) -> str:
+    """`2–5`, or `1` for a rank that is certain."""
+    return str(rank) if rank == worst else f"{rank}–{worst}"
+
+
 def share(measured: Measured) -> str:
     """`57.2 % (53.6–60.8)`; why there is no interval would make a column too wide."""
     if isinstance(measured, Estimate):

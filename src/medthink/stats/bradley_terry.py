@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from medthink.stats.clusters import Floats
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
 
 _STEPS = 200
-Floats = npt.NDArray[np.float64]
 
 
 class Game(NamedTuple):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from medthink.stats.clusters import Floats, as_floats
+from medthink.stats.power import rate_for_hits
 from medthink.stats.student import student_p_value, student_quantile
 
 _SHUFFLES = 20_000
@@ -106,12 +107,13 @@ def order_favoured(published: npt.ArrayLike, other: npt.ArrayLike, *, alpha: flo
     least = only_theirs
     while least <= len(ours) and binom.sf(least - 1, least + only_theirs, 0.5) > alpha:
         least += 1
+    share = _share_for(least, len(ours))
     return MemoryTest(
         n=len(ours),
         found=float(ours.mean()) if len(ours) else 0.0,
         expected=float(theirs.mean()) if len(ours) else 0.0,
         p_value=float(binom.sf(only_ours - 1, only_ours + only_theirs, 0.5)),
-        detectable=_beyond(_share_for(least, len(ours)), only_theirs / max(1, len(ours))),
+        detectable=None if share is None else share - only_theirs / max(1, len(ours)),
     )
 
 
@@ -164,18 +166,6 @@ def _convolve(chances: Sequence[Floats]) -> Floats:
     return total
 
 
-def _beyond(share: float | None, background: float) -> float | None:
-    return None if share is None else share - background
-
-
 def _share_for(hits: int, n: int) -> float | None:
     """The share of remembered cases that would be detected with 80 % power."""
-    from scipy.stats import binom
-
-    if not 0 < hits <= n:
-        return None
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if binom.sf(hits - 1, n, middle) >= POWER else (middle, high)
-    return high
+    return rate_for_hits(hits, n=n, power=POWER) if 0 < hits <= n else None

@@ -109,9 +109,14 @@ def detectable_rate(*, n: int, chance: float, alpha: float, power: float = 0.8) 
     check_level(power)
     check_level(1 - alpha)
     least = int(binom.isf(alpha, n, chance)) + 1
-    if least > n:
-        return None
-    low, high = chance, 1.0
+    return None if least > n else rate_for_hits(least, n=n, power=power, above=chance)
+
+
+def rate_for_hits(least: int, *, n: int, power: float, above: float = 0.0) -> float:
+    """The smallest rate `above` another at which `n` independent rows have at least so many hits with this power."""
+    from scipy.stats import binom
+
+    low, high = above, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if binom.sf(least - 1, n, middle) >= power else (middle, high)

@@ -155,12 +155,13 @@ def watch_runs(materials: Sequence[Material]) -> list[KnownStatement]:
         shared = _prefix(order, rights[a], rights[b])
         gaps = [rights[a][case] - rights[b][case] for case in shared]
         about = f"{materials[a].name} − {materials[b].name}"
-        for claim, watch in (
-            ("these", MeanSequence(len(order), alpha=ALPHA / len(pairs))),
-            ("such", SignSequence(alpha=ALPHA / len(pairs))),
-        ):
+        watches: dict[WatchClaim, MeanSequence | SignSequence] = {
+            "these": MeanSequence(len(order), alpha=ALPHA / len(pairs)),
+            "such": SignSequence(alpha=ALPHA / len(pairs)),
+        }
+        for claim, watch in watches.items():
             known = _watch_gaps(watch, gaps)
-            found.append(_statement(about, watch, len(order), _claim(claim), known, cost, _pair_verdict(watch)))
+            found.append(_statement(about, watch, len(order), claim, known, cost, _pair_verdict(watch)))
     return found
 
 
@@ -180,10 +181,6 @@ def cost_per_case(material: Material) -> float | None:
     known = [cost for cost in costs if cost is not None]
     cases = len({one.case for one in material.predictions})
     return sum(known) / cases if cases and len(known) == len(costs) else None
-
-
-def _claim(text: str) -> WatchClaim:
-    return "these" if text == "these" else "such"
 
 
 def _watch_one(material: Material, rights: dict[int, float], order: list[int]) -> KnownStatement:

@@ -13,13 +13,13 @@ import numpy as np
 from medthink.core.digest import seed_from
 from medthink.scoring.scores import AnswerScores, Scores
 from medthink.stats.bootstrap import bootstrap_mean
+from medthink.stats.clusters import Floats
 from medthink.stats.estimate import Measured
 from medthink.stats.gain import gain_over_rivals
 from medthink.stats.intervals import wilson
 from medthink.stats.paired import paired_difference
 from medthink.validity.guesses import Guesses
 
-Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Fields = dict[str, Any]
 """A condition's fields by name."""
 
@@ -84,7 +84,7 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
     rng = np.random.default_rng(seed_from("audit", scores.origin.text_fingerprint))
     right = _rights(scores)
     own = [other for other in others if is_variant(scores, other)]
-    blind = {name: _rights(other) for other in own if (name := _own_blind(scores, other)) is not None}
+    blind = {name: _rights(other) for other in own if (name := blind_name(_fields(scores), _fields(other))) is not None}
     named = {guess.name: _guessed_rights(scores, guess) for guess in guesses} | blind
     over_all = gain_over_rivals(right, list(named.values()), rng=rng)
     rivals = [_set_against(name, right, rival, rng) for name, rival in named.items()]
@@ -147,17 +147,12 @@ def is_variant(scores: Scores, other: Scores) -> bool:
     )
 
 
-def _changes(scores: Scores, other: Scores) -> dict[str, Any]:
-    """The fields of the condition in which the other run differs, with its values."""
-    return _changed_fields(scores.origin.condition or {}, other.origin.condition or {})
+def _fields(scores: Scores) -> Fields:
+    return scores.origin.condition or {}
 
 
 def _changed_fields(mine: Fields, other: Fields) -> Fields:
     return {field: value for field, value in other.items() if mine.get(field) != value}
-
-
-def _own_blind(scores: Scores, other: Scores) -> str | None:
-    return blind_name(scores.origin.condition or {}, other.origin.condition or {})
 
 
 def blind_name(mine: Fields, other: Fields) -> str | None:
@@ -174,7 +169,7 @@ def blind_name(mine: Fields, other: Fields) -> str | None:
 
 def _changed_form(scores: Scores, other: Scores) -> str:
     """The one field of form that the other run changes, or ""."""
-    changes = _changes(scores, other)
+    changes = _changed_fields(_fields(scores), _fields(other))
     return next((field for field in _FORM_FIELDS if set(changes) == {field}), "")
 
 
@@ -186,7 +181,7 @@ def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Con
     ]
     ids = [case.case for case in scores.cases]
     return Consistency(
-        what=f"{field} {(other.origin.condition or {})[field]}",
+        what=f"{field} {_fields(other)[field]}",
         same_answer=wilson(sum(same), len(same)),
         difference=paired_difference(_rights(scores), _rights(other), rng=rng, clusters=ids),
     )

@@ -1,7 +1,6 @@
 """The guessers that every run is compared with, the same for `score`, `report` and `probe`; trained once."""
 
 from pathlib import Path
-from typing import get_args
 
 import msgspec
 
@@ -18,7 +17,6 @@ from medthink.validity.guesses import (
     TRAIN,
     Guessable,
     Guesses,
-    GuessSource,
     gather,
     guess_by_inputs,
     guess_longest,
@@ -55,18 +53,15 @@ def _read(place: Path) -> Guesses | None:
     if not place.is_file():
         return None
     try:
-        name, source, letters = msgspec.convert(read_json(place), tuple[str, str, dict[int, str]], strict=False)
+        return msgspec.convert(read_json(place), Guesses, strict=False)
     except (DataError, msgspec.ValidationError):
         return None
-    known = next((one for one in get_args(GuessSource) if one == source), None)
-    return None if known is None else Guesses(name, known, letters)
 
 
 def _keep(place: Path, guesses: Guesses) -> None:
-    letters = {str(case): letter for case, letter in guesses.letters.items()}
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place, [encode_json([guesses.name, guesses.source, letters])])
+        write_atomic(place, [encode_json(msgspec.to_builtins(guesses, str_keys=True))])
     except OSError:
         # A cache that cannot be written costs time, but changes no numbers.
         return

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from medthink.judge.kinds import KINDS
-from medthink.judge.kinds.kind import Label
+from medthink.judge.kinds.kind import Item, Label
 from medthink.judge.units import UnitKey, UnitSet
 
 UnusedKind = Literal["unmatched", "duplicate", "contradictory", "invalid", "unlabelled", "other_run", "unread"]
@@ -21,16 +21,12 @@ AGAIN = " (again)"
 _CASE = re.compile(r"(?:case\s+number\s+)?0*(\d{1,18})", re.IGNORECASE)
 
 
-class Readable(msgspec.Struct, frozen=True, kw_only=True):
-    """An item that can be read: its case, the kind of judging, and the form that says which labels it takes."""
+class Readable(Item, frozen=True, kw_only=True):
+    """An item that can be read, with its case and the kind of judging."""
 
-    id: str
     case: int
     sample: int
     what: str
-    form: str
-    part: str
-    text: str
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,15 +68,7 @@ class Import(msgspec.Struct, frozen=True, kw_only=True):
 def catalogue(units: Mapping[UnitKey, UnitSet]) -> dict[str, Readable]:
     """Every item of a run that a reader may have read, by id."""
     found = (
-        Readable(
-            id=item.id,
-            case=one.case,
-            sample=one.sample,
-            what=one.what,
-            form=item.form,
-            part=item.part,
-            text=item.text,
-        )
+        Readable(**msgspec.structs.asdict(item), case=one.case, sample=one.sample, what=one.what)
         for one in units.values()
         for item in KINDS[one.what].items(one)
     )

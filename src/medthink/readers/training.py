@@ -181,20 +181,7 @@ def _make_item(sheet: ExamSheet, what: str, kept: SheetChange, *, seed: int) -> 
     }
     left = {place: text for place, text in texts.items() if text}
     text, spans = lay_out(list(left.values()))
-    return _number_item(sheet, what, text=text, span=spans[list(left).index(kept.place)], change=kept, seed=seed)
-
-
-def _restore(sheet: ExamSheet, place: int) -> str:
-    """A sentence as the expert wrote it; an invented one is gone."""
-    change = sheet.change_of(place)
-    start, end = sheet.spans[place]
-    return sheet.texts[0][start:end] if change.edit == UNTOUCHED else change.before
-
-
-def _number_item(
-    sheet: ExamSheet, what: str, *, text: str, span: tuple[int, int], change: SheetChange, seed: int
-) -> tuple[TrainingItem, TrainingTruth]:
-    kind = KINDS[what]
+    span, kind = spans[list(left).index(kept.place)], KINDS[what]
     source = Source(
         run=TRAINING,
         case=sheet.case,
@@ -205,7 +192,14 @@ def _number_item(
     )
     units = unit_set(source, [source.unit(kind.exam_part, Span(*span))], splitter=SENTENCES)
     code = "t" + digest_value([TRAINING, seed, sheet.case, sheet.number, text, span])[:12]
-    return TrainingItem(code=code, case=sheet.case, source=source, units=units), TrainingTruth(what=what, change=change)
+    return TrainingItem(code=code, case=sheet.case, source=source, units=units), TrainingTruth(what=what, change=kept)
+
+
+def _restore(sheet: ExamSheet, place: int) -> str:
+    """A sentence as the expert wrote it; an invented one is gone."""
+    change = sheet.change_of(place)
+    start, end = sheet.spans[place]
+    return sheet.texts[0][start:end] if change.edit == UNTOUCHED else change.before
 
 
 def _explain(change: SheetChange) -> str:

@@ -12,6 +12,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.slices import slice_cases
 from medthink.judge.judged import cut_units
 from medthink.judge.kinds import KINDS
+from medthink.judge.scores import rate_of
 from medthink.readers.agreement import RunAgreement, agreement_of, planted_truths
 from medthink.readers.importing import Importer
 from medthink.readers.lists import COLUMNS, shown_part
@@ -155,7 +156,7 @@ def measure_baseline(study: Study, readings: Sequence[DoneReading]) -> BaselineA
     rows = [(case, right) for own in rights.values() for case, right in own.items()]
     return BaselineAccuracy(
         readers={name: rate_interval(list(own.values())) for name, own in rights.items()},
-        together=rate_interval([right for _, right in rows], clusters=[case for case, _ in rows]) if rows else None,
+        together=rate_of(rows) if rows else None,
     )
 
 

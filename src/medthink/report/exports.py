@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from medthink.core.cells import guard
 from medthink.core.markup import clean, one_line
@@ -58,22 +58,23 @@ def csv_table(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
 
 def markdown_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
     """One table per group."""
-    return "\n".join(
-        part
-        for number, group in enumerate(groups)
-        if group.lettered
-        for part in _markdown_group(group.title, paper_table(group, audits_by_label(audited, number)))
-    )
+    return _paper_tables(groups, audited, _markdown_group)
 
 
 def latex_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
     """One `booktabs` table per group."""
-    return "\n".join(
-        part
+    return _paper_tables(groups, audited, _latex_group)
+
+
+def _paper_tables(
+    groups: Sequence[Group], audited: Sequence[Audited], write: Callable[[str, Table], Iterator[str]]
+) -> str:
+    tables = [
+        (group.title, paper_table(group, audits_by_label(audited, number)))
         for number, group in enumerate(groups)
         if group.lettered
-        for part in _latex_group(group.title, paper_table(group, audits_by_label(audited, number)))
-    )
+    ]
+    return "\n".join(line for title, table in tables for line in write(title, table))
 
 
 def audits_by_label(audited: Sequence[Audited], number: int) -> dict[str, Audit]:

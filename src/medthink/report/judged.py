@@ -103,24 +103,18 @@ def _kind_markup(what: str, seats: Sequence[Seated[Any]]) -> Iterator[Markup]:
     if what in _DRAWINGS and seats:
         heading, draw = _DRAWINGS[what]
         yield tag("h3", heading)
-        yield _figures(draw(one, place) for place, one in enumerate(seats, 1) if one.scores.coverage.judged)
-    yield from _folds((one.title, slices_table(what, one)) for one in seats)
+        drawings = (draw(one, place) for place, one in enumerate(seats, 1) if one.scores.coverage.judged)
+        yield tag("div", *(figure_markup(drawing, prefix="judged") for drawing in drawings), class_="figures")
+    for one in seats:
+        slices, title = slices_table(what, one), f"By slice: {one.title}"
+        if slices.rows:
+            yield fold(title, table_markup(slices, name=title))
 
 
 def _headed(heading: str, table: Table) -> Iterator[Markup]:
     if table.rows:
         yield tag("h3", heading)
         yield table_markup(table, name=f"{heading}, judged")
-
-
-def _figures(drawings: Iterator[Drawing]) -> Markup:
-    return tag("div", *(figure_markup(drawing, prefix="judged") for drawing in drawings), class_="figures")
-
-
-def _folds(slices: Iterator[tuple[str, Table]]) -> Iterator[Markup]:
-    for title, table in slices:
-        if table.rows:
-            yield fold(f"By slice: {title}", table_markup(table, name=f"By slice: {title}"))
 
 
 def _disagreement_table(judged: Sequence[Judged]) -> Table:

@@ -52,7 +52,7 @@ def report_page(
     """The whole page; `audited` is parallel to the groups, `interactive` adds JavaScript that sorts and filters."""
     sections = list(_sections(groups, audited, judged))
     return frame_page(
-        _page_title(groups),
+        f"{_TITLE}: {_benchmarks(groups)}",
         facts=tag("dl", *_facts(groups), class_="facts"),
         contents=tag("ul", *(tag("li", tag("a", one.heading, href=f"#{one.key}")) for one in sections)),
         body=joined(map(_section_markup, sections)),
@@ -60,9 +60,8 @@ def report_page(
     )
 
 
-def _page_title(groups: Sequence[Group]) -> str:
-    names = list(dict.fromkeys(group.benchmark for group in groups))
-    return f"{_TITLE}: {', '.join(names)}"
+def _benchmarks(groups: Sequence[Group]) -> str:
+    return ", ".join(dict.fromkeys(group.benchmark for group in groups))
 
 
 def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
@@ -72,7 +71,7 @@ def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
     texts = dict.fromkeys(f"{entry.manifest.text_fingerprint[:12]} (texts)" for entry in entries)
     splits = dict.fromkeys(f"{group.split} split, {group.cases_text}" for group in groups)
     facts = (
-        ("Benchmark", ", ".join(dict.fromkeys(group.benchmark for group in groups))),
+        ("Benchmark", _benchmarks(groups)),
         ("Cases", "; ".join(splits)),
         ("Fingerprint", ", ".join(prints or texts)),
         ("Run", _dates(entries)),

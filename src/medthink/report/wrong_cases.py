@@ -130,15 +130,12 @@ def _options(case: Case, said: dict[str, list[Prediction]]) -> Markup:
         chose = [label for label, found in said.items() if any(one.prediction == letter for one in found)]
         kind = "right" if is_right else "chosen" if chose else None
         mark = "✓ " if is_right else "✗ " if chose else ""
-        who = f"{mark}{'right answer' if is_right else ''}{' · ' if is_right and chose else ''}{_chosen_by(chose)}"
+        told = ["right answer"] * is_right + ([f"chosen by {name_some(chose)}"] if chose else [])
+        who = mark + " · ".join(told)
         lines.append(tag("li", tag("b", letter), tag("span", text), tag("span", who, class_="who"), class_=kind))
     silent = [label for label, found in said.items() if any(one.prediction is None for one in found)]
     note = tag("p", f"No letter from {name_some(silent)}.", class_="soft") if silent else Markup("")
     return joined((tag("ol", *lines, class_="options"), note))
-
-
-def _chosen_by(labels: list[str]) -> str:
-    return f"chosen by {name_some(labels)}" if labels else ""
 
 
 def _reference(case: Case) -> Iterator[Markup]:
@@ -186,7 +183,8 @@ def _outputs(entries: Sequence[Entry], said: dict[str, list[Prediction]], case: 
     some = entries[:_MOST_BESIDE]
     if len(entries) < 2:
         return
-    columns = [_own_rows(entry, said[entry.label][0], case) for entry in some]
+    written = (_rows(entry, said[entry.label][0], case) for entry in some)
+    columns = [{name: (model, reference) for name, model, reference in rows} for rows in written]
     names = list(dict.fromkeys(name for rows in columns for name in rows))
     if not names:
         return
@@ -213,11 +211,6 @@ def _letter_mark(one: Prediction, case: Case) -> Markup:
         return tag("span", f" {one.state}", class_="letter-mark")
     mark, kind = ("✓", "good") if _is_right(one, case) else ("✗", "bad")
     return tag("span", f" {one.prediction} {mark}", class_=f"letter-mark {kind}")
-
-
-def _own_rows(entry: Entry, one: Prediction, case: Case) -> dict[str, tuple[str, str]]:
-    """A run's texts and the expert's, by step."""
-    return {name: (model, reference) for name, model, reference in _rows(entry, one, case)}
 
 
 def _reason(one: Prediction) -> str:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from medthink.core.markup import one_line
 from medthink.core.numbers import as_usd
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of
-from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, percent_axis
+from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, log_axis, percent_axis
 from medthink.report.tables import Table
 from medthink.scoring.scores import cost, percent
 from medthink.stats.pareto import pareto_set
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -60,9 +59,7 @@ def cost_drawing(group: Group) -> Drawing | None:
         for label, number in numbers.items():
             axes.plot([], [], " ", label=f"{number}  {one_line(label, 38)}")
         figure.legend(loc="outside lower center", ncols=2, handlelength=0, handletextpad=0)
-        axes.set_xscale("log")
-        axes.set_xlim(priced[0].usd / 1.6, priced[-1].usd * 1.6)
-        _dollars(axes)
+        log_axis(axes, [one.usd for one in priced], as_usd)
         axes.set(xlabel="cost of the run (US dollars)", ylabel="accuracy (%)", ylim=(0, None))
         percent_axis(axes, along="y")
 
@@ -77,11 +74,3 @@ def cost_drawing(group: Group) -> Drawing | None:
     columns = ("Run", "Cost", "Accuracy (95 % interval)", "In the Pareto set")
     table = Table(columns, rows, frozenset({1, 2}))
     return Drawing("cost", "Accuracy and cost", message, draw, 2.8 + 0.17 * ((len(best) + 1) // 2), table)
-
-
-def _dollars(axes: "Axes") -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: as_usd(value)))

@@ -7,7 +7,7 @@ import msgspec
 
 from medthink.core.markup import one_line
 from medthink.report.entries import Entry, Group, ends_of, value_of
-from medthink.report.figures.style import COLOURS, MARKS, SOFT, Drawing, percent_axis
+from medthink.report.figures.style import COLOURS, MARKS, SOFT, Drawing, log_axis, percent_axis
 from medthink.report.labels import model_family, model_size, short_models
 from medthink.report.tables import Table, tokens_per_case
 from medthink.scoring.scores import percent
@@ -156,14 +156,7 @@ def _set_axes(axes: "Axes", panel: Curves) -> None:
     axes.set_ylim(bottom=0)
     percent_axis(axes, along="y")
     if panel.is_log:
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-        axes.xaxis.set_minor_locator(NullLocator())
-        xs = [point.x for point in panel.points]
-        axes.set_xlim(min(xs) / 1.6, max(xs) * 1.6)
+        log_axis(axes, [point.x for point in panel.points], "{:,.6g}".format)
     elif panel.ticks:
         used = sorted({int(point.x) for point in panel.points})
         axes.set_xticks(used, [panel.ticks[place] for place in used])

@@ -3,7 +3,7 @@
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -157,6 +157,17 @@ def wrapped(label: str) -> str:
         (" · ".join(parts[:at]) + "\n" + " · ".join(parts[at:]) for at in range(1, len(parts))),
         key=lambda lines: max(map(len, lines.split("\n"))),
     )
+
+
+def log_axis(axes: "Axes", values: Sequence[float], write: Callable[[float], str]) -> None:
+    """Show the horizontal axis in powers of ten around these values, written this way."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.set_xscale("log")
+    axes.set_xlim(min(values) / 1.6, max(values) * 1.6)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def percent_axis(axes: "Axes", *, along: str) -> None:

@@ -174,7 +174,8 @@ def _submitted(name: str, material: Material, data: Path | None) -> Manifest:
 
 def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
     """The runs under labels unique within their group, with the name added where two groups share one."""
-    labels = [[_marked(label, one) for label, one in zip(_plain_labels(group), group, strict=True)] for group in groups]
+    plain = (run_labels([one.manifest for one in group], [one.name for one in group]) for group in groups)
+    labels = [list(map(_marked, said, group)) for said, group in zip(plain, groups, strict=True)]
     counts = Counter(label for group in labels for label in group)
     return [
         [
@@ -183,10 +184,6 @@ def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
         ]
         for group, written in zip(groups, labels, strict=True)
     ]
-
-
-def _plain_labels(group: list[Entry]) -> list[str]:
-    return run_labels([one.manifest for one in group], [one.name for one in group])
 
 
 def _marked(label: str, entry: Entry) -> str:

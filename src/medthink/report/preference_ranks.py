@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from medthink.core.digest import seed_from
-from medthink.judge.kinds.preference import PreferenceScores, other_number
+from medthink.judge.kinds.preference import other_number
 from medthink.report.tables import Table, rank_range
 from medthink.runs.run import Run
 from medthink.stats import Game, bradley_terry
@@ -33,7 +33,7 @@ def _rank(judge: str, judged: "Sequence[Judged]") -> Iterator[tuple[str, ...]]:
     pairs: list[tuple[int, int, float, int]] = []
     own = {other_number(Run.open(run.entry.path).manifest.digest()): run for run in judged}
     for number, run in own.items():
-        for one in _scores(run, judge):
+        for one in (one for one in run.scores["preference"] if one.label == judge):
             for other, contest in one.contests.items():
                 names |= {number: run.entry.label, other: own[other].entry.label if other in own else contest.against}
                 pairs += [(number, other, score, case) for case, score in contest.scores.items()]
@@ -45,7 +45,3 @@ def _rank(judge: str, judged: "Sequence[Judged]") -> Iterator[tuple[str, ...]]:
         met = sum(number in pair[:2] for pair in pairs)
         rank = rank_range(strength.rank, strength.worst_rank)
         yield (judge, names[number], rank, share(strength.beats_average), f"{met:,}")
-
-
-def _scores(run: "Judged", judge: str) -> list[PreferenceScores]:
-    return [one for one in run.scores["preference"] if one.label == judge]

@@ -45,7 +45,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
         """How far the judge agrees with readers on these aspects, over all cases, or why that is unknown."""
         if self.is_outdated:
             return OUTDATED
-        if not self._is_read():
+        if self.agreements is None or all(pair.kind != "reader–judge" for pair in self.agreements.pairs):
             return NO_READER
         if self.scores.seat.judge == PANEL:
             return NO_PANEL
@@ -66,9 +66,6 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
     def exam(self, what: str) -> str:
         """How the judge did in its exam of this kind of judging, and whether that is below the floor."""
         return tell_exam(self.exams, self.scores.seat, what)
-
-    def _is_read(self) -> bool:
-        return self.agreements is not None and any(pair.kind == "reader–judge" for pair in self.agreements.pairs)
 
     def _pairs(self, aspect: str, slicing: str, value: str) -> list[RaterPair]:
         """With the readers' majority where there is one, else with each reader."""

@@ -96,7 +96,9 @@ class StopWhenKnown:
         gold = self._cases[prediction.case].reference.answer
         outcome = GradedAnswer(prediction.state, prediction.prediction, gold)
         self._rights[prediction.case][prediction.sample] = outcome.is_right
-        while self._watch.seen < len(self._order) and self._is_there(case := self._order[self._watch.seen]):
+        for case in self._order[self._watch.seen :]:
+            if len(self._rights[case]) != self._samples:
+                break
             self._take(case)
 
     def statement(self, name: str, cost_per_case_usd: float | None) -> KnownStatement:
@@ -118,9 +120,6 @@ class StopWhenKnown:
         if self._samples > 1:
             return MeanSequence(n, bounds=(0.0, 1.0), alpha=ALPHA)
         return RateSequence(n, claim=self._claim, alpha=ALPHA)
-
-    def _is_there(self, case: int) -> bool:
-        return len(self._rights[case]) == self._samples
 
     def _take(self, case: int) -> None:
         right = sum(self._rights[case].values()) / self._samples

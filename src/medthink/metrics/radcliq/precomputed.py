@@ -14,7 +14,7 @@ from typing import Any
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading
 from medthink.core.jsonio import parse_json
-from medthink.metrics.radcliq.annotations import Annotation, radgraph_f1, read_annotations
+from medthink.metrics.radcliq.annotations import radgraph_f1, read_annotations
 from medthink.metrics.radcliq.batches import Advance, advance_nothing
 from medthink.metrics.radcliq.component import ComponentScores
 from medthink.metrics.radcliq.composite import Components
@@ -96,10 +96,7 @@ class AnnotatedRadGraph:
         """RadGraph F1 of every pair."""
         advance(len({*references, *candidates}))
         ids = [self._ids[pair] for pair in zip(references, candidates, strict=True)]
-        return ComponentScores([radgraph_f1(*self._annotations(key)) for key in ids], [])
-
-    def _annotations(self, key: str) -> tuple[Annotation, Annotation]:
-        return self._references[key], self._candidates[key]
+        return ComponentScores([radgraph_f1(self._references[key], self._candidates[key]) for key in ids], [])
 
     def fingerprint(self) -> dict[str, str]:
         """The file by digest."""

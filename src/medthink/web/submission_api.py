@@ -13,7 +13,6 @@ from litestar.openapi.spec import OpenAPIMediaType, Operation, RequestBody, Sche
 from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from medthink.board.moderation import annotate, approve, decline, discard, flag, try_again, withdraw
 from medthink.board.records import Preview, QueueProgress, Status, SubmissionRecord, queue_position, read_scores
 from medthink.scoring.submission import SubmissionProblem, problem_lines
 from medthink.stats.estimate import Measured
@@ -21,10 +20,12 @@ from medthink.web.access import Asked, account_of, caller_of, needs
 from medthink.web.api_frame import ERRORS
 from medthink.web.feature import Feature
 from medthink.web.pages.submissions import SHOWN_PROBLEMS, is_scored
+from medthink.web.submission_actions import ACTIONS, SubmissionAction
 from medthink.web.submission_desk import SubmissionDesk
 from medthink.web.submission_routes import UPLOAD_S, GivenDesk, find_seen
 
 _DECLARED: dict[str, Any] = {"responses": ERRORS, "security": [{"token": []}]}
+_READ: dict[str, Any] = {"guards": [needs("submitter", scope="read")], **_DECLARED, "sync_to_thread": True}
 Short = Annotated[str, QueryParameter(max_length=200)]
 
 
@@ -73,35 +74,19 @@ class UploadOperation(Operation):
     )
 
 
-@get(
-    "/submissions",
-    guards=[needs("submitter", scope="read")],
-    **_DECLARED,
-    sync_to_thread=True,
-)
+@get("/submissions", **_READ)
 def list_own(request: Asked, desk: GivenDesk) -> list[SubmissionInfo]:
     """The submissions of the caller's team, newest first."""
     return [_info(desk, one) for one in desk.own(caller_of(request))]
 
 
-@get(
-    "/submissions/{token:str}",
-    guards=[needs("submitter", scope="read")],
-    **_DECLARED,
-    sync_to_thread=True,
-)
+@get("/submissions/{token:str}", **_READ)
 def give_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> SubmissionInfo:
     """One submission: its state, its problems or its preview."""
     return _info(desk, find_seen(desk, request, token))
 
 
-@get(
-    "/submissions/{token:str}/problems",
-    guards=[needs("submitter", scope="read")],
-    **_DECLARED,
-    media_type="text/plain",
-    sync_to_thread=True,
-)
+@get("/submissions/{token:str}/problems", **_READ, media_type="text/plain")
 def give_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> str:
     """Every problem, one per line, as in `medthink submit check`."""
     return "".join(f"{line}\n" for line in problem_lines(find_seen(desk, request, token).problems))
@@ -144,70 +129,26 @@ def _make_upload_api(largest: int) -> HTTPRouteHandler:
     return send_submission
 
 
-def _acting(what: str, role: Any, scope: Any, words: str, does: Any, *, says: bool = False) -> Any:
-    """A route that performs one action on a submission and returns its new state."""
-    options: dict[str, Any] = {
-        "guards": [needs(role, scope=scope)],
+def _make_action(action: SubmissionAction) -> HTTPRouteHandler:
+    """The route that performs one action on a submission and returns its new state."""
+    route = post(
+        f"/submissions/{{token:str}}/{action.name}",
+        guards=[needs(action.role, scope=action.scope)],
         **_DECLARED,
-        "status_code": 200,
-        "sync_to_thread": True,
-        "summary": words,
-        "operation_id": f"{what}Submission",
-    }
-    if says:
+        status_code=200,
+        sync_to_thread=True,
+        summary=action.words,
+        operation_id=f"{action.name}Submission",
+    )
 
-        @post(f"/submissions/{{token:str}}/{what}", **options)
-        def act_saying(token: FromPath[str], request: Asked, desk: GivenDesk, data: JSONBody[Reason]) -> SubmissionInfo:
-            found = find_seen(desk, request, token)
-            return _info(desk, does(desk, found, account_of(request).name, data.words))
-
-        return act_saying
-
-    @post(f"/submissions/{{token:str}}/{what}", **options)
     def act(token: FromPath[str], request: Asked, desk: GivenDesk) -> SubmissionInfo:
+        return act_saying(token, request, desk, Reason())
+
+    def act_saying(token: FromPath[str], request: Asked, desk: GivenDesk, data: JSONBody[Reason]) -> SubmissionInfo:
         found = find_seen(desk, request, token)
-        return _info(desk, does(desk, found, account_of(request).name))
+        return _info(desk, action.does(desk, found, account_of(request).name, data.words))
 
-    return act
-
-
-_ACTIONS = [
-    list_own,
-    give_submission,
-    give_problems,
-    _acting(
-        "publish", "submitter", "submit", "Publish it, or ask the maintainers to",
-        lambda desk, one, actor: desk.make_public(one, actor),
-    ),
-    _acting(
-        "discard", "submitter", "submit", "Discard it",
-        lambda desk, one, actor: discard(desk.store, one.token, actor=actor),
-    ),
-    _acting(
-        "again", "submitter", "submit", "Check it again",
-        lambda desk, one, actor: try_again(desk.store, one.token, actor=actor),
-    ),
-    _acting(
-        "withdraw", "submitter", "submit", "Take it off the ranking",
-        lambda desk, one, actor, why: withdraw(desk.store, one.token, actor=actor, why=why), says=True,
-    ),
-    _acting(
-        "approve", "maintainer", "maintain", "Approve an offered submission",
-        lambda desk, one, actor: approve(desk.store, one.token, actor=actor),
-    ),
-    _acting(
-        "decline", "maintainer", "maintain", "Decline an offered submission",
-        lambda desk, one, actor, why: decline(desk.store, one.token, actor=actor, why=why), says=True,
-    ),
-    _acting(
-        "annotate", "maintainer", "maintain", "Add a public note",
-        lambda desk, one, actor, words: annotate(desk.store, one.token, actor=actor, words=words), says=True,
-    ),
-    _acting(
-        "flag", "maintainer", "maintain", "Flag it as doubtful; without a reason, remove the flag",
-        lambda desk, one, actor, why: flag(desk.store, one.token, actor=actor, why=why), says=True,
-    ),
-]  # fmt: skip
+    return route(act_saying if action.says else act)
 
 
 def _info(desk: SubmissionDesk, one: SubmissionRecord) -> SubmissionInfo:
@@ -239,4 +180,5 @@ def _info(desk: SubmissionDesk, one: SubmissionRecord) -> SubmissionInfo:
 
 def submission_api(largest: int) -> Feature:
     """The same for programs, with files of at most so many bytes."""
-    return Feature(api=[*_ACTIONS, _make_upload_api(largest)])
+    actions = map(_make_action, ACTIONS)
+    return Feature(api=[list_own, give_submission, give_problems, *actions, _make_upload_api(largest)])

@@ -14,7 +14,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 
-from medthink.board.moderation import annotate, approve, decline, discard, flag, try_again, withdraw
 from medthink.board.records import SubmissionRecord
 from medthink.core.errors import MedThinkError
 from medthink.scoring.submission import problem_lines
@@ -24,6 +23,7 @@ from medthink.web.entrance import tell
 from medthink.web.feature import Feature
 from medthink.web.pages.query import read_query
 from medthink.web.pages.submissions import SubmitQuery
+from medthink.web.submission_actions import ACTIONS, SubmissionAction
 from medthink.web.submission_desk import SubmissionDesk, fill_form
 
 GivenDesk = NamedDependency[SkipValidation[SubmissionDesk]]
@@ -33,12 +33,9 @@ _MOST_FIELDS = 40
 
 
 class WordsForm(msgspec.Struct):
-    """A reason or a note."""
+    """A reason or a note; empty where an action takes none."""
 
     words: str = ""
-
-
-Said = URLEncodedBody[WordsForm]
 
 
 @get("/submit", guards=[needs("visitor")], sync_to_thread=True)
@@ -97,70 +94,10 @@ async def read_upload(request: Asked) -> tuple[dict[str, str], bytes | None]:
     return fields, await file.read() if isinstance(file, UploadFile) else None
 
 
-@post("/submissions/{token:str}/publish", guards=[needs("submitter")], sync_to_thread=True)
-def publish_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
-    """Make it public, or ask the maintainers to."""
-    found = find_seen(desk, request, token)
-    return _act(desk, request, found, lambda: desk.make_public(found, account_of(request).name))
-
-
-@post("/submissions/{token:str}/discard", guards=[needs("submitter")], sync_to_thread=True)
-def discard_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
-    """Discard it."""
-    found = find_seen(desk, request, token)
-    return _act(desk, request, found, lambda: discard(desk.store, token, actor=account_of(request).name))
-
-
-@post("/submissions/{token:str}/again", guards=[needs("submitter")], sync_to_thread=True)
-def check_again(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
-    """Check it again."""
-    found = find_seen(desk, request, token)
-    return _act(desk, request, found, lambda: try_again(desk.store, token, actor=account_of(request).name))
-
-
-@post("/submissions/{token:str}/withdraw", guards=[needs("submitter")], sync_to_thread=True)
-def withdraw_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
-    """Take it off the ranking."""
-    found = find_seen(desk, request, token)
-    actor = account_of(request).name
-    return _act(desk, request, found, lambda: withdraw(desk.store, token, actor=actor, why=data.words))
-
-
 @get("/queue", guards=[needs("maintainer")], sync_to_thread=True)
 def show_queue(request: Asked, desk: GivenDesk) -> Response[str]:
     """Every submission."""
     return html(desk.show_queue(read_query(SubmitQuery, request.query_params)))
-
-
-@post("/submissions/{token:str}/approve", guards=[needs("maintainer")], sync_to_thread=True)
-def approve_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[Any]:
-    """Approve an offered submission."""
-    found = find_seen(desk, request, token)
-    return _act(desk, request, found, lambda: approve(desk.store, token, actor=account_of(request).name))
-
-
-@post("/submissions/{token:str}/decline", guards=[needs("maintainer")], sync_to_thread=True)
-def decline_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
-    """Decline an offered submission."""
-    found = find_seen(desk, request, token)
-    actor = account_of(request).name
-    return _act(desk, request, found, lambda: decline(desk.store, token, actor=actor, why=data.words))
-
-
-@post("/submissions/{token:str}/annotate", guards=[needs("maintainer")], sync_to_thread=True)
-def annotate_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
-    """Add a public note."""
-    found = find_seen(desk, request, token)
-    actor = account_of(request).name
-    return _act(desk, request, found, lambda: annotate(desk.store, token, actor=actor, words=data.words))
-
-
-@post("/submissions/{token:str}/flag", guards=[needs("maintainer")], sync_to_thread=True)
-def flag_submission(token: FromPath[str], request: Asked, desk: GivenDesk, data: Said) -> Response[Any]:
-    """Flag it as doubtful, or remove the flag."""
-    found = find_seen(desk, request, token)
-    actor = account_of(request).name
-    return _act(desk, request, found, lambda: flag(desk.store, token, actor=actor, why=data.words))
 
 
 def find_seen(desk: SubmissionDesk, request: Asked, token: str) -> SubmissionRecord:
@@ -171,12 +108,19 @@ def find_seen(desk: SubmissionDesk, request: Asked, token: str) -> SubmissionRec
     return found
 
 
-def _act(desk: SubmissionDesk, request: Asked, found: SubmissionRecord, does: Any) -> Response[Any]:
-    try:
-        does()
-    except MedThinkError as error:
-        return html(desk.show(caller_of(request), found, problem=tell(error)), status=422)
-    return Redirect(f"/submissions/{found.token}", status_code=303)
+def _make_action(action: SubmissionAction) -> HTTPRouteHandler:
+    """The route that performs an action and shows the submission again."""
+
+    @post(f"/submissions/{{token:str}}/{action.name}", guards=[needs(action.role)], sync_to_thread=True)
+    def act(token: FromPath[str], request: Asked, desk: GivenDesk, data: URLEncodedBody[WordsForm]) -> Response[Any]:
+        found = find_seen(desk, request, token)
+        try:
+            action.does(desk, found, account_of(request).name, data.words)
+        except MedThinkError as error:
+            return html(desk.show(caller_of(request), found, problem=tell(error)), status=422)
+        return Redirect(f"/submissions/{found.token}", status_code=303)
+
+    return act
 
 
 def submission_feature(desk: SubmissionDesk, largest: int) -> Feature:
@@ -186,14 +130,7 @@ def submission_feature(desk: SubmissionDesk, largest: int) -> Feature:
         _make_upload_route(largest),
         show_submission,
         download_problems,
-        publish_submission,
-        discard_submission,
-        check_again,
-        withdraw_submission,
         show_queue,
-        approve_submission,
-        decline_submission,
-        annotate_submission,
-        flag_submission,
+        *map(_make_action, ACTIONS),
     ]
     return Feature(routes=routes, shared={"desk": desk})

@@ -12,10 +12,9 @@ from medthink.models.request import Reply
 from medthink.runs.prediction import Prediction
 from medthink.runs.showing import Showing
 from medthink.runs.trace import AttemptTrace, CallTrace, CaseTrace, SentImage, Trace
-from medthink.web.library import OpenBenchmark
+from medthink.web.pages.images import PageImage, show_image
 from medthink.web.pages.marks import NONE, tell_money, tell_time, tell_tokens
 from medthink.web.pages.run import CaseLine, CasesQuery, choose_lines, make_case_lines
-from medthink.web.renditions import image_size
 from medthink.web.shelf import ShelfRun
 from medthink.web.verdicts import CaseVerdicts, SeatVerdicts
 
@@ -24,17 +23,10 @@ _SAID = 200
 UNKNOWN_IMAGE = "unknown"
 
 
-class ImageCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One image of the grid; `problem` says why it cannot be shown."""
+class ImageCell(PageImage, frozen=True, kw_only=True):
+    """One image of the grid, and whether the model saw it."""
 
-    id: str
-    number: int
-    width: int
-    height: int
-    problem: str
     is_sent: bool
-    group: str = ""
-    caption: str = ""
 
 
 class OptionLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,27 +199,11 @@ def _images(run: ShelfRun, case: Case | None, prediction: Prediction | None) -> 
         images, labels = Showing(condition, run.bench.benchmark).show(case)[0].question.images, ()
     cells = {}
     for place, image in enumerate(images):
-        cell = _cell(run.bench, image, place + 1, is_sent=prediction is None or image.slot in prediction.slots)
+        shown = msgspec.structs.asdict(show_image(run.bench, image, place + 1))
         if place < len(labels):
-            cell = msgspec.structs.replace(cell, group=labels[place].modality, caption=labels[place].caption)
-        cells[image.slot] = cell
+            shown |= {"group": labels[place].modality, "caption": labels[place].caption}
+        cells[image.slot] = ImageCell(**shown, is_sent=prediction is None or image.slot in prediction.slots)
     return cells
-
-
-def _cell(bench: OpenBenchmark, image: Image, number: int, *, is_sent: bool) -> ImageCell:
-    problem, size = "", (0, 0)
-    try:
-        size = image_size(image)
-    except MedThinkError as error:
-        problem = error.problem
-    return ImageCell(
-        id=bench.id_of(image),
-        number=number,
-        width=size[0],
-        height=size[1],
-        problem=problem,
-        is_sent=is_sent,
-    )
 
 
 def _options(case: Case, run: ShelfRun, prediction: Prediction | None) -> Iterator[OptionLine]:

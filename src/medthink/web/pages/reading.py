@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from medthink.cases.case import Case, Image
-from medthink.core.errors import MedThinkError
+from medthink.cases.case import Case
 from medthink.runs.prediction import Prediction
 from medthink.web.human_answers import HumanAnswer
 from medthink.web.library import OpenBenchmark
 from medthink.web.pages.explore import ExploreQuery, choose_cases
+from medthink.web.pages.images import PageImage, show_image
 from medthink.web.pages.marks import tell_time
 from medthink.web.pages.model_answers import ModelAnswers
-from medthink.web.renditions import image_size
 
 CONFIDENCES = {1: "guessing", 2: "unsure", 3: "fairly sure", 4: "sure"}
 
@@ -28,18 +27,6 @@ class ToldOfCase(msgspec.Struct, frozen=True, kw_only=True):
     models: Sequence[ModelAnswers] = ()
     shown: int | None = None
     words: Prediction | None = None
-
-
-class BlindImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the grid; group and caption are empty before the reveal."""
-
-    id: str
-    number: int
-    width: int
-    height: int
-    problem: str
-    group: str = ""
-    caption: str = ""
 
 
 class RevealedOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +89,7 @@ class ReadingPage(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     history: str
     options: tuple[tuple[str, str], ...]
-    images: tuple[BlindImage, ...]
+    images: tuple[PageImage, ...]
     confidences: tuple[tuple[int, str], ...]
     previous: str
     next: str
@@ -121,7 +108,7 @@ def make_reading_page(
     answer = mine.get(case.id)
     codes = [bench.code(one.id) for one in choose_cases(bench, mine, query, told.models)]
     here = codes.index(bench.code(case.id)) if bench.code(case.id) in codes else -1
-    images = tuple(_blind_image(bench, image, place + 1) for place, image in enumerate(case.question.images))
+    images = tuple(show_image(bench, image, number) for number, image in enumerate(case.question.images, start=1))
     if answer is not None:
         images = tuple(_label(image, case) for image in images)
     return ReadingPage(
@@ -137,16 +124,7 @@ def make_reading_page(
     )
 
 
-def _blind_image(bench: OpenBenchmark, image: Image, number: int) -> BlindImage:
-    problem, size = "", (0, 0)
-    try:
-        size = image_size(image)
-    except MedThinkError as error:
-        problem = error.problem
-    return BlindImage(id=bench.id_of(image), number=number, width=size[0], height=size[1], problem=problem)
-
-
-def _label(image: BlindImage, case: Case) -> BlindImage:
+def _label(image: PageImage, case: Case) -> PageImage:
     known = case.reference.images
     if image.number > len(known):
         return image

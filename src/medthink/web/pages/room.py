@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from medthink.core.errors import DataError
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import DIMENSIONS, load_rubric
 from medthink.readers.lists import shown_part
@@ -17,7 +16,7 @@ from medthink.readers.studies.saving import ADDED
 from medthink.readers.studies.setup import Frozen, Study, StudyReader
 from medthink.readers.studies.sittings import ReadText
 from medthink.web.library import OpenBenchmark
-from medthink.web.renditions import image_size
+from medthink.web.pages.images import PageImage, show_image
 
 SURENESS = ((1, "Guess"), (2, "Leaning"), (3, "Fairly sure"), (4, "Certain"))
 TITLES = {
@@ -70,18 +69,6 @@ class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
     is_closed: bool
     rubric: str
     ahead: tuple[str, ...] = ()
-
-
-class RoomImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the case; caption and group are empty before the reveal."""
-
-    id: str
-    number: int
-    width: int
-    height: int
-    problem: str = ""
-    group: str = ""
-    caption: str = ""
 
 
 class RoomField(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +137,7 @@ class RoomPage(msgspec.Struct, frozen=True, kw_only=True):
     history: str
     options: tuple[tuple[str, str], ...]
     sureness: tuple[tuple[int, str], ...]
-    images: tuple[RoomImage, ...]
+    images: tuple[PageImage, ...]
     reveal: RoomReveal | None
     ahead: tuple[str, ...]
     problem: str = ""
@@ -230,30 +217,21 @@ def _images_ahead(opened: OpenSitting | None, bench: OpenBenchmark) -> tuple[str
     return tuple(bench.id_of(image) for image in found if image is not None)
 
 
-def _images(opened: OpenSitting, bench: OpenBenchmark) -> list[RoomImage]:
+def _images(opened: OpenSitting, bench: OpenBenchmark) -> list[PageImage]:
     """The images in the order in which texts number them; details only after the reveal."""
     revealed = opened.sitting.revealed if opened.is_revealed else None
     found = []
     for place, path in enumerate(opened.sitting.blind.images):
         image = bench.image_at(path)
-        image_id, width, height, problem = "", 0, 0, "the file is missing"
-        if image is not None:
-            image_id = bench.id_of(image)
-            try:
-                (width, height), problem = image_size(image), ""
-            except DataError as error:
-                problem = error.problem
-        found.append(
-            RoomImage(
-                id=image_id,
-                number=place + 1,
-                width=width,
-                height=height,
-                problem=problem,
-                group=revealed.modalities[place] if revealed else "",
-                caption=revealed.captions[place] if revealed else "",
-            )
+        shown = (
+            PageImage(id="", number=place + 1, width=0, height=0, problem="the file is missing")
+            if image is None
+            else show_image(bench, image, place + 1)
         )
+        if revealed:
+            label = {"group": revealed.modalities[place], "caption": revealed.captions[place]}
+            shown = msgspec.structs.replace(shown, **label)
+        found.append(shown)
     return found
 
 

@@ -5,14 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from medthink.cases.case import Case
-from medthink.core.errors import DataError
 from medthink.judge.cells import UNSURE
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
 from medthink.readers.training import Feedback, Training, TrainingItem, TrainingResult, give_feedback, mark_training
 from medthink.web.library import OpenBenchmark
-from medthink.web.pages.room import RoomImage
-from medthink.web.renditions import image_size
+from medthink.web.pages.images import PageImage, show_image
 
 
 class TrainingCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +19,7 @@ class TrainingCase(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     history: str
     options: tuple[tuple[str, str], ...]
-    images: tuple[RoomImage, ...]
+    images: tuple[PageImage, ...]
     diagnosis: str
     findings: str
     before: str
@@ -85,11 +83,12 @@ def label_choices(what: str) -> tuple[str, ...]:
 def _show(item: TrainingItem, case: Case, bench: OpenBenchmark) -> TrainingCase:
     (unit,) = item.units.units
     whole = item.source.parts[unit.part]
+    images = (show_image(bench, image, number) for number, image in enumerate(case.question.images, start=1))
     return TrainingCase(
         code=item.code,
         history=case.question.history,
         options=tuple(case.question.options.items()),
-        images=tuple(_images(case, bench)),
+        images=tuple(image for image in images if not image.problem),
         diagnosis=case.reference.answer_text,
         findings="\n\n".join([case.reference.findings, *(one.caption for one in case.reference.images)]),
         before=whole[: unit.start],
@@ -97,14 +96,3 @@ def _show(item: TrainingItem, case: Case, bench: OpenBenchmark) -> TrainingCase:
         behind=whole[unit.end :],
         choices=label_choices(item.source.what),
     )
-
-
-def _images(case: Case, bench: OpenBenchmark) -> list[RoomImage]:
-    found = []
-    for number, image in enumerate(case.question.images, start=1):
-        try:
-            width, height = image_size(image)
-        except DataError:
-            continue
-        found.append(RoomImage(id=bench.id_of(image), number=number, width=width, height=height))
-    return found

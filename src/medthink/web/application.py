@@ -6,6 +6,7 @@ import secrets
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -64,9 +65,9 @@ def make_application(
         route_handlers=[pages, *([make_api(api)] if api else [])],
         dependencies={name: Provide(_giver(value), sync_to_thread=False) for name, value in shared.items()},
         exception_handlers={
-            HTTPException: _error_handler(site),
-            MedThinkError: _problem_handler(site),
-            Exception: _fault_handler(site),
+            HTTPException: partial(_answer_error, site),
+            MedThinkError: partial(_answer_problem, site),
+            Exception: partial(_answer_fault, site),
         },
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=1, exclude_opt_key="is_sent_as_is"),
         openapi_config=make_openapi() if api else None,
@@ -101,7 +102,6 @@ def _giver(value: object) -> Callable[[], Any]:
     return lambda: value
 
 
-_Handler = Callable[[Asked, Any], Response[Any]]
 _TITLES = {
     401: "Sign in first",
     403: "Not allowed",
@@ -113,42 +113,31 @@ _TITLES = {
 _TOLD = (401, 403, 404)
 
 
-def _error_handler(site: Site) -> _Handler:
-    def handle(request: Asked, error: HTTPException) -> Response[Any]:
-        if request.url.path.startswith(f"{PREFIX}/"):
-            return tell_http_problem(request, error)
-        if error.status_code == 401 and request.method == "GET" and site.has_accounts:
-            back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            return Response("", status_code=303, headers={"Location": f"/sign-in?{urlencode({'next': back})}"})
-        title = _TITLES.get(error.status_code, "That did not work")
-        words = error.detail if error.status_code in _TOLD and error.detail != "Not Found" else ""
-        page = ErrorPage(title=title, words=words, back=site.links[0])
-        return html(render("error.html", page, site), status=error.status_code)
-
-    return handle
+def _answer_error(site: Site, request: Asked, error: HTTPException) -> Response[Any]:
+    if request.url.path.startswith(f"{PREFIX}/"):
+        return tell_http_problem(request, error)
+    if error.status_code == 401 and request.method == "GET" and site.has_accounts:
+        back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return Response("", status_code=303, headers={"Location": f"/sign-in?{urlencode({'next': back})}"})
+    title = _TITLES.get(error.status_code, "That did not work")
+    words = error.detail if error.status_code in _TOLD and error.detail != "Not Found" else ""
+    return _error_page(site, title, words, error.status_code)
 
 
-def _fault_handler(site: Site) -> _Handler:
-    """How to report an internal error: its location, without any values, in the log; a reference number to people."""
-
-    def handle(request: Asked, error: Exception) -> Response[Any]:
-        reference = secrets.token_hex(4)
-        places = "".join(traceback.format_tb(error.__traceback__))
-        _LOG.error("%s %s\n%s%s (message not logged)", reference, request.method, places, type(error).__name__)
-        if request.url.path.startswith(f"{PREFIX}/"):
-            return Response(
-                Problem(problem="internal error", remedy=f"tell the maintainers: {reference}"), status_code=500
-            )
-        words = f"This is an error on our side. Nothing was changed. Give the maintainers this reference: {reference}."
-        page = ErrorPage(title="Internal error", words=words, back=site.links[0])
-        return html(render("error.html", page, site), status=500)
-
-    return handle
+def _answer_fault(site: Site, request: Asked, error: Exception) -> Response[Any]:
+    """Report an internal error: its location, without any values, in the log; a reference number to people."""
+    reference = secrets.token_hex(4)
+    places = "".join(traceback.format_tb(error.__traceback__))
+    _LOG.error("%s %s\n%s%s (message not logged)", reference, request.method, places, type(error).__name__)
+    if request.url.path.startswith(f"{PREFIX}/"):
+        return Response(Problem(problem="internal error", remedy=f"tell the maintainers: {reference}"), status_code=500)
+    words = f"This is an error on our side. Nothing was changed. Give the maintainers this reference: {reference}."
+    return _error_page(site, "Internal error", words, 500)
 
 
-def _problem_handler(site: Site) -> _Handler:
-    def handle(_: Asked, error: MedThinkError) -> Response[str]:
-        page = ErrorPage(title="This cannot be shown", words=str(error), back=site.links[0])
-        return html(render("error.html", page, site), status=422)
+def _answer_problem(site: Site, _: Asked, error: MedThinkError) -> Response[str]:
+    return _error_page(site, "This cannot be shown", str(error), 422)
 
-    return handle
+
+def _error_page(site: Site, title: str, words: str, status: int) -> Response[str]:
+    return html(render("error.html", ErrorPage(title=title, words=words, back=site.links[0]), site), status=status)

@@ -1,6 +1,6 @@
 """Identify the caller once per request: by a browser's session, or a program's token."""
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from anyio import to_thread
@@ -8,7 +8,6 @@ from litestar.connection import ASGIConnection
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from medthink.accounts.account import Account
 from medthink.accounts.sessions import find_sessions
 from medthink.accounts.tokens import find_token
 from medthink.board.store import BoardStore
@@ -24,7 +23,7 @@ class Identify:
     def __init__(self, app: ASGIApp, store: BoardStore) -> None:
         self._app = app
         self._store = store
-        self._sessions = Together(self._accounts)
+        self._sessions = Together(partial(find_sessions, store))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Identify the caller, then answer."""
@@ -51,9 +50,6 @@ class Identify:
         kind, _, secret = given.partition(" ")
         found = find_token(self._store, secret.strip()) if kind.casefold() == "bearer" else None
         return None if found is None else WebCaller(account=found[0], scopes=frozenset(found[1].scopes))
-
-    def _accounts(self, sessions: Sequence[str]) -> Sequence[Account | None]:
-        return find_sessions(self._store, sessions)
 
 
 def session_cookie(connection: ASGIConnection[Any, Any, Any, Any]) -> str:

@@ -1,7 +1,7 @@
 """`medthink view`: runs and their cases, read-only; each route makes a page's data and renders it."""
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ class Viewer:
         self.library = Library(data)
         self.shelf = Shelf(places, self.library)
         self._standings = Standings()
-        self._compared: OrderedDict[tuple[ShelfRun, ShelfRun], Comparison | str] = OrderedDict()
+        self._compared = lru_cache(maxsize=_MOST_COMPARISONS)(self._compare)
 
     def close(self) -> None:
         """Stop background work."""
@@ -82,7 +82,7 @@ class Viewer:
         page = make_versus_page(
             a,
             b,
-            self._compare(a, b),
+            self._compared(a, b),
             {run.slug: self._stand(run) for run in (a, b)},
             runs,
             read_query(VersusQuery, given),
@@ -113,11 +113,7 @@ class Viewer:
     def _compare(self, a: ShelfRun, b: ShelfRun) -> "Comparison | str":
         from medthink.web.pages.versus import compare_two
 
-        if (a, b) not in self._compared:
-            self._compared[a, b] = compare_two(a, b)
-            while len(self._compared) > _MOST_COMPARISONS:
-                self._compared.popitem(last=False)
-        return self._compared[a, b]
+        return compare_two(a, b)
 
 
 Asked = Request[Any, Any, Any]

@@ -1,6 +1,7 @@
 """The columns that can be added to the leaderboard: one entry each, or one for every slice and metric."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -36,6 +37,7 @@ STEP_WORDS = {"findings": "Step 1", "summary": "Step 2"}
 Tone = Literal["", "up", "down", "even", "faint"]
 """Tones: a difference shown to be positive, negative or neither; de-emphasised."""
 SortKey = float | str | None
+TokenKind = Literal["input_tokens", "output_tokens"]
 
 
 class BoardCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +111,7 @@ def usd_per_case(row: BoardRow) -> float | None:
     return per_case(row.scores.usage.cost_usd if row.scores.usage else None, len(row.result.cases))
 
 
-def _tokens(row: BoardRow, kind: Literal["input_tokens", "output_tokens"]) -> float | None:
+def _tokens(kind: TokenKind, row: BoardRow) -> float | None:
     usage = row.scores.usage
     return per_case(getattr(usage, kind) if usage else None, len(row.result.cases))
 
@@ -125,7 +127,7 @@ def _gain(row: BoardRow) -> BoardCell:
 
 
 def _cost(row: BoardRow) -> BoardCell:
-    tokens = _tokens(row, "output_tokens")
+    tokens = _tokens("output_tokens", row)
     return BoardCell(text=tell_money(usd_per_case(row)), under="" if tokens is None else f"{as_count(tokens)} tokens")
 
 
@@ -169,12 +171,9 @@ def _silent(row: BoardRow) -> int:
     return sum(count for state, count in states.items() if state != "ok")
 
 
-def _count(words: str, value: Callable[[BoardRow], float | None]) -> Callable[[BoardRow], BoardCell]:
-    def cell(row: BoardRow) -> BoardCell:
-        found = value(row)
-        return BoardCell(text=as_count(found), under="" if found is None else words)
-
-    return cell
+def _count_tokens(kind: TokenKind, row: BoardRow) -> BoardCell:
+    found = _tokens(kind, row)
+    return BoardCell(text=as_count(found), under="" if found is None else "per case")
 
 
 _FIXED: tuple[BoardColumn, ...] = (
@@ -197,13 +196,11 @@ _FIXED: tuple[BoardColumn, ...] = (
     ),
     BoardColumn(
         key="output", head="Tokens out", words="Output tokens per case", group="Main",
-        cell=_count("per case", lambda row: _tokens(row, "output_tokens")),
-        order=lambda row: _tokens(row, "output_tokens"), first_down=False,
+        cell=partial(_count_tokens, "output_tokens"), order=partial(_tokens, "output_tokens"), first_down=False,
     ),
     BoardColumn(
         key="input", head="Tokens in", words="Input tokens per case", group="Main",
-        cell=_count("per case", lambda row: _tokens(row, "input_tokens")),
-        order=lambda row: _tokens(row, "input_tokens"), first_down=False,
+        cell=partial(_count_tokens, "input_tokens"), order=partial(_tokens, "input_tokens"), first_down=False,
     ),
     BoardColumn(
         key="silent", head="No letter", words="Cases without a letter", group="Main",
@@ -245,29 +242,23 @@ def _metric_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
                     head=f"{word}, {metric.label or metric.name}",
                     words=f"{word}, {metric.label or metric.name}",
                     group="Reasoning",
-                    cell=_metric_cell(step, metric.name),
-                    order=_metric_order(step, metric.name),
+                    cell=partial(_metric_cell, step, metric.name),
+                    order=partial(_metric_order, step, metric.name),
                     first_down=metric.direction != "lower",
                 )
 
 
-def _metric_cell(step: str, metric: str) -> Callable[[BoardRow], BoardCell]:
-    def cell(row: BoardRow) -> BoardCell:
-        found = metric_value(row.scores, step, metric)
-        if found is None or found.value is None:
-            return BoardCell(text=NONE, tone="faint")
-        ends = f"{found.low:.3f}–{found.high:.3f}" if isinstance(found, Estimate) else "no interval"
-        return BoardCell(text=f"{found.value:.3f}", under=ends)
-
-    return cell
+def _metric_cell(step: str, metric: str, row: BoardRow) -> BoardCell:
+    found = metric_value(row.scores, step, metric)
+    if found is None or found.value is None:
+        return BoardCell(text=NONE, tone="faint")
+    ends = f"{found.low:.3f}–{found.high:.3f}" if isinstance(found, Estimate) else "no interval"
+    return BoardCell(text=f"{found.value:.3f}", under=ends)
 
 
-def _metric_order(step: str, metric: str) -> Callable[[BoardRow], SortKey]:
-    def order(row: BoardRow) -> SortKey:
-        found = metric_value(row.scores, step, metric)
-        return None if found is None else found.value
-
-    return order
+def _metric_order(step: str, metric: str, row: BoardRow) -> SortKey:
+    found = metric_value(row.scores, step, metric)
+    return None if found is None else found.value
 
 
 def _slice_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
@@ -279,8 +270,8 @@ def _slice_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
             head=_say_slice(by, value),
             words=f"{value} ({part.n})",
             group=by[:1].upper() + by[1:],
-            cell=_slice_cell(by, value),
-            order=None if part.is_small else _slice_order(by, value),
+            cell=partial(_slice_cell, by, value),
+            order=None if part.is_small else partial(_slice_order, by, value),
         )
 
 
@@ -289,28 +280,20 @@ def _say_slice(by: str, value: str) -> str:
     return value if by in ("modality", "sub-modality", "ICD chapter") else f"{by}: {value}"
 
 
-def _slice(row: BoardRow, by: str, value: str) -> SliceScore | None:
+def _slice(by: str, value: str, row: BoardRow) -> SliceScore | None:
     return next((part for part in row.scores.slices if (part.by, part.value) == (by, value)), None)
 
 
-def _slice_cell(by: str, value: str) -> Callable[[BoardRow], BoardCell]:
-    def cell(row: BoardRow) -> BoardCell:
-        found = _slice(row, by, value)
-        if found is None or found.accuracy.value is None:
-            return BoardCell(text=NONE, tone="faint")
-        rate = found.accuracy
-        ends = f"{rate.low * 100:.1f}–{rate.high * 100:.1f}, " if isinstance(rate, Estimate) else ""
-        tone: Tone = "faint" if found.is_small else ""
-        return BoardCell(
-            text=f"{rate.value * 100:.1f}" if rate.value is not None else NONE, under=f"{ends}n {found.n}", tone=tone
-        )
-
-    return cell
+def _slice_cell(by: str, value: str, row: BoardRow) -> BoardCell:
+    found = _slice(by, value, row)
+    if found is None or found.accuracy.value is None:
+        return BoardCell(text=NONE, tone="faint")
+    rate = found.accuracy
+    ends = f"{rate.low * 100:.1f}–{rate.high * 100:.1f}, " if isinstance(rate, Estimate) else ""
+    tone: Tone = "faint" if found.is_small else ""
+    return BoardCell(text=f"{found.accuracy.value * 100:.1f}", under=f"{ends}n {found.n}", tone=tone)
 
 
-def _slice_order(by: str, value: str) -> Callable[[BoardRow], SortKey]:
-    def order(row: BoardRow) -> SortKey:
-        found = _slice(row, by, value)
-        return None if found is None else found.accuracy.value
-
-    return order
+def _slice_order(by: str, value: str, row: BoardRow) -> SortKey:
+    found = _slice(by, value, row)
+    return None if found is None else found.accuracy.value

@@ -18,6 +18,7 @@ from medthink.web.explorer import Explorer, GivenExplorer
 from medthink.web.feature import Feature
 
 _PER_PAGE = 100
+_OPEN: dict[str, Any] = {"guards": [needs("visitor", scope="read")], "responses": ERRORS, "sync_to_thread": True}
 Day = Annotated[str, QueryParameter(pattern=r"^(\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?)?$", max_length=20)]
 
 
@@ -39,33 +40,27 @@ class ApiCases(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[ApiCase, ...]
 
 
-@get("/leaderboard", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
+@get("/leaderboard", **_OPEN)
 def give_leaderboard(board: GivenBoard, as_of: Day = "") -> Response[Any]:
     """The whole board with ranks, intervals, slices and provenance, current or as of a day."""
     return Response(export_board(board.made(as_of or None), "json"), media_type=MediaType.JSON)
 
 
-@get(
-    "/leaderboard.csv",
-    guards=[needs("visitor", scope="read")],
-    responses=ERRORS,
-    sync_to_thread=True,
-    media_type="text/csv",
-)
+@get("/leaderboard.csv", **_OPEN, media_type="text/csv")
 def give_csv(board: GivenBoard, as_of: Day = "") -> Response[bytes]:
     """The same as a table."""
     headers = {"Content-Disposition": 'attachment; filename="leaderboard.csv"'}
     return Response(export_board(board.made(as_of or None), "csv"), media_type="text/csv", headers=headers)
 
 
-@get("/models/{number:int}", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
+@get("/models/{number:int}", **_OPEN)
 def give_model(number: RowNumber, board: GivenBoard) -> dict[str, Any]:
     """One published model."""
     row = board.row(number)
     return plain_row(row) | {"slices": plain_slices(row)}
 
 
-@get("/cases", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
+@get("/cases", **_OPEN)
 def give_cases(
     request: Asked, explorer: GivenExplorer, page: Annotated[int, QueryParameter(ge=1, le=10**6)] = 1
 ) -> ApiCases:
@@ -75,7 +70,7 @@ def give_cases(
     return ApiCases(total=len(codes), page=page, cases=tuple(_case(explorer, request, code) for code in chosen))
 
 
-@get("/cases/{code:str}", guards=[needs("visitor", scope="read")], responses=ERRORS, sync_to_thread=True)
+@get("/cases/{code:str}", **_OPEN)
 def give_case(code: FromPath[str], request: Asked, explorer: GivenExplorer) -> ApiCase:
     """One case, with its reference once the caller has committed to an answer."""
     return _case(explorer, request, code)

@@ -88,6 +88,10 @@ class Entrance:
         """The public address of this site, without a trailing slash."""
         return (self.settings.public_url or str(request.base_url)).rstrip("/")
 
+    def link(self, request: Asked, secret: str) -> str:
+        """The address to give to somebody who is invited."""
+        return f"{self.address(request)}/invitation/{secret}"
+
     def invitation(self, secret: str) -> Invitation:
         """The invitation behind a link, or an error page."""
         found = find_invitation(self.store, secret)

@@ -61,7 +61,7 @@ def invite_person(
         )  # fmt: skip
     except MedThinkError as error:
         return _show(entrance, problem=tell(error), status=422)
-    return _show(entrance, new_link=f"{entrance.address(request)}/invitation/{secret}")
+    return _show(entrance, new_link=entrance.link(request, secret))
 
 
 @post("/people/{number:int}/roles", guards=[needs("maintainer")], sync_to_thread=True)

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from anyio import to_thread
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body, FromPath, JSONBody, SkipValidation
+from litestar.params import FromPath, JSONBody, SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -238,7 +237,7 @@ def commit(
     code: FromPath[str],
     request: Asked,
     room: GivenRoom,
-    data: Annotated[CommitForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[CommitForm],
 ) -> Response[Any]:
     """Commit to a diagnosis, which reveals the case."""
     name = account_of(request).name

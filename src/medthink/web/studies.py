@@ -5,15 +5,14 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar import get, post
 from litestar.datastructures import UploadFile
 from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
 from litestar.exceptions import NotFoundException
-from litestar.params import Body, FromPath, SkipValidation
+from litestar.params import FromPath, MultipartBody, SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.accounts.invitations import invite_reader, renew_link
@@ -31,7 +30,7 @@ from medthink.readers.tables import write_table
 from medthink.runs.manifest import read_manifest
 from medthink.web.access import Asked, account_of, needs
 from medthink.web.application import html
-from medthink.web.entrance import GivenEntrance
+from medthink.web.entrance import Entrance, GivenEntrance
 from medthink.web.feature import Feature
 from medthink.web.library import OpenBenchmark
 from medthink.web.pages.studies import (
@@ -145,7 +144,7 @@ class StudyOffice:
 
 
 GivenOffice = NamedDependency[SkipValidation[StudyOffice]]
-FilledStudy = Annotated[StudyForm, Body(media_type=RequestEncodingType.URL_ENCODED)]
+FilledStudy = URLEncodedBody[StudyForm]
 
 
 class ReaderForm(msgspec.Struct):
@@ -188,15 +187,10 @@ def set_up(request: Asked, office: GivenOffice, entrance: GivenEntrance, data: F
         return html(office.show_form(data, problem=str(error)), status=422)
     if data.really != "yes":
         return html(office.show_form(data, forecast=planned.forecast))
-    actor = account_of(request).name
     with office.store.write() as connection:
-        study = setup.create_study(connection, planned, made_by=actor)
-    links = []
-    for name in planned.plan.readers:
-        if find_account(office.store, name) is None:
-            _, secret = invite_reader(office.store, name, actor=actor)
-            links.append((name, f"{entrance.address(request)}/invitation/{secret}"))
-    return office.show(study, links=tuple(links), notice="The study is set up.")
+        study = setup.create_study(connection, planned, made_by=account_of(request).name)
+    links = _invite_strangers(request, entrance, planned.plan.readers)
+    return office.show(study, links=links, notice="The study is set up.")
 
 
 @get("/studies/{study:str}", guards=[needs("coordinator")], sync_to_thread=True)
@@ -220,7 +214,7 @@ def new_link(
     request: Asked,
     office: GivenOffice,
     entrance: GivenEntrance,
-    data: Annotated[ReaderForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[ReaderForm],
 ) -> Response[str]:
     """A new personal link for a reader who lost theirs."""
     found = office.find(study)
@@ -232,14 +226,14 @@ def new_link(
     if account.roles != ("reader",):
         return office.show(found, problem="This person signs in with a password or a provider.", status=422)
     secret = renew_link(office.store, account, actor=account_of(request).name)
-    return office.show(found, links=((data.name, f"{entrance.address(request)}/invitation/{secret}"),))
+    return office.show(found, links=((data.name, entrance.link(request, secret)),))
 
 
 @post("/studies/{study:str}/move", guards=[needs("coordinator")], sync_to_thread=True)
 def move(
     study: FromPath[str],
     office: GivenOffice,
-    data: Annotated[MoveForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[MoveForm],
 ) -> Response[Any]:
     """Give an unopened case to another reader."""
     found = office.find(study)
@@ -265,7 +259,7 @@ def adjudicate(
     request: Asked,
     office: GivenOffice,
     entrance: GivenEntrance,
-    data: Annotated[ReaderForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[ReaderForm],
 ) -> Response[str]:
     """Have a third reader settle what the readers differ on."""
     found, name = office.find(study), data.name.strip().lower()
@@ -274,10 +268,7 @@ def adjudicate(
             count = adjudication.open_adjudication(connection, found, name)
     except UsageError as error:
         return office.show(found, problem=str(error), status=422)
-    links: tuple[tuple[str, str], ...] = ()
-    if find_account(office.store, name) is None:
-        _, secret = invite_reader(office.store, name, actor=account_of(request).name)
-        links = ((name, f"{entrance.address(request)}/invitation/{secret}"),)
+    links = _invite_strangers(request, entrance, [name])
     return office.show(office.find(study), links=links, notice=f"{count} cases go to {name}.")
 
 
@@ -285,7 +276,7 @@ def adjudicate(
 def take_in(
     study: FromPath[str],
     office: GivenOffice,
-    data: Annotated[TableForm, Body(media_type=RequestEncodingType.MULTI_PART)],
+    data: MultipartBody[TableForm],
 ) -> Response[str]:
     """Import a table that a reader filled in offline."""
     found = office.find(study)
@@ -320,6 +311,16 @@ def study_feature(office: StudyOffice) -> Feature:
     """The coordinators' pages."""
     routes = [show_studies, show_set_up, set_up, show_study, close, new_link, move, adjudicate, take_in, export]
     return Feature(routes=routes, shared={"office": office})
+
+
+def _invite_strangers(request: Asked, entrance: Entrance, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """A link for each reader who has no account yet."""
+    actor, links = account_of(request).name, []
+    for name in names:
+        if find_account(entrance.store, name) is None:
+            _, secret = invite_reader(entrance.store, name, actor=actor)
+            links.append((name, entrance.link(request, secret)))
+    return tuple(links)
 
 
 def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:

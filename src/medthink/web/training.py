@@ -1,13 +1,12 @@
 """Training before a study: a few sentences with known answers, with feedback and a pass mark; it does not count."""
 
 import threading
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
-from litestar.params import Body, FromPath, SkipValidation
+from litestar.params import FromPath, SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.cases.case import Case
@@ -114,7 +113,7 @@ def answer_training(
     study: FromPath[str],
     request: Asked,
     training: GivenTraining,
-    data: Annotated[AnswerForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
+    data: URLEncodedBody[AnswerForm],
 ) -> Redirect:
     """Answer an item, then see whether it was right."""
     found, reader = training.room.find(study, account_of(request).name)

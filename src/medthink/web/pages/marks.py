@@ -2,7 +2,7 @@
 
 import msgspec
 
-from medthink.core.numbers import as_usd
+from medthink.core.numbers import as_percent, as_usd
 from medthink.scoring.scores import percent, points
 from medthink.stats.estimate import Estimate, Measured
 
@@ -50,6 +50,11 @@ def place_rate(rate: Measured, *, rival: Measured | None = None) -> Interval | N
     low, high = (rate.low, rate.high) if isinstance(rate, Estimate) else (rate.value, rate.value)
     tick = None if rival is None or rival.value is None else _x(rival.value)
     return Interval(words=percent(rate), dot=_x(rate.value), low=_x(low), high=_x(high), tick=tick)
+
+
+def tell_share(rate: Measured) -> str:
+    """`57.2 %`, or a dash where there is no value."""
+    return NONE if rate.value is None else as_percent(rate.value)
 
 
 def tell_difference(gain: Measured) -> Difference:

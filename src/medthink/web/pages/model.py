@@ -11,18 +11,18 @@ from medthink.board.judged_profile import JudgedProfile
 from medthink.board.provenance import LEVELS, PROVENANCE
 from medthink.board.ranking import BoardRow, Leaderboard
 from medthink.board.rerun import Rerun, tell_rerun
-from medthink.core.numbers import as_count, as_percent, count_of
+from medthink.core.numbers import as_count, count_of
 from medthink.metrics.registry import shown_in
 from medthink.report.command import condition_words
 from medthink.report.tables import STEP_NAMES, metric_value
 from medthink.scoring.scores import SliceScore, number, percent
-from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.estimate import Estimate
 from medthink.web.pages.axis import IntervalMark, ShareAxis, fit_axis, shape_of
 from medthink.web.pages.board_columns import PROOF_WORDS, BoardCell, accuracy_of, board_columns
 from medthink.web.pages.board_filters import RANKING_WORDS
 from medthink.web.pages.case_strip import CaseStrips, draw_cases, right_shares
 from medthink.web.pages.leaderboard import tell_rank
-from medthink.web.pages.marks import STATE_WORDS
+from medthink.web.pages.marks import STATE_WORDS, tell_share
 from medthink.web.pages.told_cases import ToldCase, tell_cases
 from medthink.web.revealed import RevealedCases
 from medthink.workflow.condition import Condition
@@ -183,7 +183,7 @@ def _stats(row: BoardRow) -> Iterator[tuple[str, BoardCell]]:
     known = board_columns([row])
     value = accuracy_of(row)
     ends = f"{value.low * 100:.1f}–{value.high * 100:.1f}" if isinstance(value, Estimate) else ""
-    yield "Accuracy", BoardCell(text=as_percent(value.value) if value.value is not None else "–", under=ends)
+    yield "Accuracy", BoardCell(text=tell_share(value), under=ends)
     yield "Rank", BoardCell(text=tell_rank(row), under=f"tie group {row.group}" if row.group else "not ranked")
     yield "Gain", known["gain"].cell(row)
     yield "No letter", known["silent"].cell(row)
@@ -243,9 +243,9 @@ def _slices(parts: Sequence[SliceScore], axis: ShareAxis) -> tuple[tuple[str, tu
 def make_profile_part(profile: JudgedProfile) -> ProfilePart:
     axis = ShareAxis(low=0.0, high=1.0, width=_SLICE_WIDTH)
     said = (
-        f"{profile.steps:,} steps, {_share(profile.wrong_steps)} wrong; of the critical steps "
-        f"{_share(profile.wrong_critical_steps)}; right answers with every step sound "
-        f"{_share(profile.sound_if_right)}; judged {_share(profile.judged)} of what was expected"
+        f"{profile.steps:,} steps, {tell_share(profile.wrong_steps)} wrong; of the critical steps "
+        f"{tell_share(profile.wrong_critical_steps)}; right answers with every step sound "
+        f"{tell_share(profile.sound_if_right)}; judged {tell_share(profile.judged)} of what was expected"
     )
     bars = (
         ProfileBar(name=name.replace("_", " ").capitalize(), words=percent(rate), mark=axis.place(rate))
@@ -260,10 +260,6 @@ def make_profile_part(profile: JudgedProfile) -> ProfilePart:
         bars=tuple(bars),
         axis=axis,
     )
-
-
-def _share(rate: Measured) -> str:
-    return "–" if rate.value is None else as_percent(rate.value)
 
 
 def _steps(row: BoardRow) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

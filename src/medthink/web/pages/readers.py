@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from medthink.stats.estimate import Measured
+from medthink.scoring.scores import percent
 from medthink.stats.intervals import rate_interval
 from medthink.web.human_answers import HumanAnswer
 from medthink.web.library import OpenBenchmark
@@ -41,10 +41,10 @@ def make_readers_page(
         answers=len(known),
         readers=len({one.reader for one in known}),
         cases=len(cases),
-        accuracy=place_rate(_rate(right, [one.case for one in known])) if known else None,
+        accuracy=place_rate(rate_interval(right, clusters=[one.case for one in known])) if known else None,
         median_seconds=tell_time(seconds),
         by_confidence=tuple(
-            (words, len(group), _words(_rate([one.letter == bench.answers[one.case] for one in group], None)))
+            (words, len(group), percent(rate_interval([one.letter == bench.answers[one.case] for one in group])))
             for words, group in groups.items()
             if group
         ),
@@ -52,20 +52,11 @@ def make_readers_page(
     )
 
 
-def _rate(right: list[bool], cases: list[int] | None) -> Measured:
-    return rate_interval(right, clusters=cases)
-
-
-def _words(rate: Measured) -> str:
-    placed = place_rate(rate)
-    return placed.words if placed else "–"
-
-
 def _models_on(
     bench: OpenBenchmark, cases: list[int], models: Sequence[ModelAnswers]
 ) -> Iterator[tuple[str, Interval]]:
     for model in models:
         rights = [model.letters[case] == bench.answers[case] for case in cases if case in model.letters]
-        rate = place_rate(_rate(rights, None)) if rights else None
+        rate = place_rate(rate_interval(rights)) if rights else None
         if rate is not None:
             yield model.name, rate

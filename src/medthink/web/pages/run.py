@@ -224,13 +224,9 @@ def _short_modality(name: str) -> str:
 
 
 def _mark_slices(run: ShelfRun) -> Iterable[tuple[str, tuple[SliceMark, ...]]]:
-    scored = tuple(
-        CaseScore(case=number, right=right, states=(), letters=_letters(run, number), gold=_gold(run, number))
-        for number, right in sorted(run.rights.items())
-    )
-    if not scored:
+    if not run.rights:
         return
-    found = score_slices(run.selected, scored)
+    found = score_slices(run.selected, tuple(_case_score(run, number) for number in sorted(run.rights)))
     for by in _SLICES:
         marks = tuple(
             SliceMark(value=one.value, n=one.n, is_small=one.is_small, rate=rate, key=f"{by}:{one.value}")
@@ -241,12 +237,10 @@ def _mark_slices(run: ShelfRun) -> Iterable[tuple[str, tuple[SliceMark, ...]]]:
             yield by, marks
 
 
-def _letters(run: ShelfRun, number: int) -> tuple[str | None, ...]:
-    return tuple(row.letter if row.state == "ok" else None for row in run.rows_of(number))
-
-
-def _gold(run: ShelfRun, number: int) -> str:
-    return run.selected[number].reference.answer
+def _case_score(run: ShelfRun, number: int) -> CaseScore:
+    letters = tuple(row.letter if row.state == "ok" else None for row in run.rows_of(number))
+    gold = run.selected[number].reference.answer
+    return CaseScore(case=number, right=run.rights[number], states=(), letters=letters, gold=gold)
 
 
 def _slice_choices(run: ShelfRun) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:

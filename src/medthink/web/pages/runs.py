@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from medthink.cases.case import Case
-from medthink.core.numbers import as_percent, count_of
-from medthink.stats.estimate import Measured
+from medthink.core.numbers import count_of
 from medthink.web.pages.marks import (
     STATE_WORDS,
     Difference,
@@ -14,6 +13,7 @@ from medthink.web.pages.marks import (
     place_rate,
     tell_difference,
     tell_money,
+    tell_share,
 )
 from medthink.web.pages.query import Query
 from medthink.web.shelf import BrokenRun, ShelfRun
@@ -115,7 +115,7 @@ def make_line(run: ShelfRun, standing: Standing | None) -> RunLine:
         total=run.total,
         states=tuple((state, STATE_WORDS.get(state, state), count) for state, count in run.states.items()),
         accuracy=place_rate(standing.accuracy, rival=standing.rival_accuracy) if standing else None,
-        rival=f"{standing.rival}, {_short(standing.rival_accuracy)}" if standing else "",
+        rival=f"{standing.rival}, {tell_share(standing.rival_accuracy)}" if standing else "",
         gain=tell_difference(standing.gain) if standing and standing.gain else None,
         is_counting=standing is not None and standing.gain is None,
         cost=tell_money(run.cost_usd, is_least=run.is_least_cost),
@@ -132,10 +132,6 @@ def tell_cases(run: ShelfRun) -> str:
     name = run.manifest.benchmark.rstrip("/").rsplit("/", 1)[-1] or "benchmark"
     part = f", part {selection.shard}" if selection.shard else ""
     return f"{count_of(number, 'case') if number else 'Cases'} of {name}, split {selection.split}{part}"
-
-
-def _short(rate: Measured) -> str:
-    return "–" if rate.value is None else as_percent(rate.value)
 
 
 def _fits(run: ShelfRun, query: RunsQuery) -> bool:

@@ -58,18 +58,14 @@ def judge(as_json: bool, **flags: Any) -> None:
     Example: medthink judge runs/retrieval --judge baseline/rules
     Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --images --repeat 2
     """
-    from medthink.cli.live import LiveProgress
+    from medthink.cli.live import follow
     from medthink.judge.bench import BATCHES
     from medthink.judge.session import judge_run
 
     transport = read_transport(flags)
     order = _read_order(flags)
-    try:
-        with LiveProgress() as progress:
-            session = judge_run(order, transport=transport, listener=progress)
-    except KeyboardInterrupt:
-        say(f"Stopped. {order.run} keeps every finished call; run the same command again to continue.", stderr=True)
-        raise
+    with follow(order.run) as progress:
+        session = judge_run(order, transport=transport, listener=progress)
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
     _show(session, order, as_json=as_json)

@@ -59,7 +59,7 @@ def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -
     Example: medthink judge exam runs/qwen --judge openai/gpt-5.2 --images --max-usd 10
     Example: medthink judge exam --judge google/gemini-3-pro
     """
-    from medthink.cli.live import LiveProgress
+    from medthink.cli.live import follow
     from medthink.judge.bench import BATCHES
     from medthink.judge.exam.results import EXAMS_FILE, keep_results
     from medthink.judge.exam.sitting import sit_exam
@@ -67,12 +67,8 @@ def command(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -
     transport = read_transport(flags)
     order, runs = _read_order(sources, out, flags)
     _refuse_others(runs, order)
-    try:
-        with LiveProgress() as progress:
-            session = sit_exam(order, transport=transport, listener=progress)
-    except KeyboardInterrupt:
-        say(f"Stopped. {out} keeps every finished call; run the same command again to continue.", stderr=True)
-        raise
+    with follow(out) as progress:
+        session = sit_exam(order, transport=transport, listener=progress)
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
     for run in runs:

@@ -2,7 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -10,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from medthink.cli.show import console, plain
+from medthink.cli.show import console, plain, say
 from medthink.core.numbers import as_usd
 from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LiveCounts, Phase
@@ -19,6 +21,17 @@ _BAR_WIDTH = 30
 _REFRESHES_A_SECOND = 4
 LINE_EVERY_S = 30.0
 _MINUTE, _HOUR = 60, 3600
+
+
+@contextmanager
+def follow(folder: Path | None, read: Callable[[], LiveCounts] | None = None) -> "Iterator[LiveProgress]":
+    """Show a session's progress; whoever interrupts it is told that the folder keeps what was done."""
+    try:
+        with LiveProgress(read) as progress:
+            yield progress
+    except KeyboardInterrupt:
+        say(f"Stopped. {folder} keeps every finished call; run the same command again to continue.", stderr=True)
+        raise
 
 
 class LiveProgress:

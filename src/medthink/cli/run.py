@@ -158,7 +158,7 @@ def _question_model(spec: "RunSpec") -> None:
 
 
 def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
-    from medthink.cli.live import LiveProgress
+    from medthink.cli.live import follow
     from medthink.runs.session import carry_out
     from medthink.runs.spools import FOLDER
 
@@ -166,12 +166,8 @@ def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | N
     gc.freeze()
     gc.set_threshold(_GARBAGE_THRESHOLD)
     say(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
-    try:
-        with LiveProgress() as progress:
-            session = carry_out(spec, transport=transport, listener=progress, rule=rule)
-    except KeyboardInterrupt:
-        say(f"Stopped. {spec.out} keeps every finished call; run the same command again to continue.", stderr=True)
-        raise
+    with follow(spec.out) as progress:
+        session = carry_out(spec, transport=transport, listener=progress, rule=rule)
     for warning in session.warnings:
         say(f"Caution: {warning}", stderr=True)
     _show_session(session, rule, as_json=as_json)

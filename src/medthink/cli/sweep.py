@@ -63,18 +63,14 @@ def sweep(
 
 
 def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
-    from medthink.cli.live import LiveProgress
+    from medthink.cli.live import follow
     from medthink.runs.sweep import carry_out_sweep
     from medthink.runs.sweep_counts import SweepCounts
 
     counts = SweepCounts()
     say(f"{len(spec.runs)} runs → {spec.out}", stderr=True)
-    try:
-        with LiveProgress(counts.total):
-            session = carry_out_sweep(spec, counts)
-    except KeyboardInterrupt:
-        say(f"Stopped. {spec.out} keeps every finished call; run the same command again to continue.", stderr=True)
-        raise
+    with follow(spec.out, counts.total):
+        session = carry_out_sweep(spec, counts)
     _show(spec, session, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by

@@ -9,12 +9,12 @@ from typing import TypeVar
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from medthink.models.batches import BatchLimits, BatchRow, BatchWire, Dialogue, Errand, Frame, Job, Sought, Spool
+from medthink.models.batches import BatchLimits, BatchWire, Dialogue, Errand, Frame, Job, Sought, Spool
 from medthink.models.endpoints import find_proxy
 from medthink.models.errors import ErrorKind, ModelError
 from medthink.models.retries import choose_wait_s, is_final
 from medthink.models.transport import Target, Transport
-from medthink.models.wires import Encoded, HttpReply
+from medthink.models.wires import HttpReply
 from medthink.models.wires.failures import failure_of
 
 Result = TypeVar("Result")
@@ -39,6 +39,8 @@ class BatchClient:
     def __init__(self, target: Target, wire: BatchWire, transport: Transport | None = None) -> None:
         self.limits: BatchLimits = wire.LIMITS
         self.has_marks = wire.HAS_MARKS
+        self.line = wire.line
+        self.read_row = wire.read_row
         self._target = target
         self._wire = wire
         self._transport = transport or Transport()
@@ -51,14 +53,6 @@ class BatchClient:
 
     def work_in(self, folder: Path) -> None:
         """Nothing to do: the provider keeps its own files."""
-
-    def line(self, key: str, encoded: Encoded) -> list[bytes]:
-        """The line of a spool that asks this."""
-        return self._wire.line(key, encoded)
-
-    def read_row(self, line: bytes) -> BatchRow:
-        """A line of results, or ValueError."""
-        return self._wire.read_row(line)
 
     async def submit(self, spool: Spool, file: Path, mark: str) -> Job:
         """Start the job; UnclearStart when nobody knows whether it was."""

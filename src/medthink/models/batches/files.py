@@ -6,10 +6,8 @@ from pathlib import Path
 import orjson
 
 from medthink.core.errors import DataError
-from medthink.models.batches import BatchLimits, BatchRow, Job, Sought, Spool
+from medthink.models.batches import BatchLimits, Job, Sought, Spool, openai
 from medthink.models.batches.dialogue import read_line
-from medthink.models.batches.openai import line, read_row
-from medthink.models.wires import Encoded
 
 OUTPUT = ".output.jsonl"
 # vLLM reads the whole file into memory.
@@ -24,6 +22,9 @@ class FileBatches:
     is_manual = True
     first_wait_s = 0.0
     patience_s = 0.0
+    # vLLM reads and writes the lines of OpenAI's batches.
+    line = staticmethod(openai.line)
+    read_row = staticmethod(openai.read_row)
 
     def __init__(self) -> None:
         self._folder = Path()
@@ -31,14 +32,6 @@ class FileBatches:
     def work_in(self, folder: Path) -> None:
         """Set the folder of the files."""
         self._folder = folder
-
-    def line(self, key: str, encoded: Encoded) -> list[bytes]:
-        """One request, as OpenAI's batches have it."""
-        return line(key, encoded)
-
-    def read_row(self, line: bytes) -> BatchRow:
-        """A line of the output, or ValueError."""
-        return read_row(line)
 
     async def submit(self, spool: Spool, file: Path, mark: str) -> Job:  # noqa: ARG002
         """Nothing to send: the file exists."""

@@ -19,11 +19,12 @@ from medthink.models.wires.failures import describe_body, failure_of, find_compl
 from medthink.models.wires.usage import Counted
 
 Shape = TypeVar("Shape")
-FindUsage = Callable[[dict[str, Any]], Counted]
+CountUsage = Callable[[Any], Counted]
+"""Reads the object with the token counts of a reply."""
 _TEXT_TYPES = (None, "text", "output_text")
 
 
-def read_answer(reply: HttpReply, shape: type[Shape], find_usage: FindUsage) -> Shape:
+def read_answer(reply: HttpReply, shape: type[Shape], count: CountUsage, usage_field: str = "usage") -> Shape:
     """The body in the provider's form, or the ModelError it represents."""
     if not 200 <= reply.status < 300:
         raise failure_of(reply)
@@ -31,14 +32,14 @@ def read_answer(reply: HttpReply, shape: type[Shape], find_usage: FindUsage) -> 
         return msgspec.json.decode(reply.body, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    raise not_an_answer(reply, find_usage)
+    raise not_an_answer(reply, count, usage_field)
 
 
-def not_an_answer(reply: HttpReply, find_usage: FindUsage) -> ModelError:
+def not_an_answer(reply: HttpReply, count: CountUsage, usage_field: str = "usage") -> ModelError:
     """Why a good status came without an answer: an error inside, or another body; tokens it counts were paid for."""
     if find_complaint(reply.body) is not None:
         return failure_of(reply)
-    usage = _salvage_usage(reply.body, find_usage)
+    usage = _salvage_usage(reply.body, count, usage_field)
     return ModelError("invalid_reply", shorten(describe_body(reply)), status=reply.status, usage=usage)
 
 
@@ -84,13 +85,13 @@ def _part_text(part: Any) -> str:
     return read_word(part.get("text")) if is_text else ""
 
 
-def _salvage_usage(body: bytes, find_usage: FindUsage) -> Usage | None:
+def _salvage_usage(body: bytes, count: CountUsage, usage_field: str) -> Usage | None:
     """The token counts of a body without an answer, if it is JSON except for single bytes."""
     try:
         value = orjson.loads(body.decode("utf-8", "replace"))
     except orjson.JSONDecodeError:
         return None
-    return find_usage(value).usage if isinstance(value, dict) else None
+    return count(value.get(usage_field)).usage if isinstance(value, dict) else None
 
 
 def _parse_answer(text: str, usage: Usage | None) -> object:

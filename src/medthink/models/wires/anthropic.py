@@ -66,7 +66,7 @@ def encode(request: Request, model: str) -> Encoded:
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the message."""
-    message = read_answer(reply, _Message, _find_usage)
+    message = read_answer(reply, _Message, _count)
     counted = _count(message.usage)
     thoughts = [read_word(block.thinking) for block in message.content]
     return finish(
@@ -126,10 +126,6 @@ def _version(model: str) -> tuple[int, int]:
     if not numbers:
         return (99, 0)
     return (numbers[0], numbers[1] if len(numbers) > 1 else 0)
-
-
-def _find_usage(body: dict[str, Any]) -> Counted:
-    return _count(body.get("usage"))
 
 
 def _count(usage: Any) -> Counted:

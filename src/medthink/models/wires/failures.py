@@ -97,7 +97,7 @@ def failure_of(reply: HttpReply) -> ModelError:
     if 300 <= reply.status < 400:
         return _redirect(reply)
     kind = _kind_of_status(reply.status)
-    named = _kind_of_words(complaint)
+    named = next((_WORDS[word.lower()] for word in complaint.words if word.lower() in _WORDS), None)
     is_good = 200 <= reply.status < 300
     if named in _PRECISE or (named is not None and is_good):
         kind = named
@@ -214,10 +214,6 @@ def shorten(text: str) -> str:
     """One line of limited length, without control characters."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= DETAIL_LENGTH else line[: DETAIL_LENGTH - 1] + "…"
-
-
-def _kind_of_words(complaint: Complaint) -> ErrorKind | None:
-    return next((_WORDS[word.lower()] for word in complaint.words if word.lower() in _WORDS), None)
 
 
 def _kind_of_status(status: int) -> ErrorKind:

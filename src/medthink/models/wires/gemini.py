@@ -82,14 +82,14 @@ def encode(request: Request, model: str) -> Encoded:
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the response; a blocked prompt has no candidate and is a filtered reply."""
-    response = read_answer(reply, _Response, _find_usage)
+    response = read_answer(reply, _Response, _count, "usageMetadata")
     counted = _count(response.usage_metadata)
     feedback = response.prompt_feedback
     if isinstance(feedback, dict) and read_word(feedback.get("blockReason")):
         model = read_word(response.model_version)
         return Reply(text="", stop="filtered", usage=counted.usage, model=model, doubts=counted.doubts)
     if not response.candidates:
-        raise not_an_answer(reply, _find_usage)
+        raise not_an_answer(reply, _count, "usageMetadata")
     candidate = response.candidates[0]
     parts = (candidate.content.parts if candidate.content else None) or []
     thoughts = [read_word(part.text) for part in parts if part.thought is True]
@@ -128,10 +128,6 @@ def _encode_effort(request: Request, model: str) -> dict[str, Any] | None:
     if uses_budget:
         return {"includeThoughts": effort != "none", "thinkingBudget": _BUDGETS[effort]}
     return {"includeThoughts": True, "thinkingLevel": _LEVELS[effort]}
-
-
-def _find_usage(body: dict[str, Any]) -> Counted:
-    return _count(body.get("usageMetadata"))
 
 
 def _count(usage: Any) -> Counted:

@@ -68,9 +68,9 @@ def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | 
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the completion."""
-    completion = read_answer(reply, _Completion, _find_usage)
+    completion = read_answer(reply, _Completion, _count)
     if not completion.choices:
-        raise not_an_answer(reply, _find_usage)
+        raise not_an_answer(reply, _count)
     choice, counted = completion.choices[0], _count(completion.usage)
     message = choice.message
     refusal = read_text(message.refusal)
@@ -97,10 +97,6 @@ def _encode_format(request: Request) -> dict[str, Any] | None:
         return None
     schema = {"name": request.schema.name, "schema": request.schema.definition, "strict": True}
     return {"type": "json_schema", "json_schema": schema}
-
-
-def _find_usage(body: dict[str, Any]) -> Counted:
-    return _count(body.get("usage"))
 
 
 def _count(usage: Any) -> Counted:

@@ -60,9 +60,9 @@ def encode(request: Request, model: str) -> Encoded:
 
 def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the response."""
-    response = read_answer(reply, _Response, _find_usage)
+    response = read_answer(reply, _Response, _count)
     if response.status not in ("completed", "incomplete"):
-        raise not_an_answer(reply, _find_usage)
+        raise not_an_answer(reply, _count)
     counted = _count(response.usage)
     stop: Stop = "end"
     if response.status == "incomplete":
@@ -106,10 +106,6 @@ def _encode_format(request: Request) -> dict[str, Any] | None:
         return None
     schema = request.schema
     return {"format": {"type": "json_schema", "name": schema.name, "schema": schema.definition, "strict": True}}
-
-
-def _find_usage(body: dict[str, Any]) -> Counted:
-    return _count(body.get("usage"))
 
 
 def _count(usage: Any) -> Counted:

@@ -1,6 +1,7 @@
 """`medthink show`: the cases of a run, or every prompt, reply and result of one case."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,7 @@ def show(
 
     if case_number is not None and (failed or wrong):
         raise UsageError("one CASE cannot be filtered", remedy="leave out CASE, or --failed and --wrong")
-    trace = Trace(run, data)
-    try:
+    with closing(Trace(run, data)) as trace:
         rows = [row for row in trace.rows() if _is_wanted(row, case_number, failed=failed, wrong=wrong)]
         if page is not None:
             _write_page(trace, rows, page, case_number)
@@ -51,8 +51,6 @@ def show(
             _list(trace, rows, as_json=as_json)
         else:
             _show_case(trace, trace.case(case_number), as_json=as_json)
-    finally:
-        trace.close()
 
 
 def _is_wanted(row: "CaseRow", case_number: int | None, *, failed: bool, wrong: bool) -> bool:

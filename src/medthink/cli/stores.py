@@ -1,7 +1,7 @@
 """The flag that names a board's store, and opening it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,8 +35,5 @@ def open_store(place: str) -> "Iterator[BoardStore]":
         from medthink.board.store import BoardStore, store_url
     except ModuleNotFoundError as error:
         raise UsageError(f"a board needs the package {error.name}", remedy="pip install 'medthink[board]'") from None
-    store = BoardStore(store_url(place))
-    try:
+    with closing(BoardStore(store_url(place))) as store:
         yield store
-    finally:
-        store.close()

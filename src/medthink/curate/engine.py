@@ -7,7 +7,7 @@ is in the ledger before that, so that a stage that was killed asks nothing twice
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Any, NamedTuple
 
 import msgspec
@@ -185,8 +185,7 @@ async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageA
     answerer = open_stage_answerer(settings.model, base_urls=settings.base_url, concurrency=settings.concurrency)
     try:
         await answerer.check()
-        ledger = Ledger(work.ledger, places=answerer.concurrency)
-        try:
+        with closing(Ledger(work.ledger, places=answerer.concurrency)) as ledger:
             totals = ledger.totals()
             budget = Budget(
                 max_usd=settings.max_usd,
@@ -198,8 +197,6 @@ async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageA
             yield StageAsk(
                 desk, effort=settings.effort, temperature=settings.temperature, max_tokens=settings.max_tokens
             )
-        finally:
-            ledger.close()
     finally:
         await answerer.close()
 

@@ -1,5 +1,6 @@
 """Whether a new session may continue the run that is already in its folder."""
 
+from contextlib import closing
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -81,11 +82,8 @@ def _is_open_to(out: Path, new: Manifest, digests: dict[int, str]) -> bool:
     changed = find_changed(out, digests)
     if changed is None or not (out / LEDGER).is_file():
         return False
-    records = Records.open(out)
-    try:
+    with closing(Records.open(out)) as records:
         answered = records.answered_cases()
-    finally:
-        records.close()
     # With swapped images, a changed case also appears in the prompts of others.
     return not answered if new.condition.swap_images else not (answered & changed)
 

@@ -6,6 +6,7 @@ the predictions; while a run is in progress, or after it was killed, from its le
 
 import os
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -85,11 +86,8 @@ def read_totals(run: Path) -> Totals | None:
     """What the calls of a run add up to, by its ledger; None where it has none yet."""
     if not (run / LEDGER).is_file():
         return None
-    records = Records.open(run)
-    try:
+    with closing(Records.open(run)) as records:
         return records.totals()
-    finally:
-        records.close()
 
 
 def is_unsettled(run: Path) -> bool:
@@ -142,11 +140,8 @@ def _read_predictions(run: Path) -> tuple[int, tuple[IndexRow, ...]]:
 def _read_ledger(run: Path) -> tuple[IndexRow, ...]:
     if not (run / LEDGER).is_file():
         return ()
-    records = Records.open(run)
-    try:
+    with closing(Records.open(run)) as records:
         return _ordered(map(_row, records.predictions_as(_Line)))
-    finally:
-        records.close()
 
 
 def _shorten(lines: Iterable[tuple[int, bytes]], path: Path) -> tuple[IndexRow, ...]:

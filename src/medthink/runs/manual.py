@@ -1,5 +1,6 @@
 """Batches run by hand: a run's waiting requests as one file, and the import of their output."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,11 +28,8 @@ class TakenOutput(NamedTuple):
 
 def export_requests(run: Path, into: Path) -> int:
     """Write a run's waiting requests for `vllm run-batch` as one file; returns how many there are."""
-    records = Records.open(run)
-    try:
+    with closing(Records.open(run)) as records:
         waiting = _waiting(records)
-    finally:
-        records.close()
     if not waiting or not all((run / FOLDER / f"{batch.mark}.jsonl").is_file() for batch in waiting):
         raise UsageError(
             f"{run} has no requests waiting to be run by hand",
@@ -43,20 +41,16 @@ def export_requests(run: Path, into: Path) -> int:
 def take_in_output(run: Path, output: Path) -> TakenOutput:
     """Record the output of `vllm run-batch`; the run's command then continues from there."""
     model = read_manifest(run).model
-    with hold(run):
-        ledger = Ledger(run / LEDGER)
-        try:
-            book = JobBook(ledger.connection)
-            keys = {batch.mark: {row.key for row in book.rows(batch.mark)} for batch in _waiting(ledger)}
-            if not lay_out(output, run / FOLDER, keys):
-                raise DataError(
-                    f"it answers no waiting request of {run}", file=output, remedy="is it the output for this run?"
-                )
-            done = ledger.totals().calls.get("done", 0)
-            run_to_end(_collect(model, ledger, run / FOLDER))
-            calls = ledger.totals().calls
-        finally:
-            ledger.close()
+    with hold(run), closing(Ledger(run / LEDGER)) as ledger:
+        book = JobBook(ledger.connection)
+        keys = {batch.mark: {row.key for row in book.rows(batch.mark)} for batch in _waiting(ledger)}
+        if not lay_out(output, run / FOLDER, keys):
+            raise DataError(
+                f"it answers no waiting request of {run}", file=output, remedy="is it the output for this run?"
+            )
+        done = ledger.totals().calls.get("done", 0)
+        run_to_end(_collect(model, ledger, run / FOLDER))
+        calls = ledger.totals().calls
     return TakenOutput(calls.get("done", 0) - done, calls.get("queued", 0))
 
 

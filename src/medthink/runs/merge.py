@@ -1,5 +1,6 @@
 """Combine the shards of one run; they must be disjoint, of the same run and complete."""
 
+from contextlib import closing
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -24,14 +25,10 @@ def merge_shards(out: Path, runs: list[Path]) -> Run:
         created_at=min(manifest.created_at for manifest in manifests),
         progress=None,
     )
-    with new_folder(out) as folder:
-        ledger = Ledger(folder / LEDGER)
-        try:
-            for run in runs:
-                ledger.take_in(run)
-            write_results(folder, whole, ledger, sum(m.progress.cases for m in manifests if m.progress))
-        finally:
-            ledger.close()
+    with new_folder(out) as folder, closing(Ledger(folder / LEDGER)) as ledger:
+        for run in runs:
+            ledger.take_in(run)
+        write_results(folder, whole, ledger, sum(m.progress.cases for m in manifests if m.progress))
     return Run(out)
 
 

@@ -54,14 +54,6 @@ class Finished(NamedTuple):
     cost_usd: float | None
 
 
-class FinishedCall(NamedTuple):
-    """What an answered call used."""
-
-    usage: Usage | None
-    latency_s: float | None
-    attempts: int
-
-
 class AnsweredCall(NamedTuple):
     """An answered call of a case, by the digest of what was asked."""
 
@@ -87,8 +79,8 @@ class _Sent(msgspec.Struct):
     parts: list[list[str]]
 
 
-class _Taken(msgspec.Struct):
-    """The few fields of a reply about usage; the texts are not decoded."""
+class FinishedCall(msgspec.Struct, frozen=True):
+    """What an answered call used: the few fields of its reply about that; the texts are not decoded."""
 
     usage: Usage | None
     latency_s: float | None
@@ -253,8 +245,7 @@ class Records:
     def finished_calls(self) -> Iterator[FinishedCall]:
         """What every answered call used, in the order first asked."""
         for (reply,) in self._reader.execute("SELECT reply FROM calls WHERE state = 'done' ORDER BY id"):
-            taken = self._reader.decode(reply, _Taken)
-            yield FinishedCall(taken.usage, taken.latency_s, taken.attempts)
+            yield self._reader.decode(reply, FinishedCall)
 
     def answered_calls(self) -> Iterator[AnsweredCall]:
         """Every answered call with its reply, ordered by case."""
@@ -272,7 +263,7 @@ class Records:
             """SELECT request, reply FROM calls WHERE state = 'done' AND instr(request, '["image",')"""
             " AND key IN (SELECT call_key FROM attempts WHERE is_sent)"
         ):
-            usage = self._reader.decode(reply, _Taken).usage
+            usage = self._reader.decode(reply, FinishedCall).usage
             sent = self._reader.decode(request, _Sent)
             texts = [part[1] for part in sent.parts if part[0] == "text"]
             images = len(sent.parts) - len(texts)

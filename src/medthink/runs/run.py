@@ -1,6 +1,7 @@
 """A run on disk, opened for reading."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -52,11 +53,8 @@ class Run:
     def _on_record(self) -> list[Prediction]:
         if not (self.path / LEDGER).is_file():
             raise self._no_result()
-        records = Records.open(self.path)
-        try:
+        with closing(Records.open(self.path)) as records:
             found = list(records.predictions_as(Prediction))
-        finally:
-            records.close()
         if not found:
             raise self._no_result()
         return found

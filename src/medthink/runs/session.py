@@ -1,6 +1,6 @@
 """One session of a run: open or continue it, do what is left, write what came out."""
 
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
@@ -198,8 +198,7 @@ class _Worker:
         if spec.plan is not None:
             write_atomic(self._out / PLAN_FILE, [spec.plan.encode()])
         tracker.enter("preparing")
-        ledger = Ledger(self._out / LEDGER, places=answerer.concurrency)
-        try:
+        with closing(Ledger(self._out / LEDGER, places=answerer.concurrency)) as ledger:
             totals = ledger.totals()
             refuse_lost(manifest, totals, ledger.path)
             tracker.counts.take_spent(ledger)
@@ -228,8 +227,6 @@ class _Worker:
                     ledger.end_writing()
                     write_results(self._out, manifest, ledger, total)
             jobs = tuple(one for one in read_batches(ledger.connection) if one.state != "ended")
-        finally:
-            ledger.close()
         stopped_by = stopped_by and self._tell_rest(stopped_by, desk)
         return Session(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)
 

@@ -208,11 +208,8 @@ def _bring(place: Path, scratch: Path) -> None:
 def _calls_on_record(run: Path) -> int:
     if not (run / LEDGER).is_file():
         return -1
-    records = Records.open(run)
-    try:
+    with closing(Records.open(run)) as records:
         return records.totals().calls_made
-    finally:
-        records.close()
 
 
 def _scratch_folder(token: str) -> Path:

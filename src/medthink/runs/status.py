@@ -1,6 +1,7 @@
 """A run's progress, read from its folder while another process may be working on it."""
 
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -19,11 +20,8 @@ def read_status(run: Path) -> LiveCounts:
     live = _read_announcement(run)
     _take_totals(counts, manifest, live)
     if (run / LEDGER).is_file():
-        records = Records.open(run)
-        try:
+        with closing(Records.open(run)) as records:
             _take_records(counts, records)
-        finally:
-            records.close()
     if live is None or not counts.is_running:
         counts.phase, counts.in_flight = "ended", 0
     return counts

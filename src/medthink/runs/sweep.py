@@ -7,6 +7,7 @@ one run has answered is reused by others that would ask the same model the same 
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,16 +106,12 @@ def plan_sweep(spec: SweepSpec) -> SweepManifest:
     benchmark = Benchmark.open(spec.runs[0].spec.benchmark)
     return SweepManifest(
         package=__version__,
-        created_at=_created_at(spec.out) or now_utc(),
+        created_at=read_sweep(spec.out).created_at if (spec.out / SWEEP_FILE).exists() else now_utc(),
         benchmark=str(spec.runs[0].spec.benchmark),
         max_usd=spec.max_usd,
         max_calls=spec.max_calls,
         runs=tuple(_plan_run(run, benchmark) for run in spec.runs),
     )
-
-
-def _created_at(out: Path) -> str | None:
-    return read_sweep(out).created_at if (out / SWEEP_FILE).exists() else None
 
 
 def _plan_run(run: SweptRun, benchmark: Benchmark) -> PlannedRun:
@@ -148,11 +145,8 @@ def _lost_replies(folder: Path) -> int:
     """How many replies of a run never arrived and may have been billed."""
     if not (folder / LEDGER).is_file():
         return 0
-    records = Records.open(folder)
-    try:
+    with closing(Records.open(folder)) as records:
         return records.totals().lost_replies(is_running=False)
-    finally:
-        records.close()
 
 
 def total_paid(folders: Sequence[Path]) -> Paid:
@@ -213,16 +207,13 @@ class _SweepWorker:
 
     async def _work_run(self, run: SweptRun, lane: list[SweptRun]) -> None:
         others = [one.folder for one in lane if one.spec.model == run.spec.model and one.name != run.name]
-        siblings = Siblings(others)
-        try:
+        with closing(Siblings(others)) as siblings:
             session = await work_on(
                 run.spec,
                 transport=run.transport,
                 listener=self._counts.listener(run.name),
                 common=Common(self._budget, siblings),
             )
-        finally:
-            siblings.close()
         self._ended[run.name] = SweptSession(name=run.name, session=session)
         self.stopped_by = self.stopped_by or session.stopped_by
 

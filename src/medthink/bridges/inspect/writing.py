@@ -1,6 +1,7 @@
 """A run as a log of Inspect's: a sample for each prediction, a model event for each call."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -49,14 +50,11 @@ def write_inspect(run: Path, out: Path, options: TargetOptions, progress: Target
         raise UsageError(f"{out} would not be known for a log", remedy="give a name that ends in .eval")
     if out.exists():
         raise UsageError(f"{out} exists", remedy="choose another name, or remove it")
-    trace = Trace(run)
-    try:
+    with closing(Trace(run)) as trace:
         if trace.benchmark is None:
             raise UsageError(f"{run}: {trace.doubt}", remedy="a log shows the questions, so the benchmark is needed")
         book = _Book(trace, has_images=options.embed_images)
         log = book.write(progress)
-    finally:
-        trace.close()
     with TemporaryDirectory() as folder:
         part = Path(folder) / out.name
         write_eval_log(log, str(part))

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from medthink.accounts.roles import GivenRole
 
 ROLE_NAMES = ("submitter", "reader", "coordinator", "maintainer")
+roles_flag = click.option(
+    "--role",
+    "roles",
+    required=True,
+    multiple=True,
+    type=click.Choice(ROLE_NAMES),
+    help="The person's role; may be repeated.",
+)
 
 
 def read_password(file: TextIO | None) -> str:
@@ -23,14 +31,7 @@ def read_password(file: TextIO | None) -> str:
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--role",
-    "roles",
-    required=True,
-    multiple=True,
-    type=click.Choice(ROLE_NAMES),
-    help="The person's role; may be repeated.",
-)
+@roles_flag
 @click.option("--team", default="", help="The team they submit for.")
 @click.option("--shown-name", default="", help="Display name.")
 @click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medthink.cli.accounts_add import ROLE_NAMES
+from medthink.cli.accounts_add import roles_flag
 from medthink.cli.show import say
 from medthink.cli.stores import open_store, store_flag
 
@@ -13,14 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--role",
-    "roles",
-    required=True,
-    multiple=True,
-    type=click.Choice(ROLE_NAMES),
-    help="The person's role; may be repeated.",
-)
+@roles_flag
 @click.option("--team", default="", help="The team they join.")
 @click.option("--note", default="", help="Who it is for.")
 @click.option("--days", default=14, show_default=True, type=click.IntRange(1, 365), help="How long it is valid.")

@@ -62,7 +62,7 @@ def describe_picture(picture: "PillowImage") -> Vector:
     colour = np.asarray(small, dtype=np.float32) / 255
     grey = colour.mean(axis=2)
     parts = [_brightness(grey), _tones(grey), _tints(colour), _edges(grey), _texture(grey)]
-    return np.concatenate([_unit(part) for part in parts]).astype(np.float32)
+    return np.concatenate([part / max(float(np.linalg.norm(part)), 1e-6) for part in parts]).astype(np.float32)
 
 
 def _brightness(grey: Vector) -> Vector:
@@ -117,10 +117,6 @@ def _pool(plane: Vector, cells: int) -> Vector:
     size = _SIDE // cells
     pooled: Vector = plane.reshape(cells, size, cells, size).mean(axis=(1, 3))
     return pooled
-
-
-def _unit(part: Vector) -> Vector:
-    return part / max(float(np.linalg.norm(part)), 1e-6)
 
 
 def _open_small(data: bytes, name: str) -> "PillowImage":

@@ -221,7 +221,7 @@ def _describe_numbers(sought: int, splits: dict[int, str]) -> str:
 
 def fingerprint_texts(cases: Iterable[Case]) -> str:
     """A digest of every field of the cases without their images, in whatever order they come."""
-    return _digest_lines(map(_line_of_texts, cases))
+    return _digest_lines(_line(case, row_from_case(case)) for case in cases)
 
 
 class CasePrint(NamedTuple):
@@ -273,10 +273,6 @@ def _print_of(case: Case) -> CasePrint:
     images = [_digest_or_none(image) for image in case.question.images]
     content: dict[str, Any] = {"row": row, "images": images}
     return CasePrint(_line(case, content), _line(case, row), images.count(None))
-
-
-def _line_of_texts(case: Case) -> str:
-    return _line(case, row_from_case(case))
 
 
 def _line(case: Case, content: dict[str, Any]) -> str:

@@ -127,15 +127,11 @@ def _contradictions(codes: dict[str, str]) -> list[IcdProblem]:
     pairs = (("ICD Category", "ICD Block"), ("ICD Block", "ICD Chapter"), ("ICD Category", "ICD Chapter"))
     found: list[IcdProblem] = []
     for low, high in pairs:
-        if low in codes and high in codes and not _is_inside(codes[low], codes[high]):
+        if low in codes and high in codes and codes[high] not in who_tree().get_ancestors(codes[low]):
             if high == "ICD Chapter" and low == "ICD Category" and any(problem.field == high for problem in found):
                 continue  # said already, of the block
             found.append(IcdProblem("contradiction", high, f"{codes[low]} does not lie in {codes[high]}"))
     return found
-
-
-def _is_inside(low: str, high: str) -> bool:
-    return high in who_tree().get_ancestors(low)
 
 
 def _normalised(title: str) -> list[str]:

@@ -157,7 +157,8 @@ def _speaking_to_hub(revision: str, *, writing: Path | None = None) -> Iterator[
         if writing is not None and isinstance(error, OSError) and error.errno:
             remedy = "free some space or choose another folder; the same command continues where it stopped"
             raise DataError(f"cannot be written: {error.strerror}", file=writing, remedy=remedy) from None
-        raise OutsideError(f"the hub failed: {_first_line(error)}", remedy=_REMEDY) from None
+        first_line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise OutsideError(f"the hub failed: {first_line[:200]}", remedy=_REMEDY) from None
 
 
 @contextmanager
@@ -168,10 +169,6 @@ def _understanding_hub() -> Iterator[None]:
     except (ValueError, KeyError, TypeError):
         remedy = "check HF_ENDPOINT, and whether the network shows a page to log in"
         raise OutsideError("the server that answered is not the hub", remedy=remedy) from None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 def _hub_file(entry: Any) -> HubFile:

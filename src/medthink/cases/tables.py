@@ -112,7 +112,8 @@ class ParquetTable:
             _refuse_columns(schema, self.path)
             embedded = set(embedded_columns(schema))
             names = [name for name in schema.names if name not in embedded]
-            marked = frozenset(name for name in names if _is_marked(schema.field(name)))
+            metadata = {name: schema.field(name).metadata or {} for name in names}
+            marked = frozenset(name for name in names if metadata[name].items() >= JSON_MARK.items())
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names, use_threads=False):
                 yield batch, marked
 
@@ -246,10 +247,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(inner) for inner in value]
     return value
-
-
-def _is_marked(field: "pa.Field") -> bool:
-    return (field.metadata or {}).items() >= JSON_MARK.items()
 
 
 def _refuse_columns(schema: "pa.Schema", path: Path) -> None:

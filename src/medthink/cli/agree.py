@@ -74,7 +74,8 @@ def _show(result: "RunAgreement", *, with_slices: bool) -> None:
     groups: dict[tuple[str, str, str, str], list[RaterPair]] = {}
     for pair in result.pairs:
         if with_slices or not pair.slicing:
-            groups.setdefault((pair.kind, pair.a, pair.b, _place(pair)), []).append(pair)
+            place = f" · {pair.slicing}: {pair.value}" if pair.slicing else ""
+            groups.setdefault((pair.kind, pair.a, pair.b, place), []).append(pair)
     for (kind, a, b, place), pairs in groups.items():
         weighted = ("weighted κ",) if any(pair.ordered for pair in pairs) else ()
         columns = ("", "n", "agree %", "κ", *weighted, "AC1", "α", "MCC")
@@ -135,10 +136,6 @@ def _within(rate: "Measured") -> "Measured":
     from medthink.stats.estimate import Estimate
 
     return replace(rate, low=max(0.0, rate.low), high=min(1.0, rate.high)) if isinstance(rate, Estimate) else rate
-
-
-def _place(pair: "RaterPair") -> str:
-    return f" · {pair.slicing}: {pair.value}" if pair.slicing else ""
 
 
 def _row(pair: "RaterPair", *, with_weights: bool) -> tuple[object, ...]:

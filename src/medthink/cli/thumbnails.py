@@ -50,7 +50,8 @@ def _sixel(picture: Pictures.Image) -> str:
     """Six rows of pixels at a time: for each grey level in them, one character per column."""
     width, height = picture.size
     pixels = picture.point([value * _GREYS // 256 for value in range(256)]).tobytes()
-    levels = "".join(f"#{grey};2;{share};{share};{share}" for grey in range(_GREYS) for share in [_percent(grey)])
+    shares = [grey * 100 // (_GREYS - 1) for grey in range(_GREYS)]
+    levels = "".join(f"#{grey};2;{share};{share};{share}" for grey, share in enumerate(shares))
     bands = []
     for top in range(0, height, 6):
         rows = [pixels[y * width : (y + 1) * width] for y in range(top, min(top + 6, height))]
@@ -62,10 +63,6 @@ def _sixel(picture: Pictures.Image) -> str:
 def _sixel_line(rows: list[bytes], grey: int, width: int) -> str:
     bits = (sum((row[x] == grey) << number for number, row in enumerate(rows)) for x in range(width))
     return "".join(chr(63 + bit) for bit in bits)
-
-
-def _percent(grey: int) -> int:
-    return grey * 100 // (_GREYS - 1)
 
 
 def _png(picture: Pictures.Image) -> str:

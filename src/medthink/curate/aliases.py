@@ -26,7 +26,8 @@ def is_abbreviation(name: str) -> bool:
 def known_aliases(name: str) -> tuple[str, ...]:
     """Every other name known to the rules, those stated in the name first."""
     stated = other_names(name)
-    listed = [one for form in (name, without_brackets(name), head_of(name), *stated) for one in _listed(form)]
+    forms = (name, without_brackets(name), head_of(name), *stated)
+    listed = [one for form in forms for one in _groups().get(name_key(form), ())]
     return distinct_names([*stated, *listed], apart_from=[name])
 
 
@@ -39,7 +40,3 @@ def distinct_names(names: Iterable[str], *, apart_from: Iterable[str] = ()) -> t
             taken.add(key)
             found.append(name)
     return tuple(found)
-
-
-def _listed(name: str) -> tuple[str, ...]:
-    return _groups().get(name_key(name), ())

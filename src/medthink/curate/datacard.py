@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from medthink.cases.statistics import SplitStatistics, Statistics
+from medthink.cases.statistics import Statistics
 from medthink.core.markup import one_line
 from medthink.core.numbers import as_percent
 from medthink.curate.review import StageErrors
@@ -80,14 +80,10 @@ def _statistics(statistics: Statistics) -> str:
         ("images per case", *(f"{one.images_per_case_mean:.2f}" for one in columns.values())),
         ("modalities per case", *(f"{one.modalities_per_case_mean:.2f}" for one in columns.values())),
         ("longitudinal", *(as_percent(one.longitudinal_share) for one in columns.values())),
-        ("right option longest", *(_longest(one) for one in columns.values())),
+        ("right option longest", *(as_percent(one.correct_longest_alone / one.cases) for one in columns.values())),
         ("letters A to E", *(" ".join(str(one.letters.get(x, 0)) for x in "ABCDE") for one in columns.values())),
     ]
     return _table(("", *columns), rows)
-
-
-def _longest(one: SplitStatistics) -> str:
-    return as_percent(one.correct_longest_alone / one.cases)
 
 
 def _funnel(stages: Sequence[StageSummary]) -> str:

@@ -92,7 +92,8 @@ def _picture(dataset: "Dataset", index: int, name: str) -> "PillowImage":
     from PIL import Image
     from pydicom.pixels.utils import pixel_array
 
-    _refuse_huge(dataset, name)
+    if _number(dataset, "Rows", 0) * _number(dataset, "Columns", 0) > MAX_PIXELS:
+        raise DataError(f"over {MAX_PIXELS // 1_000_000} megapixels", file=name, remedy="scale the image down")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # padding behind the pixels, and the like
@@ -134,11 +135,6 @@ def _in_grey(dataset: "Dataset", pixels: Any) -> Any:
     if str(dataset.PhotometricInterpretation) == "MONOCHROME1":
         shown = 255 - shown
     return np.where(inside, shown, 0).round().astype(np.uint8)
-
-
-def _refuse_huge(dataset: "Dataset", name: str) -> None:
-    if _number(dataset, "Rows", 0) * _number(dataset, "Columns", 0) > MAX_PIXELS:
-        raise DataError(f"over {MAX_PIXELS // 1_000_000} megapixels", file=name, remedy="scale the image down")
 
 
 def _word(dataset: "Dataset", keyword: str) -> str:

@@ -1,7 +1,6 @@
 """What may identify a patient: dates, numbers, addresses and names, found by their form and only flagged."""
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -29,9 +28,4 @@ class Identifier(NamedTuple):
 
 def find_identifiers(text: str) -> list[Identifier]:
     """Every such passage, in the order of the text."""
-    return sorted(set(_found(text)))
-
-
-def _found(text: str) -> Iterator[Identifier]:
-    for kind, pattern in _COMPILED:
-        yield from (Identifier(*match.span(), kind) for match in pattern.finditer(text))
+    return sorted({Identifier(*match.span(), kind) for kind, pattern in _COMPILED for match in pattern.finditer(text)})

@@ -89,7 +89,9 @@ async def _check_address(
     nearby = url.removesuffix("/v1") if url.endswith("/v1") else f"{url}/v1"
     heard = await _ask(session, "GET", nearby + contact.models_path, contact, proxy=proxy)
     if (heard.is_good and _read_names(heard.body) is not None) or heard.status == 401:
-        return OutsideError(f"there is no model server at {url}, but there is one at {nearby}", remedy=_as_flag(nearby))
+        return OutsideError(
+            f"there is no model server at {url}, but there is one at {nearby}", remedy=f"give --base-url {nearby}"
+        )
     if contact.chat_path is None:
         return None
     # A server with this API rejects an empty request; anything else has no such path.
@@ -179,7 +181,3 @@ def _read_names(body: bytes) -> list[str] | None:
         return None
     found = [one.get("id") or one.get("name") for one in listed if isinstance(one, dict)]
     return [name.removeprefix("models/") for name in found if isinstance(name, str)]
-
-
-def _as_flag(url: str) -> str:
-    return f"give --base-url {url}"

@@ -96,7 +96,7 @@ def read_failure(error: Exception) -> ModelError:
     if status is not None:
         body = getattr(response, "content", None)
         headers = getattr(response, "headers", None)
-        told = body if isinstance(body, bytes) and body else _as_body(str(cause))
+        told = body if isinstance(body, bytes) and body else orjson.dumps({"error": {"message": str(cause)}})
         return failure_of(HttpReply(status, headers if isinstance(headers, Mapping) else {}, told))
     detail = shorten(f"{type(cause).__name__}: {cause}")
     if isinstance(cause, TimeoutError) or "Timeout" in type(cause).__name__:
@@ -177,10 +177,6 @@ def _find_cause(error: Exception) -> Exception:
 def _status_of(thing: Any) -> int | None:
     found = (getattr(thing, name, None) for name in ("status_code", "code", "status"))
     return next((one for one in found if isinstance(one, int) and 100 <= one < 600), None)
-
-
-def _as_body(message: str) -> bytes:
-    return orjson.dumps({"error": {"message": message}})
 
 
 def _is_in(asked: Any, setting: _Setting, sent: Mapping[str, Any]) -> bool:

@@ -54,7 +54,9 @@ def write_benchmark(
 ) -> Counts:  # fmt: skip
     """Write a phantom benchmark into a new folder; `progress` is called with the number of cases done."""
     out = out.resolve()
-    _refuse(cases, FEWEST_CASES if defects else 2)
+    fewest = FEWEST_CASES if defects else 2
+    if not fewest <= cases <= MAX_CASES:
+        raise UsageError(f"cannot make {cases} cases of this kind", remedy=f"ask for {fewest} to {MAX_CASES:,}")
     with new_folder(out) as part:
         counts = _write(part, cases, seed, (shortcut, processes), progress)
         if defects:
@@ -106,11 +108,6 @@ def make_row(seed: int, number: int, shortcut: bool) -> dict[str, Any]:
             f"image_{slot:02d}_sub_modality": shot.view.sub,
         }
     return plant_shortcuts(row, chance) if shortcut else row
-
-
-def _refuse(cases: int, fewest: int) -> None:
-    if not fewest <= cases <= MAX_CASES:
-        raise UsageError(f"cannot make {cases} cases of this kind", remedy=f"ask for {fewest} to {MAX_CASES:,}")
 
 
 def _write(

@@ -157,7 +157,8 @@ class Trace(Records):
 
     def case(self, case_id: int) -> CaseTrace:
         """The case with every call; UsageError when the run never asked about it."""
-        predictions = tuple(self._predictions_of(case_id))
+        found = self._reader.execute("SELECT body FROM predictions WHERE case_id = ? ORDER BY sample", (case_id,))
+        predictions = tuple(self._reader.decode(body, Prediction) for (body,) in found)
         calls = tuple(self._calls_of(case_id))
         if not predictions and not calls:
             raise UsageError(
@@ -208,11 +209,6 @@ class Trace(Records):
             cases = () if self.benchmark is None or not ends_in_answer(self.manifest.task) else self.benchmark
             self._answers = {case.id: case.reference.answer for case in cases}
         return self._answers
-
-    def _predictions_of(self, case_id: int) -> Iterator[Prediction]:
-        found = self._reader.execute("SELECT body FROM predictions WHERE case_id = ? ORDER BY sample", (case_id,))
-        for (body,) in found:
-            yield self._reader.decode(body, Prediction)
 
     def _calls_of(self, case_id: int) -> Iterator[CallTrace]:
         images = self.images(case_id)

@@ -74,7 +74,8 @@ class DiscussionStage(Stage[DiscussionSettings]):
         return self._settle(draft, read, removed, by=ask.by if ask else "rule names a dropped diagnosis")
 
     def _settle(self, draft: Draft, read: ReadDiscussion, removed: set[int], *, by: str) -> StageResult:
-        quotes = [_quote(read.sentences[number]) for number in sorted(removed)]
+        gone = [read.sentences[number] for number in sorted(removed)]
+        quotes = [Quote(DISCUSSION, one.span.start, one.span.end, one.text) for one in gone]
         share = len(removed) / max(1, len(read.sentences))
         pruned = _prune(read, removed)
         detail = _told(read, removed)
@@ -161,10 +162,6 @@ def _names_left(draft: Draft, read: ReadDiscussion, pruned: str) -> list[str]:
 def _marked(draft: Draft, text: str, removed: int) -> Draft:
     sections = list(split_discussion(text).sections)
     return draft.with_mark("discussion", {"sections": sections, "removed": removed}) if text.strip() else draft
-
-
-def _quote(sentence: NumberedSentence) -> Quote:
-    return Quote(DISCUSSION, sentence.span.start, sentence.span.end, sentence.text)
 
 
 def _told(read: ReadDiscussion, removed: set[int]) -> str:

@@ -89,7 +89,8 @@ class OptionStage(Stage[OptionSettings]):
         return keep(made, reason="resolved", by=by, detail=left_out, evidence=evidence)
 
     def _with_options(self, draft: Draft, gold: str, distractors: list[str]) -> Draft:
-        picks = self._picks.get(draft.id, Counter()) + Counter(_own_picks(draft))
+        own = draft.notes.marks.get("ingest", {}).get("picks", [])
+        picks = self._picks.get(draft.id, Counter()) + Counter(pick for pick in own if isinstance(pick, str))
         keys = {name_key(pick): count for pick, count in picks.items()}
         hard = {one: keys[name_key(one)] for one in distractors if name_key(one) in keys}
         mark = {"distractors": distractors} | ({"hard": hard} if hard else {})
@@ -139,11 +140,6 @@ class OptionStage(Stage[OptionSettings]):
 def _items(draft: Draft) -> list[str]:
     """The names to choose from: from the stated list, else the options that a benchmark already has."""
     return split_differential(draft.notes.differential, draft.gold) or list(draft.case.question.options.values())
-
-
-def _own_picks(draft: Draft) -> list[str]:
-    picks = draft.notes.marks.get("ingest", {}).get("picks", [])
-    return [pick for pick in picks if isinstance(pick, str)]
 
 
 def _apart(gold: str, items: list[str]) -> tuple[list[str], list[str]]:

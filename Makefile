@@ -63,8 +63,9 @@ lock: .venv/.ready-dev
 clean:
 	rm -rf .venv .venv-peers demo demo-curate site
 
+# The pip that comes with Python 3.11 takes three times the CPU of a new one to choose versions.
 $(BIN)/python:
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv --upgrade-deps .venv
 
 .venv/.ready: pyproject.toml requirements.lock | $(BIN)/python
 	$(PIP) --editable '.[web,board]'

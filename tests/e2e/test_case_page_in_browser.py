@@ -1,7 +1,5 @@
 """The page of a case in a real browser: folds hide, nothing runs, nothing leaves."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from chromium import open_chromium
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.page import case_page
 from medthink.core.jsonio import write_jsonl
@@ -21,19 +20,12 @@ CANARY = (
     "<svg onload=\"document.title='run'\"><a href=\"javascript:document.title='run'\">x</a>"
     "<style>@import 'http://198.51.100.7/y';</style><iframe src=http://198.51.100.7/z></iframe>"
 )
-FLAGS = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = os.environ.get("MEDTHINK_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on this machine")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium, args=[*FLAGS, "--no-sandbox"])
+    with open_chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from medthink.board.records import QueueProgress
 from medthink.board.traces import Trails, check_trails, read_trails
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.core.files import open_for_reading
 from medthink.scoring.material import Material
 from medthink.scoring.score import score
 from medthink.scoring.scores import Scores
@@ -75,7 +76,7 @@ def check_file(
 
 
 def _count_lines(path: Path) -> int:
-    with path.open("rb") as stream:
+    with open_for_reading(path) as stream:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
 
 

@@ -90,7 +90,7 @@ def _steps(out: Path) -> list[_Step]:
         _Step(
             ["probe", bench, shares[-1], shares[0]],
             "Testing whether it is diagnosis or guessing",
-            r"^Diagnostic gain|^\(",
+            "^Diagnostic gain",
         ),
         _Step(["judge", shares[-1], *rules, "--what", "steps,omissions,findings"], "Judging the steps"),
         _Step(["judge", discussion, *rules], "Judging the discussions"),

@@ -164,9 +164,10 @@ def _show_audit(audit: "Audit") -> None:
     rows = [(one.name, percent(one.accuracy), points(one.gain), percent(one.on_misses)) for one in audit.rivals]
     columns = ("rival", "its accuracy", "gain over it", "accuracy where it is wrong")
     out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
+    out.print(f"Diagnostic gain of {name}: {points(audit.diagnostic_gain)}")
     out.print(
-        f"Diagnostic gain (over guessing without images): {points(audit.diagnostic_gain)}, over the strongest rival "
-        f"({audit.strongest_rival}); {percent(audit.normalised_gain)} of what that rival left to gain."
+        f"That is over the strongest rival without images ({audit.strongest_rival}), and "
+        f"{percent(audit.normalised_gain)} of what that rival left to gain."
     )
     if caution := gain_caution(audit):
         out.print(f"Caution: {caution}.")

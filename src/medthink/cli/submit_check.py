@@ -15,7 +15,7 @@ _MOST_SHOWN = 100
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
 @click.option("--split", default="test", show_default=True, help="The split it is about.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

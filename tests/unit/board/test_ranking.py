@@ -12,6 +12,7 @@ from medthink.board.moderation import withdraw
 from medthink.board.published import load_published
 from medthink.board.ranking import make_leaderboard
 from medthink.board.records import About
+from medthink.cli.door import enter
 from medthink.core.errors import Declined, UsageError
 from medthink.runs.session import run as run_model
 
@@ -121,6 +122,12 @@ def test_which_benchmark_must_be_said_where_there_are_several(store, held):
         find_benchmark(store, None)
     enter_benchmark(store, held, "demo")
     assert find_benchmark(store, None).name == "demo"
+
+
+@pytest.mark.parametrize("command", ["check", "score"])
+def test_a_submission_that_is_not_there_is_named_with_the_remedy(command, bench, tmp_path, capsys):
+    assert enter(["submit", command, str(tmp_path / "none.jsonl"), "--data", str(bench)]) == 2
+    assert capsys.readouterr().err == f"medthink: {tmp_path / 'none.jsonl'}: no such file\n  → check the path\n"
 
 
 def test_the_commands_pack_check_add_list_withdraw_back_up_and_restore(bench, tmp_path):

@@ -21,7 +21,7 @@ def test_one_screen_then_nothing_twice_then_everything(small, capsys):
     first = capsys.readouterr().out
     assert len(first.splitlines()) <= 40
     assert "images-100  10 of 10" in first
-    assert "Diagnostic gain" in first
+    assert "Diagnostic gain of images-100: " in first
     assert first.splitlines()[-1].startswith(f"Open {out / 'report.html'}")
     assert len(list(out.glob("runs/*/ledger.sqlite"))) == 6
     assert enter(["demo", "--out", str(out), "--verbose"]) == 0

@@ -302,7 +302,7 @@ def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd)
     code = enter(["probe", str(bench), *runs])
     shown = capfd.readouterr()
     assert ("ALARM" in shown.out, "No alarm" in shown.out) == (code == 1, code == 0)
-    assert "all: accuracy" in shown.out and "Diagnostic gain (over guessing without images)" in shown.out
+    assert "all: accuracy" in shown.out and "Diagnostic gain of all: " in shown.out
     words = " ".join(shown.out.split())
     assert words.count("no image-free run of this model was given") == 1
     assert ("No alarm" in words) == ("With 12 cases, a guesser that is right" in words)

@@ -1,22 +1,19 @@
 """`medthink accounts add`: make an account."""
 
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
+from medthink.accounts.roles import ROLES, GivenRole
 from medthink.cli.show import say
 from medthink.cli.stores import open_store, store_flag
 
-if TYPE_CHECKING:
-    from medthink.accounts.roles import GivenRole
-
-ROLE_NAMES = ("submitter", "reader", "coordinator", "maintainer")
 roles_flag = click.option(
     "--role",
     "roles",
     required=True,
     multiple=True,
-    type=click.Choice(ROLE_NAMES),
+    type=click.Choice(ROLES),
     help="The person's role; may be repeated.",
 )
 
@@ -38,7 +35,7 @@ def read_password(file: TextIO | None) -> str:
 @store_flag
 def command(
     name: str,
-    roles: "tuple[GivenRole, ...]",
+    roles: tuple[GivenRole, ...],
     team: str,
     shown_name: str,
     password_file: TextIO | None,

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from medthink.cli.accounts_add import ROLE_NAMES, read_password
+from medthink.accounts.roles import ROLES
+from medthink.cli.accounts_add import read_password
 from medthink.cli.show import say
 from medthink.cli.stores import open_store, store_flag
 from medthink.core.errors import UsageError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name")
-@click.option("--role", "roles", multiple=True, type=click.Choice(ROLE_NAMES), help="New roles; may be repeated.")
+@click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="New roles; may be repeated.")
 @click.option("--password", "asks_password", is_flag=True, help="Set a new password; this ends all sessions.")
 @click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")
 @click.option("--close/--open", "is_closed", default=None, help="Close the account, or open it again.")

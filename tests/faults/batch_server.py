@@ -7,7 +7,7 @@ Every job has a number. `faults` names what goes wrong with the job of that numb
     reject        the whole job is rejected         lost        it is started, and the reply never arrives
     dead          nothing is started, HTTP 500      cut         the first download of the results is cut off
     withheld      it ends and gives nothing out     slow        it ends when cancelled, or let go
-    torn          one line of the results is never whole
+    torn          one line of the results is never whole    flood   it is started, and the reply is no answer: 9 MB
 
 As a program it prints its port and ends by itself. `GET /_account` says what it saw.
 """
@@ -335,7 +335,7 @@ class BatchServer:
         if "lost" in job.faults:
             http.close_connection = True
             return
-        self._say(http, 200, self._job(job))
+        self._say(http, 200, self._job(job) | ({"x": "x" * 9_000_000} if "flood" in job.faults else {}))
 
     def _job(self, job: FakeJob) -> dict[str, Any]:
         made: dict[str, Any] = getattr(self, f"_{job.provider}_job")(job)

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ledger_rows import read_rows
 from medthink.core.errors import UsageError
+from medthink.models import transport
 from medthink.models.batches import BatchLimits, openai
 from medthink.models.batches.client import BatchClient
 from medthink.models.errors import ModelError
@@ -262,13 +263,19 @@ def test_batches_are_cut_by_rows_and_by_bytes(tmp_path, bench, start, limits, mo
 
 
 @pytest.mark.parametrize("provider", THREE)
-@pytest.mark.parametrize("fault", ["lost", "dead", "lost+expire:1"])
+@pytest.mark.parametrize("fault", ["lost", "flood", "dead", "lost+expire:1"])
 def test_a_start_that_nobody_knows_of_is_looked_for_before_it_is_tried_again(tmp_path, bench, start, provider, fault):
     server = start(faults=[fault])
     progress = run(bench, tmp_path / "run", server, provider).run.manifest.progress
     assert progress.states == {"ok": 4}
     assert set(server.account()["run"].values()) == {1}
     assert len(server.jobs) == (2 if "expire" in fault else 1)
+
+
+def test_a_reply_that_is_too_large_is_not_read_to_its_end(tmp_path, bench, start, monkeypatch):
+    monkeypatch.setattr(transport, "MAX_REPLY_BYTES", 100)
+    with pytest.raises(ModelError, match="larger than 100 bytes"):
+        run(bench, tmp_path / "run", start())
 
 
 def test_a_job_of_somebody_else_is_taken_for_ours_only_until_its_results_show_it(tmp_path, bench, start):

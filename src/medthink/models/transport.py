@@ -270,7 +270,7 @@ class HttpModel:
                 allow_redirects=False,
                 proxy=endpoint.proxy,
             ) as response:
-                return HttpReply(response.status, response.headers, await _read_body(response))
+                return HttpReply(response.status, response.headers, await read_body(response))
         except TimeoutError:
             raise ModelError("timeout", f"no complete reply from {endpoint.url} in time") from None
         except (aiohttp.ClientError, OSError) as error:
@@ -338,7 +338,8 @@ def _is_sickening(error: ModelError) -> bool:
     return error.kind in _SICKENING and error.usage is None
 
 
-async def _read_body(response: aiohttp.ClientResponse) -> bytes:
+async def read_body(response: aiohttp.ClientResponse) -> bytes:
+    """The whole body, or ModelError `oversized` as soon as it is too large to be an answer."""
     chunks: list[bytes] = []
     size = 0
     async for chunk in response.content.iter_any():

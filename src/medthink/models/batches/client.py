@@ -13,14 +13,14 @@ from medthink.models.batches import BatchLimits, BatchWire, Dialogue, Errand, Fr
 from medthink.models.endpoints import find_proxy
 from medthink.models.errors import ErrorKind, ModelError
 from medthink.models.retries import choose_wait_s, is_final
-from medthink.models.transport import Target, Transport
+from medthink.models.transport import Target, Transport, read_body
 from medthink.models.wires import HttpReply
 from medthink.models.wires.failures import failure_of
 
 Result = TypeVar("Result")
 _CHUNK_BYTES = 256 * 1024
 # Such a reply, or none at all, does not say whether the job was started.
-_UNCLEAR: frozenset[ErrorKind] = frozenset({"timeout", "connection", "server", "invalid_reply"})
+_UNCLEAR: frozenset[ErrorKind] = frozenset({"timeout", "connection", "server", "invalid_reply", "oversized"})
 
 
 class UnclearStart(Exception):
@@ -126,12 +126,12 @@ class BatchClient:
 
     async def _send(self, errand: Errand, file: Path | None) -> HttpReply:
         async with _translated(), self._request(errand, file) as response:
-            return HttpReply(response.status, response.headers, await response.read())
+            return HttpReply(response.status, response.headers, await read_body(response))
 
     async def _download(self, errand: Errand, into: Path) -> None:
         async with _translated(), self._request(errand, None) as response:
             if response.status >= 300:
-                raise failure_of(HttpReply(response.status, response.headers, await response.read()))
+                raise failure_of(HttpReply(response.status, response.headers, await read_body(response)))
             with into.open("wb") as stream:
                 async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
                     stream.write(chunk)

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from medthink.core.errors import DataError
-from medthink.core.jsonio import read_jsonl
+from medthink.core.stored import read_stored_rows
 from medthink.curate.draft import CURATION, Draft, text_of
 
 Verdict = Literal["in", "changed", "out", "undecided"]
@@ -108,11 +107,7 @@ def changes_between(before: Draft, after: Draft) -> tuple[FieldChange, ...]:
 
 def read_decisions(path: Path) -> Iterator[Decision]:
     """Stream a stage's log."""
-    for line in read_jsonl(path):
-        try:
-            yield msgspec.convert(line.value, Decision)
-        except msgspec.ValidationError as error:
-            raise DataError(str(error), file=path, row=line.number, remedy="run the stage again") from None
+    return read_stored_rows(path, Decision, name="a decision", remedy="run the stage again", may_lack=False)
 
 
 class StageCounts(msgspec.Struct, frozen=True, kw_only=True):

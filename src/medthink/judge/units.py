@@ -13,7 +13,7 @@ import msgspec
 
 from medthink.core.digest import digest_value
 from medthink.core.jsonio import write_jsonl
-from medthink.judge.stored import read_stored_rows
+from medthink.core.stored import read_stored_rows
 from medthink.workflow.sentences import Span, split_clauses, split_sentences
 
 UNITS_FILE = "units.jsonl"

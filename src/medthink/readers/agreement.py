@@ -18,12 +18,12 @@ from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import write_json
+from medthink.core.stored import read_stored
 from medthink.judge.ballots import majority
 from medthink.judge.judged import cut_units, load_judged
 from medthink.judge.judgement import Judgement, digest_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Aspect, Label
-from medthink.judge.stored import read_stored
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assigning import ReadingKey
 from medthink.readers.importing import import_tables

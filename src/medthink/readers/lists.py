@@ -12,9 +12,9 @@ import msgspec
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import write_json
+from medthink.core.stored import read_stored
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
-from medthink.judge.stored import read_stored
 from medthink.judge.units import NOT_SHOWN
 from medthink.readers.assigning import ListEntry, ReadingKey, ReadingPlan, Sheet, assign
 from medthink.readers.instructions import reading_instructions

@@ -11,13 +11,13 @@ from medthink.cases.case import Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError
 from medthink.core.jsonio import write_json
+from medthink.core.stored import read_stored
 from medthink.judge.exam.making import ExamPlan, make_exam
 from medthink.judge.exam.sheets import ExamSheet
 from medthink.judge.exam.sitting import EXAM_FILE, open_exam
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
 from medthink.judge.rubric import load_rubric
-from medthink.judge.stored import read_stored
 from medthink.readers.lists import key_path, refuse_written, write_entries
 from medthink.readers.tables import TableRow, read_table_file, write_table
 from medthink.readers.training import Training, TrainingResult, TrainingTruth, mark_training

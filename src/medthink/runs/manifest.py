@@ -8,7 +8,8 @@ import msgspec
 from medthink import __version__
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError, LedgerError, UsageError
-from medthink.core.jsonio import read_json, write_json
+from medthink.core.jsonio import write_json
+from medthink.core.stored import read_stored
 from medthink.runs.selection import Selection
 from medthink.workflow.condition import Condition
 
@@ -105,10 +106,7 @@ def read_manifest(run: Path) -> Manifest:
         raise DataError(
             "this is not a run: it has no run.json", file=run, remedy="give the run's folder, the one named by --out"
         )
-    try:
-        return msgspec.convert(read_json(path), Manifest)
-    except msgspec.ValidationError as error:
-        raise DataError(f"not a manifest: {error}", file=path, remedy="was it written by another release?") from None
+    return read_stored(path, Manifest, name="a manifest", remedy="was it written by another release?")
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
-from medthink.core.jsonio import read_jsonl
+from medthink.core.stored import read_stored_rows
 from medthink.runs.index import PREDICTIONS_FILE, is_killed
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
@@ -42,13 +42,7 @@ class Run:
         path = self.path / PREDICTIONS_FILE
         if path.stat().st_size == 0:
             raise self._no_result()
-        for line in read_jsonl(path):
-            try:
-                yield msgspec.convert(line.value, Prediction)
-            except msgspec.ValidationError as error:
-                raise DataError(
-                    f"not a prediction: {error}", file=path, row=line.number, remedy="run the same command again"
-                ) from None
+        yield from read_stored_rows(path, Prediction, name="a prediction", remedy="run the same command again")
 
     def _on_record(self) -> list[Prediction]:
         if not (self.path / LEDGER).is_file():

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from medthink.core.errors import DataError
-from medthink.core.jsonio import read_json
+from medthink.core.stored import read_stored
 from medthink.runs.lock import is_held
 from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LiveCounts, Phase
@@ -96,10 +96,7 @@ def read_sweep(folder: Path) -> SweepManifest:
     path = folder / SWEEP_FILE
     if not path.is_file():
         raise DataError("this is not a sweep: it has no sweep.json", file=folder, remedy="give the folder of a sweep")
-    try:
-        return msgspec.convert(read_json(path), SweepManifest)
-    except msgspec.ValidationError as error:
-        raise DataError(f"not a sweep: {error}", file=path, remedy="was it written by another release?") from None
+    return read_stored(path, SweepManifest, name="a sweep", remedy="was it written by another release?")
 
 
 def read_sweep_status(folder: Path) -> LiveCounts:

@@ -7,10 +7,10 @@ import msgspec
 
 from medthink.core.jsonio import write_json
 from medthink.core.numbers import as_percent
+from medthink.core.stored import read_stored
 from medthink.judge.edits import DELETED, is_counted
 from medthink.judge.exam.sheets import REWORDED, UNTOUCHED
 from medthink.judge.judgement import Seat, Setting
-from medthink.judge.stored import read_stored
 from medthink.stats.estimate import Estimate, Measured, Undefined
 
 RESULTS_FILE = "results.json"

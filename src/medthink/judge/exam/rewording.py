@@ -11,11 +11,11 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.core.jsonio import write_jsonl
+from medthink.core.stored import read_stored_rows
 from medthink.judge.asking import Hearing
 from medthink.judge.exam.making import pair_sheets
 from medthink.judge.exam.sheets import ExamSheet
 from medthink.judge.prompts import reword_prompt
-from medthink.judge.stored import read_stored_rows
 from medthink.judge.units import Source
 from medthink.judge.verdicts import Unjudged
 from medthink.workflow.reply_forms import Fault, ReplyForm, read_form

@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 
 from medthink.core.jsonio import write_jsonl
+from medthink.core.stored import read_stored_rows
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.preference import QUESTION
-from medthink.judge.stored import read_stored_rows
 from medthink.judge.units import SENTENCES, Source, Unit, UnitSet, split_source, unit_set
 from medthink.workflow.sentences import Span
 

@@ -11,6 +11,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import write_json
+from medthink.core.stored import read_stored
 from medthink.judge.asking import Hearing
 from medthink.judge.bench import Bench, BenchSession, ask_verdicts, blank_judgement, find_stop, open_bench
 from medthink.judge.evidence import gather_evidence
@@ -23,7 +24,6 @@ from medthink.judge.judgement import Judgement
 from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version
-from medthink.judge.stored import read_stored
 from medthink.judge.terms import JudgeTerms
 from medthink.runs.budget import BudgetReached
 from medthink.runs.engine import work_through

@@ -107,10 +107,8 @@ def test_a_page_has_the_browser_load_the_images_of_the_next_case_alone(room: Roo
     def loaded_ahead(place: str) -> list[str]:
         return re.findall(r'<link rel="prefetch" as="image" href="/images/([0-9a-f]+)/1024">', client.get(place).text)
 
-    entry, cases = (
-        f"/room/{room.study.token}",
-        [room.address("anna", place) for place in range(len(room.codes("anna")))],
-    )
+    entry = f"/room/{room.study.token}"
+    cases = [room.address("anna", place) for place in range(len(room.codes("anna")))]
     with room.board.client(room.anna) as client:
         shown = [[image["id"] for image in state(client, case)["images"]] for case in cases]
         assert loaded_ahead(entry) == shown[0]

@@ -23,8 +23,7 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
     """One judge on the steps of the reasoning.
 
     `error_types` is the share of the wrong critical steps that have each type; a step may have several. `judged` is the
-    share of expected judgements with a verdict. `exam` says how the judge did in its exam, as reports do; it is empty
-    for profiles kept by an earlier release.
+    share of expected judgements with a verdict. `exam` says how the judge did in its exam, as reports do.
     """
 
     judge: str
@@ -35,7 +34,7 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
     wrong_critical_steps: Measured
     sound_if_right: Measured
     error_types: dict[str, Measured]
-    exam: str = ""
+    exam: str
 
     @property
     def is_below_floor(self) -> bool:

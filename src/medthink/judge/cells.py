@@ -11,8 +11,6 @@ UNSURE = "unsure"
 
 _YES = frozenset({"yes", "y", "true", "t", "1", "ja", "oui"})
 _NO = frozenset({"no", "n", "false", "f", "0", "nein", "non"})
-# A word of an earlier release, on lists that may still come back.
-_RENAMED: dict[str, Support] = {"unsupported": "unverifiable"}
 _NOTHING = frozenset({"", UNSURE, "?", "n/a", "na", "-", "–", "none", "nan", "null", "not sure"})
 _TYPE_WORDS: dict[str, ErrorType] = {name.replace("_", " "): name for name in ERROR_TYPES} | {
     "image": "image_understanding",
@@ -50,7 +48,7 @@ def read_factual(text: str) -> tuple[bool | None, Support | None]:
 
 def read_support(text: str, *, may_differ: bool = False) -> Support | None:
     """One of the three words, or nothing; with `may_differ`, any other word counts as nothing too."""
-    word = _RENAMED.get(_fold(text), _fold(text))
+    word = _fold(text)
     if may_differ and word not in SUPPORTS:
         return None
     return read_word("factual", word, SUPPORTS)

@@ -54,7 +54,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     `state` is "ok", "unjudged" (there is no verdict; `why` and `detail` give the reason) or "absent" (there is nothing
     to judge). `verdicts` are of the kind `what`, in the order of its items, which they name by id. `model` is the name
-    that the provider reported, `images` how many were attached (None if no model was asked, and in earlier releases),
+    that the provider reported, `images` how many were attached (None if no model was asked),
     `judged_at` when the last call was answered, `tries` how many replies were needed, and `calls` are their ids in
     `judge.sqlite`. `round` counts how often it was repeated because it was unjudged. `ties` are items on which a panel
     is divided.

@@ -12,7 +12,6 @@ from medthink.judge.judgement import Judgement
 from medthink.judge.kinds import KINDS
 
 JUDGEMENTS_FILE = "judgements.jsonl"
-_OLD_FIELDS = ("steps", "sentences", "education", "statements")
 
 
 def read_judgements(run: Path) -> list[Judgement]:
@@ -44,10 +43,9 @@ def merge_judgements(old: Iterable[Judgement], new: Iterable[Judgement]) -> list
 
 
 def _read(value: Any) -> Judgement:
-    """A row of this release, or of an earlier one with a separate field for each kind's verdicts."""
     row = msgspec.convert(value, dict[str, Any])
-    plain = {name: field for name, field in row.items() if name not in ("verdicts", *_OLD_FIELDS)}
-    judgement = msgspec.convert(plain, Judgement)
+    verdicts = msgspec.convert(row.pop("verdicts", ()), tuple[dict[str, Any], ...])
+    judgement = msgspec.convert(row, Judgement)
     if judgement.what not in KINDS:
         raise msgspec.ValidationError(f"`{judgement.what}` is not one of {', '.join(KINDS)}")
-    return msgspec.structs.replace(judgement, verdicts=KINDS[judgement.what].read_stored(row))
+    return msgspec.structs.replace(judgement, verdicts=KINDS[judgement.what].read_stored(verdicts))

@@ -32,7 +32,7 @@ class SeatScores(msgspec.Struct, frozen=True, kw_only=True):
 
     seat: Seat
     label: str
-    is_smoke_test: bool = msgspec.field(name="is_wiring_check")
+    is_smoke_test: bool
     coverage: Coverage
     ties: int = 0
     slices: tuple[JudgedSlice, ...] = ()

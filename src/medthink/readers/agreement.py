@@ -62,7 +62,7 @@ class RaterPair(msgspec.Struct, frozen=True, kw_only=True):
     aspect: str
     slicing: str = ""
     value: str = ""
-    is_smoke_test: bool = msgspec.field(default=False, name="is_wiring_check")
+    is_smoke_test: bool = False
     nominal: Agreement
     ordered: OrderedAgreement | None
 
@@ -83,11 +83,11 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     judge: str
-    aspect: str = "factual"
+    aspect: str
     reported: Measured
     corrected: Measured
     validated: int
-    is_smoke_test: bool = msgspec.field(name="is_wiring_check")
+    is_smoke_test: bool
     powered: PoweredRate | None = None
 
 
@@ -104,7 +104,7 @@ class RunAgreement(msgspec.Struct, frozen=True, kw_only=True):
     `judgements` is the digest of the judgements it was made from.
     """
 
-    judgements: str = ""
+    judgements: str
     raters: dict[str, int]
     pairs: tuple[RaterPair, ...]
     panels: tuple[RaterGroup, ...]

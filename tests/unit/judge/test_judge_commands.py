@@ -31,7 +31,7 @@ def test_judge_prints_tables_and_the_same_as_json(run, capsys):
     assert enter(["judge", str(run), "--judge", "baseline/rules", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert plain["calls_made_now"] == 0
-    assert plain["steps"][0]["is_wiring_check"]
+    assert plain["steps"][0]["is_smoke_test"]
     assert plain["steps"][0]["coverage"]["is_complete"]
 
 

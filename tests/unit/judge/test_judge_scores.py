@@ -3,13 +3,12 @@
 import msgspec
 import pytest
 
-from medthink.core.jsonio import write_jsonl
 from medthink.judge.ballots import disagreement, majority
 from medthink.judge.coverage import measure_coverage
 from medthink.judge.judgement import Judgement, Setting, label_seats, name_seats
 from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
-from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict, education_id
+from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict
 from medthink.judge.kinds.findings import StatementVerdict
 from medthink.judge.kinds.step_scores import StepVerdict
 from medthink.judge.panel import divide, seat_panel
@@ -189,7 +188,7 @@ def test_a_seat_states_what_was_really_attached():
     assert label(3, 0, 2) == "openai/a · images attached to 2 of 3"
     assert label(0, 0) == "openai/a · images attached to 0 of 2"
     assert label(0, 0, setting=Setting(sees=("history",))) == "openai/a · without images"
-    assert label(None, None) == "openai/a · with images", "earlier releases kept no count"
+    assert label(None, None) == "openai/a · with images", "no model was asked"
     assert label(3, judge="panel") == "panel", "its judges say what each of them saw"
     rows = [judged(1, step(1), setting=seeing, images=2), judged(2, step(1), setting=seeing, images=0)]
     kept = score_steps(rows, units(1, 2), rights={}, slices={})
@@ -355,31 +354,6 @@ def test_the_embedded_judge_and_the_unjudged_have_no_vote():
 def test_judgements_survive_a_round_trip(tmp_path):
     write_judgements(tmp_path, ROWS)
     assert read_judgements(tmp_path) == ROWS
-
-
-def test_judgements_of_an_earlier_release_are_read(tmp_path):
-    common = {
-        "sample": 0, "judge": "openai/a", "repeat": 0, "state": "ok", "why": None, "detail": "",
-        "setting": {"sees": ["history"]}, "prompt": "p",
-    }  # fmt: skip
-    step = {"id": "u1", "factual": "unsupported", "critical": True, "error_types": ["reasoning"], "reason": "so"}
-    nothing = {"steps": [], "sentences": [], "education": [], "statements": []}
-    statement = {"id": "u3", "support": "unsupported", "reason": "so", "rests_on": ["history"]}
-    sentence = {"id": "u2", "label": "correct", "reason": "so"}
-    rows = [
-        {"case": 1, "what": "steps"} | common | nothing | {"steps": [step | {"rests_on": ["history"]}]},
-        {"case": 2, "what": "discussion", "sentences": [sentence]} | common
-        | {"education": [{"dimension": name, "score": 1, "reason": "so"} for name in DIMENSIONS]},
-        {"case": 3, "what": "findings"} | common | nothing | {"statements": [statement]},
-    ]  # fmt: skip
-    write_jsonl(tmp_path / "judgements.jsonl", rows)
-    steps, discussion, findings = read_judgements(tmp_path)
-    (old,) = steps.verdicts
-    assert (old.factual, old.critical, old.weight, old.severity) == ("unverifiable", True, None, None)
-    labels = KINDS["steps"].labels(old)
-    assert (labels["critical"], labels["weight"], labels["error: reasoning"]) == (True, None, False)
-    assert [one.id for one in discussion.verdicts] == ["u2", *(education_id(["u2"], name) for name in DIMENSIONS)]
-    assert findings.verdicts[0].support == "unverifiable"
 
 
 def test_the_interval_of_a_score_stays_on_its_scale():

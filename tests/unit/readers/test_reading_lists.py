@@ -254,7 +254,7 @@ def test_cells_without_end_are_problems_like_any_other(run, tmp_path):
 
 def test_words_are_read_and_never_guessed():
     assert read_factual("Supported") == (True, "supported")
-    assert read_factual("unsupported") == (False, "unverifiable")
+    assert read_factual("Unverifiable") == (False, "unverifiable")
     assert read_factual("FALSE") == (False, None)
     assert read_factual(" ") == (None, None)
     assert read_types("Reasoning Err, Medical Knowledge Err") == ("reasoning", "medical_knowledge")

@@ -76,6 +76,4 @@ def test_the_boards_profile_marks_a_judge_below_the_floor():
     )  # fmt: skip
     part = make_profile_part(profile)
     assert part.is_below_floor and part.exam == profile.exam
-    kept = msgspec.to_builtins(profile)
-    del kept["exam"]
-    assert not msgspec.convert(kept, JudgedProfile).is_below_floor, "a profile of an earlier release has no exam"
+    assert not msgspec.structs.replace(profile, exam="").is_below_floor

@@ -58,7 +58,7 @@ class SentenceVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class EducationVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """How much a discussion teaches in one dimension; `zero` says why a score is 0; None in earlier releases."""
+    """How much a discussion teaches in one dimension; `zero` says why a score is 0."""
 
     dimension: Dimension
     score: Score
@@ -160,13 +160,12 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         education = match_dimensions(form.education, units.ids)
         return education if isinstance(education, Fault) else (*sentences, *education)
 
-    def read_stored(self, row: Mapping[str, Any]) -> tuple[SentenceVerdict | EducationVerdict, ...]:
-        """Sentences and scores; earlier releases kept them apart, and scores without an id."""
-        given = row.get("verdicts") or (*row.get("sentences", ()), *row.get("education", ()))
-        sentences = msgspec.convert([one for one in given if "label" in one], tuple[SentenceVerdict, ...])
-        ids = [one.id for one in sentences]
-        named = [{"id": education_id(ids, one.get("dimension", ""))} | one for one in given if "label" not in one]
-        return (*sentences, *msgspec.convert(named, tuple[EducationVerdict, ...]))
+    def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[SentenceVerdict | EducationVerdict, ...]:
+        """Sentences, which have a label, and scores."""
+        return tuple(
+            msgspec.convert(row, SentenceVerdict) if "label" in row else msgspec.convert(row, EducationVerdict)
+            for row in rows
+        )
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
         """Compare every sentence with the expert's findings, and check whether each dimension's section is there."""

@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import msgspec
-
 from medthink.judge import cells
 from medthink.judge.coverage import Units
 from medthink.judge.evidence import Evidence
 from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Labels, Texts, common_scores, rename_support
+from medthink.judge.kinds.kind import Aspect, Column, Labels, Texts, common_scores
 from medthink.judge.kinds.ruling import rule_on_findings
 from medthink.judge.kinds.word import WordKind
 from medthink.judge.rubric import SUPPORTS, Support
@@ -60,11 +58,6 @@ class FindingsKind(WordKind[StatementVerdict, FindingScores]):
         findings = {f"image {k}": text or "" for k, text in enumerate(steps.step1_per_image_findings or (), start=1)}
         parts = findings | {SUMMARY: steps.step2_integrated_summary or ""}
         return Texts(parts, tuple(name for name, text in parts.items() if not split_sentences(text)))
-
-    def read_stored(self, row: Mapping[str, Any]) -> tuple[StatementVerdict, ...]:
-        """Verdicts; earlier releases called them statements."""
-        given = row.get("verdicts") or row.get("statements") or ()
-        return msgspec.convert(rename_support(given, "support"), tuple[StatementVerdict, ...])
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
         """Compare every statement with the expert's findings."""

@@ -106,8 +106,8 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """One verdict for every item, or what is wrong with the reply."""
 
     @abstractmethod
-    def read_stored(self, row: Mapping[str, Any]) -> tuple[Given, ...]:
-        """The verdicts of a row of `judgements.jsonl`, of this or an earlier release."""
+    def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[Given, ...]:
+        """The verdicts of a row of `judgements.jsonl`."""
 
     @abstractmethod
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
@@ -200,11 +200,6 @@ def _name_answer(prediction: Prediction, case: Case) -> str:
         return prediction.prediction_text or ""
     letter = prediction.letter_shown or prediction.prediction
     return f"{letter}: {case.question.options.get(prediction.prediction, '')}"
-
-
-def rename_support(rows: Sequence[Mapping[str, Any]], field: str) -> list[dict[str, Any]]:
-    """Stored verdicts with "unverifiable" for what earlier releases called "unsupported"."""
-    return [{**row, field: "unverifiable" if row.get(field) == "unsupported" else row.get(field)} for row in rows]
 
 
 def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:

@@ -23,8 +23,8 @@ _SOUND = (
 class StepVerdict(UnitVerdict, frozen=True, kw_only=True):
     """Whether a step is true, how much it matters, what is wrong with it and how badly, and on what grounds.
 
-    `critical` is decisive or contributory; `weight` is None in judgements of earlier releases, which did not
-    distinguish the two. Types, severity and correction are those of a contradicted step.
+    `critical` is decisive or contributory; `weight` is None where only that is known. Types, severity and correction
+    are those of a contradicted step.
     """
 
     factual: Support

@@ -21,7 +21,6 @@ from medthink.judge.kinds.kind import (
     Labels,
     Texts,
     common_scores,
-    rename_support,
 )
 from medthink.judge.kinds.ruling import Ruling, rule_on_findings, rule_on_options
 from medthink.judge.kinds.step_scores import SEVERE, StepScores, StepVerdict, score_steps, step_slice_cells, step_tables
@@ -146,10 +145,9 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         fault = first_fault(_check(verdict, rests_on) for verdict in matched)
         return fault or tuple(map(_take, matched))
 
-    def read_stored(self, row: Mapping[str, Any]) -> tuple[StepVerdict, ...]:
-        """Verdicts; earlier releases called them steps."""
-        given = row.get("verdicts") or row.get("steps") or ()
-        return msgspec.convert(rename_support(given, "factual"), tuple[StepVerdict, ...])
+    def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[StepVerdict, ...]:
+        """The verdicts as they are."""
+        return msgspec.convert(rows, tuple[StepVerdict, ...])
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
         """Compare options named and findings stated with the reference."""
@@ -197,9 +195,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
             "critical": verdict.critical,
             "weight": verdict.weight,
         }
-        # Earlier releases let judges name types of unsupported steps too; readers never did.
-        types = verdict.error_types if verdict.is_error else ()
-        return plain | _severity_labels(verdict.severity) | _type_labels(types)
+        return plain | _severity_labels(verdict.severity) | _type_labels(verdict.error_types)
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
         """Factual in three words or as yes and no, weight or critical, and for contradicted steps the rest."""
@@ -259,7 +255,7 @@ def _weigh(ruling: Ruling) -> Weight:
 
 
 def _read_weight(row: Mapping[str, str]) -> tuple[Weight | None, bool | None]:
-    """The weight, and whether that is critical; lists of earlier releases and published tables have critical only."""
+    """The weight, and whether that is critical; published tables have critical only."""
     weight = cells.read_word("weight", row.get("weight", ""), WEIGHTS)
     critical = cells.read_truth("critical", row.get("critical", ""))
     if weight is None:

@@ -77,10 +77,9 @@ class WordKind(JudgeKind[Given, Scored]):
             return check_grounds(verdict, getattr(verdict, "rests_on"), rests_on)  # noqa: B009
         return None if verdict.reason.strip() else Fault("wrong_form", f"{verdict.id} has no reason")
 
-    def read_stored(self, row: Mapping[str, Any]) -> tuple[Given, ...]:
+    def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[Given, ...]:
         """The verdicts as they are."""
-        found = msgspec.convert(row.get("verdicts") or (), tuple[self.verdict, ...])  # type: ignore[name-defined]
-        return cast("tuple[Given, ...]", found)
+        return cast("tuple[Given, ...]", tuple(msgspec.convert(row, self.verdict) for row in rows))
 
     def vote(self, ballots: Sequence[Given]) -> Given | None:
         """What most say."""

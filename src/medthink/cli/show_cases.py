@@ -1,6 +1,5 @@
 """`medthink show`: the cases of a run, or every prompt, reply and result of one case."""
 
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,7 +126,6 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
         detail = f": {row.detail}" if row.detail else ""
         cost = as_usd(row.cost_usd, is_least=row.is_least_cost)
         say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {count_of(row.calls, 'call')} · {cost}")
-    _draw_images(trace, case.case)
     for number, call in enumerate(case.calls, 1):
         _print_call(f"{number} of {len(case.calls)}", call)
     for prediction in case.predictions:
@@ -135,22 +133,6 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
         click.echo(plain(describe_result(prediction)))
     if trace.doubt:
         say(f"\nRight or wrong is unknown: {trace.doubt}")
-
-
-def _draw_images(trace: "Trace", case_id: int) -> None:
-    """The case's images made small, where this is a terminal that draws pictures."""
-    if not sys.stdout.isatty():
-        return
-    from medthink.cli.thumbnails import draw, find_protocol
-    from medthink.core.errors import DataError
-
-    protocol = find_protocol()
-    for image in trace.images(case_id).values() if protocol else ():
-        click.echo(f"image {image.slot}")
-        try:
-            draw(image.open(), protocol) if protocol else None
-        except DataError as error:
-            click.echo(f"  {plain(error.problem)}")
 
 
 def _print_call(place: str, call: "CallTrace") -> None:

@@ -4,11 +4,9 @@ import json
 import re
 
 import pytest
-from PIL import Image
 
 from made_runs import make_run
 from medthink.cli.door import enter
-from medthink.cli.thumbnails import draw, find_protocol
 from small_benchmark import write_benchmark
 
 
@@ -81,48 +79,3 @@ def test_the_page_stands_alone_and_holds_no_markup_of_the_model(run, tmp_path, c
     assert not re.search(r"(src|href)=\"(?!data:|#)", text)
     assert enter(["show", str(made), "--failed", "--html", str(page)]) == 2
     assert "no case is left" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("env", "protocol"),
-    [
-        ({"TERM": "xterm-kitty"}, "kitty"),
-        ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "iterm"),
-        ({"TERM": "foot"}, "sixel"),
-        ({"TERM": "xterm-256color"}, None),
-        ({}, None),
-    ],
-)
-def test_a_terminal_is_known_by_what_it_says_of_itself(env, protocol):
-    assert find_protocol(env) == protocol
-
-
-def test_a_picture_is_drawn_whole_in_each_way(capsys):
-    import base64
-    import io
-
-    picture = Image.linear_gradient("L").resize((90, 60))
-    draw(picture, "kitty")
-    chunks = re.findall(r"\x1b_G([^;]+);([^\x1b]*)\x1b\\", capsys.readouterr().out)
-    assert [("m=1" in head) for head, _ in chunks] == [True] * (len(chunks) - 1) + [False]
-    assert Image.open(io.BytesIO(base64.b64decode("".join(data for _, data in chunks)))).size == (90, 60)
-    draw(picture, "iterm")
-    assert capsys.readouterr().out.startswith("\x1b]1337;File=inline=1")
-    draw(picture, "sixel")
-    sixel = capsys.readouterr().out
-    assert sixel.startswith('\x1bPq"1;1;90;60')
-    assert _unsixel(sixel, 90, 60) == [[picture.getpixel((x, y)) // 8 for x in range(90)] for y in range(60)]
-
-
-def _unsixel(text, width, height):
-    """The greys that a sixel picture paints, read as a terminal would."""
-    made = [[None] * width for _ in range(height)]
-    body = re.sub(r"#\d+;2;\d+;\d+;\d+", "", text.partition(f"{width};{height}")[2].removesuffix("\x1b\\\n"))
-    for band, lines in enumerate(body.split("-")):
-        for line in lines.split("$"):
-            grey, drawn = re.fullmatch(r"#(\d+)([?-~]+)", line).groups()
-            for x, char in enumerate(drawn):
-                for bit in range(6):
-                    if ord(char) - 63 >> bit & 1:
-                        made[band * 6 + bit][x] = int(grey)
-    return made

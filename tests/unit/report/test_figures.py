@@ -9,13 +9,15 @@ from made_runs import make_run
 from medthink.core.errors import UsageError
 from medthink.report.entries import group_entries, load_entries
 from medthink.report.figures.accuracy import _beside, accuracy_drawing, chance
-from medthink.report.figures.cost import Priced, cost_drawing, pareto_runs, priced_runs
-from medthink.report.figures.curves import curve_panels, curves_drawing, share_curves, size_curves, token_curves
+from medthink.report.figures.cost import cost_drawing
+from medthink.report.figures.curves import curve_panel, curve_panels, curves_drawing
 from medthink.report.figures.letters import letters_drawing
 from medthink.report.figures.overview import overview_drawing
 from medthink.report.figures.slices import one_per_model, slices_drawing
 from medthink.report.figures.steps import steps_drawings
 from medthink.report.figures.style import draw_markup, save_drawing
+from medthink.report.series import find_curves, plot_entry, price_runs
+from medthink.stats.estimate import Undefined
 
 
 def test_only_curves_with_data_are_drawn(blind, groups):
@@ -25,30 +27,68 @@ def test_only_curves_with_data_are_drawn(blind, groups):
 
 
 def test_a_curve_joins_runs_that_differ_in_one_thing_alone(blind):
-    panel = share_curves(blind)
-    assert [curve.label for curve in panel.curves] == ["big"]
-    assert [point.x for point in panel.curves[0].points] == [0.0, 1.0]
-    sizes = size_curves(blind)
+    shares = curve_panel("share", blind).series
+    assert [curve.name for curve in shares.curves] == ["big"]
+    assert [point.x for point in shares.curves[0].points] == [0.0, 1.0]
+    sizes = curve_panel("size", blind).series
     assert [[point.x for point in curve.points] for curve in sizes.curves] == [[4, 27]]
-    tokens = token_curves(blind)
-    assert [[(point.x, point.note) for point in curve.points] for curve in tokens.curves] == [
+    tokens = curve_panel("tokens", blind).series
+    assert [[(point.x, point.run.effort) for point in curve.points] for curve in tokens.curves] == [
         [(100, "low"), (900, "high")]
     ]
-    assert {point.entry.name for point in tokens.alone} == {"share-100", "thrice"}
+    names = {entry.label: entry.name for entry in blind.entries}
+    assert {names[point.run.label] for point in tokens.alone} == {"share-100", "thrice"}
+
+
+def plotted(blind, **fields):
+    return plot_entry(blind.entries[0])._replace(team="", effort="", condition={}, **fields)
+
+
+def test_a_curve_is_named_after_what_its_runs_share_and_never_like_another(blind):
+    made = [
+        plotted(blind, model="lab/deep", label=f"deep, share {share}, {history}")._replace(
+            condition={"image_share": share, "show_history": history}, effort="high"
+        )
+        for share in (0.5, 1.0)
+        for history in (True, False)
+    ]
+    assert [one.name for one in find_curves("share", made[::2], 6).curves] == ["deep · high"]
+    assert [one.name for one in find_curves("share", made, 6).curves] == [
+        "deep, share 0.5, True",
+        "deep, share 0.5, False",
+    ]
+
+
+def test_no_effort_that_no_curve_has_is_on_the_axis(blind):
+    made = [plotted(blind, model=model, label=model)._replace(effort=effort) for model, effort in
+            (("a", "low"), ("b", "medium"), ("a", "high"))]  # fmt: skip
+    series = find_curves("effort", made, 6)
+    assert series.ticks == ("low", "high") and [point.x for point in series.points] == [0, 1]
+
+
+def test_only_the_highest_curves_are_drawn(blind):
+    made = [
+        plotted(blind, model=f"m{rank}", label=f"m{rank} {share}")._replace(
+            condition={"image_share": share}, accuracy=Undefined(reason="made", n=1, value=rank / 10)
+        )
+        for rank in range(4)
+        for share in (0, 1)
+    ]
+    assert [curve.name for curve in find_curves("share", made, 2).curves] == ["m3", "m2"]
 
 
 def test_sizes_under_unlike_conditions_are_not_joined(bench, tmp_path):
     made = {"4b": "low", "27b": "high"}
     paths = [make_run(tmp_path / n, bench, model=f"server/kin-{n}", effort=effort) for n, effort in made.items()]
     (group,) = group_entries(load_entries(paths))
-    panel = size_curves(group)
+    panel = curve_panel("size", group).series
     assert panel.curves == () and {point.x for point in panel.alone} == {4, 27}
 
 
 def test_a_run_that_cost_nothing_has_no_place_on_a_scale_of_costs(bench, tmp_path):
     paths = [make_run(tmp_path / f"{usd}", bench, model=f"server/{usd}", usd=usd) for usd in (0.0, 0.1)]
     (group,) = group_entries(load_entries(paths))
-    assert [one.entry.name for one in priced_runs(group)] == ["0.1"]
+    assert [one.run.model for one in price_runs([plot_entry(entry) for entry in group.entries])] == ["server/0.1"]
 
 
 def test_the_best_run_of_each_model_is_drawn_before_second_ones(blind):
@@ -91,15 +131,16 @@ def test_many_tokens_are_written_out(bench, tmp_path):
     made = {"low": 12_345, "high": 90}
     paths = [make_run(tmp_path / effort, bench, effort=effort, tokens=n) for effort, n in made.items()]
     (group,) = group_entries(load_entries(paths))
-    assert [row[1] for row in curves_drawing(token_curves(group)).table.rows] == ["90", "12,345"]
+    assert [row[1] for row in curves_drawing(curve_panel("tokens", group)).table.rows] == ["90", "12,345"]
 
 
 def test_the_pareto_set_holds_what_no_other_run_beats(blind):
-    entry = blind.entries[0]
-    points = [Priced(entry, usd, accuracy) for usd, accuracy in ((1, 0.5), (2, 0.4), (2, 0.7), (3, 0.7), (3, 0.7))]
-    assert [(one.usd, one.accuracy) for one in pareto_runs(points)] == [(1, 0.5), (2, 0.7)]
-    twins = [Priced(entry, 1, 0.5), Priced(entry, 1, 0.5)]
-    assert pareto_runs(twins) == twins
+    def price(*made):
+        runs = [plotted(blind, usd=usd, accuracy=Undefined(reason="made", n=1, value=value)) for usd, value in made]
+        return [(one.usd, one.run.value) for one in price_runs(runs) if one.is_best]
+
+    assert price((1, 0.5), (2, 0.4), (2, 0.7), (3, 0.7), (3, 0.7)) == [(1, 0.5), (2, 0.7)]
+    assert price((1, 0.5), (1, 0.5)) == [(1, 0.5), (1, 0.5)]
 
 
 def test_runs_without_a_price_are_not_on_the_cost_figure(blind):

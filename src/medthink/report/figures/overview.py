@@ -8,14 +8,7 @@ from medthink.core.markup import one_line
 from medthink.core.numbers import count_of
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.accuracy import chance
-from medthink.report.figures.curves import (
-    Curves,
-    draw_curves,
-    effort_curves,
-    share_curves,
-    size_curves,
-    token_curves,
-)
+from medthink.report.figures.curves import Panel, curve_panel, draw_curves
 from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
 from medthink.report.tables import Table
 from medthink.scoring.scores import percent
@@ -30,7 +23,7 @@ _PANEL_HEIGHT, _BAR, _CROWDED_BAR = 2.5, 0.2, 0.11
 
 
 class _Panels(NamedTuple):
-    present: tuple[Curves, ...]
+    present: tuple[Panel, ...]
     missing: tuple[str, ...]
 
 
@@ -52,8 +45,8 @@ def overview_drawing(groups: list[Group]) -> Drawing:
             below = rows[1].subplots(1, len(panels.present), squeeze=False)[0]
             for letter, axes, panel in zip("bcd", below, panels.present, strict=False):
                 draw_curves(axes, panel)
-                axes.set_title(f"{letter}  {panel.short_title}", fontsize=8)
-                if len(panel.curves) > 1:
+                axes.set_title(f"{letter}  {panel.title}", fontsize=8)
+                if len(panel.series.curves) > 1:
                     axes.legend(fontsize=5.5, handlelength=1.4, loc="lower right")
         if note:
             figure.supxlabel(fill(note, 150), fontsize=6, color=SOFT, x=0.01, ha="left")
@@ -67,9 +60,9 @@ def overview_drawing(groups: list[Group]) -> Drawing:
 
 def _find_panels(group: Group) -> _Panels:
     wanted = (
-        ("share of images", share_curves(group)),
-        ("effort or output tokens", token_curves(group) or effort_curves(group)),
-        ("model size", size_curves(group)),
+        ("share of images", curve_panel("share", group)),
+        ("effort or output tokens", curve_panel("tokens", group) or curve_panel("effort", group)),
+        ("model size", curve_panel("size", group)),
     )
     present = tuple(panel for _, panel in wanted if panel is not None)
     return _Panels(present, tuple(name for name, panel in wanted if panel is None))

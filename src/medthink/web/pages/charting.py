@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from medthink.board.ranking import BoardRow
-from medthink.stats.estimate import Estimate, Measured
+from medthink.report.labels import model_family
+from medthink.report.series import PlottedRun
+from medthink.stats.estimate import Measured
 from medthink.web.pages.axis import ShareAxis, fit_axis
-from medthink.web.pages.board_columns import accuracy_of
+from medthink.web.pages.board_columns import accuracy_of, usd_per_case
 from medthink.web.pages.drawing import Box, DrawnLine, DrawnWords
 
 WIDE, NARROW = (520, 340), (318, 300)
@@ -29,20 +31,21 @@ class Field(NamedTuple):
     up: ShareAxis
     across: AcrossScale
 
-    def place(self, x: float, row: BoardRow) -> tuple[float, float]:
-        """The position of a row at this value of the scale."""
-        return self.box.x(self.across.share(x)), self.height(accuracy_of(row).value or 0.0)
+    def place(self, x: float, run: PlottedRun) -> tuple[float, float]:
+        """The position of a run at this value of the scale."""
+        return self.box.x(self.across.share(x)), self.height(run.value)
 
     def height(self, share: float) -> float:
         """The vertical position of an accuracy."""
         inside = min(max(share, self.up.low), self.up.high)
         return self.box.y((inside - self.up.low) / (self.up.high - self.up.low))
 
-    def whisker(self, x: float, value: Measured, hue: int) -> list[DrawnLine]:
+    def whisker(self, x: float, run: PlottedRun, hue: int) -> list[DrawnLine]:
         """The vertical interval of an accuracy."""
-        if not isinstance(value, Estimate):
+        if run.ends is None:
             return []
-        return [DrawnLine(x, self.height(value.low), x, self.height(value.high), f"whisker thin t{hue}")]
+        low, high = run.ends
+        return [DrawnLine(x, self.height(low), x, self.height(high), f"whisker thin t{hue}")]
 
     def frame(self) -> tuple[list[DrawnLine], list[DrawnWords]]:
         """The grid lines, and the labels of both axes."""
@@ -80,6 +83,25 @@ def draw_path(places: Sequence[tuple[float, float]], *, as_steps: bool = False) 
     first, rest = places[0], places[1:]
     joined = (f"H{x:g}V{y:g}" if as_steps else f"L{x:g} {y:g}" for x, y in rest)
     return f"M{first[0]:g} {first[1]:g}{''.join(joined)}"
+
+
+def plot_row(row: BoardRow) -> PlottedRun:
+    """A row as figures know it; its price is that of a case."""
+    submission, origin, usage = row.submission, row.scores.origin, row.scores.usage
+    condition = origin.condition or {}
+    return PlottedRun(
+        label=row_name(row),
+        model=submission.model,
+        family=submission.about.family or model_family(submission.model),
+        task=origin.task,
+        condition=condition,
+        effort=condition.get("effort") or submission.about.effort,
+        accuracy=accuracy_of(row),
+        team=submission.team,
+        usd=usd_per_case(row),
+        is_least_usd=usage is not None and usage.unseen_replies > 0,
+        group=row.group,
+    )
 
 
 def row_name(row: BoardRow) -> str:

@@ -1,24 +1,15 @@
 """Accuracy against price: which models no other beats in both."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from medthink.board.ranking import BoardRow, RivalRow
 from medthink.core.numbers import as_usd
+from medthink.report.series import PricedRun, price_runs
 from medthink.scoring.scores import percent
-from medthink.stats.pareto import pareto_set
 from medthink.web.pages.axis import shape_of
-from medthink.web.pages.board_columns import accuracy_of, rival_name, usd_per_case
-from medthink.web.pages.charting import NARROW, WIDE, draw_path, log_scale, make_field, row_name, short_name
+from medthink.web.pages.board_columns import rival_name
+from medthink.web.pages.charting import NARROW, WIDE, draw_path, log_scale, make_field, plot_row, short_name
 from medthink.web.pages.drawing import BoardFigure, Chart, DrawnLine, DrawnMark, DrawnPath, DrawnWords, MarkNames
-
-
-class PricedRow(NamedTuple):
-    """A row, what a case of it cost, and whether no other row is both cheaper and more accurate."""
-
-    usd: float
-    row: BoardRow
-    is_best: bool
 
 
 def price_figure(rows: Sequence[BoardRow], rivals: Sequence[RivalRow]) -> BoardFigure | None:
@@ -26,7 +17,7 @@ def price_figure(rows: Sequence[BoardRow], rivals: Sequence[RivalRow]) -> BoardF
 
     None for fewer than two priced rows.
     """
-    priced = price_rows(rows)
+    priced = price_runs([plot_row(row) for row in rows])
     if len(priced) < 2:
         return None
     best = sum(one.is_best for one in priced)
@@ -42,22 +33,19 @@ def price_figure(rows: Sequence[BoardRow], rivals: Sequence[RivalRow]) -> BoardF
         narrow=_draw(NARROW, priced, rivals),
         columns=("Model", "Price per case", "Accuracy (95 %)", "Pareto optimal"),
         rows=tuple(
-            (row_name(one.row), as_usd(one.usd), percent(accuracy_of(one.row)), "yes" if one.is_best else "no")
+            (
+                one.run.label,
+                as_usd(one.usd, is_least=one.run.is_least_usd),
+                percent(one.run.accuracy),
+                "yes" if one.is_best else "no",
+            )
             for one in priced
         ),
     )
 
 
-def price_rows(rows: Sequence[BoardRow]) -> list[PricedRow]:
-    """The rows whose total price is known and not zero, cheapest first."""
-    found = [(usd, row) for row in rows if (usd := usd_per_case(row)) and accuracy_of(row).value is not None]
-    best = set(pareto_set([usd for usd, _ in found], [accuracy_of(row).value or 0.0 for _, row in found]))
-    made = [PricedRow(usd, row, place in best) for place, (usd, row) in enumerate(found)]
-    return sorted(made, key=lambda one: (one.usd, -(accuracy_of(one.row).value or 0.0)))
-
-
-def _draw(size: tuple[int, int], priced: Sequence[PricedRow], rivals: Sequence[RivalRow]) -> Chart:
-    shown = [accuracy_of(one.row) for one in priced] + [rival.accuracy for rival in rivals[:1]]
+def _draw(size: tuple[int, int], priced: Sequence[PricedRun], rivals: Sequence[RivalRow]) -> Chart:
+    shown = [one.run.accuracy for one in priced] + [rival.accuracy for rival in rivals[:1]]
     field = make_field(size, shown, log_scale([one.usd for one in priced], as_usd))
     lines, words = field.frame()
     for rival in rivals[:1]:
@@ -66,14 +54,14 @@ def _draw(size: tuple[int, int], priced: Sequence[PricedRow], rivals: Sequence[R
         words.append(DrawnWords(field.box.right, y + 14, rival_name(rival.name), "end"))
     labels, marks = MarkNames(field.box), []
     for one in priced:
-        x, y = field.place(one.usd, one.row)
-        shape = shape_of(one.row.group) or 1
-        lines += field.whisker(x, accuracy_of(one.row), shape if one.is_best else 0)
+        x, y = field.place(one.usd, one.run)
+        shape = shape_of(one.run.group) or 1
+        lines += field.whisker(x, one.run, shape if one.is_best else 0)
         look = f"t{shape}" if one.is_best else "t0 hollow"
         marks.append(DrawnMark(x, y, shape, look, 5.5 if one.is_best else 4.5))
         labels.avoid(x, y)
-    front = [(*field.place(one.usd, one.row), one.row) for one in priced if one.is_best]
-    named = (labels.put(x, y, short_name(row_name(row))) for x, y, row in front)
+    front = [(*field.place(one.usd, one.run), one.run) for one in priced if one.is_best]
+    named = (labels.put(x, y, short_name(run.label)) for x, y, run in front)
     return Chart(
         width=size[0],
         height=size[1],

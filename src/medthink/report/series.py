@@ -1,0 +1,188 @@
+"""Which runs form a curve, in which order and under which name, and which are Pareto optimal.
+
+The figures of a report and the charts of the board both draw what is decided here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import msgspec
+
+from medthink.models.request import Effort
+from medthink.report.entries import Entry
+from medthink.report.labels import model_family, model_size, short_models
+from medthink.report.tables import tokens_per_case
+from medthink.stats.estimate import Estimate, Measured, Undefined
+from medthink.stats.pareto import pareto_set
+
+CurveAxis = Literal["share", "effort", "tokens", "size"]
+_EFFORTS: tuple[str, ...] = get_args(Effort)
+
+
+class PlottedRun(NamedTuple):
+    """A run of a report or a row of the board, as figures know it; `usd` is its price, `group` the tie it is in."""
+
+    label: str
+    model: str
+    family: str
+    task: str
+    condition: Mapping[str, Any]
+    effort: str
+    accuracy: Measured
+    team: str = ""
+    usd: float | None = None
+    is_least_usd: bool = False
+    output_tokens: float | None = None
+    group: int | None = None
+
+    @property
+    def value(self) -> float:
+        """The accuracy alone, zero where it is unknown."""
+        return self.accuracy.value or 0.0
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval, where there is one."""
+        return (self.accuracy.low, self.accuracy.high) if isinstance(self.accuracy, Estimate) else None
+
+
+class Point(NamedTuple):
+    """One run at its position on the axis."""
+
+    x: float
+    run: PlottedRun
+
+
+class Curve(NamedTuple):
+    """Runs that differ in what the axis shows, and in nothing else, from left to right."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+class Series(NamedTuple):
+    """The curves along one axis, highest first, and runs that are in none; `ticks` are the names of positions."""
+
+    curves: tuple[Curve, ...]
+    alone: tuple[Point, ...] = ()
+    ticks: tuple[str, ...] = ()
+
+    @property
+    def points(self) -> list[Point]:
+        """Every point."""
+        return [*(point for curve in self.curves for point in curve.points), *self.alone]
+
+
+class PricedRun(NamedTuple):
+    """A run with its price, and whether no other run is both cheaper and more accurate."""
+
+    run: PlottedRun
+    usd: float
+    is_best: bool
+
+
+class _Along(NamedTuple):
+    """Where an axis puts a run, which field of the condition differs along it, and if runs in no curve are shown."""
+
+    place: Callable[[PlottedRun], float | None]
+    varied: str = ""
+    shows_alone: bool = False
+
+
+class _Held(NamedTuple):
+    """What all runs of a curve have in common; `whose` is their model, or the family of their models."""
+
+    whose: str
+    effort: str
+    team: str
+    task: str
+    rest: tuple[tuple[str, str], ...]
+
+
+_AXES: dict[CurveAxis, _Along] = {
+    "share": _Along(lambda run: run.condition.get("image_share"), "image_share"),
+    "effort": _Along(lambda run: float(_EFFORTS.index(run.effort)) if run.effort in _EFFORTS else None, "effort"),
+    "tokens": _Along(lambda run: run.output_tokens, "effort", shows_alone=True),
+    "size": _Along(lambda run: model_size(run.model), shows_alone=True),
+}
+
+
+def plot_entry(entry: Entry) -> PlottedRun:
+    """A run of a report; its price is that of the whole run."""
+    manifest, usage = entry.manifest, entry.scores.usage
+    return PlottedRun(
+        label=entry.label,
+        model=manifest.model,
+        family=model_family(manifest.model),
+        task=manifest.task,
+        condition=msgspec.to_builtins(manifest.condition),
+        effort=manifest.condition.effort or "",
+        accuracy=entry.accuracy or Undefined(reason="no letters", n=0),
+        usd=usage.cost_usd.value if usage else None,
+        is_least_usd=usage is not None and usage.unseen_replies > 0,
+        output_tokens=tokens_per_case(entry),
+    )
+
+
+def find_curves(axis: CurveAxis, runs: Sequence[PlottedRun], most: int) -> Series | None:
+    """At most so many curves along this axis; None if all runs are at one position of it, or none can be joined."""
+    along = _AXES[axis]
+    found: dict[_Held, list[Point]] = {}
+    for run in runs:
+        x = along.place(run)
+        if x is not None:
+            found.setdefault(_held(axis, along.varied, run), []).append(Point(x, run))
+    several = [held for held, points in found.items() if _is_spread(points)]
+    joined = sorted(several, key=lambda held: max(point.run.value for point in found[held]), reverse=True)[:most]
+    alone = tuple(point for held in found if held not in joined for point in found[held]) if along.shows_alone else ()
+    if not joined and not _is_spread(alone):
+        return None
+    series = Series(_named({held: found[held] for held in joined}), alone)
+    return _with_efforts(series) if axis == "effort" else series
+
+
+def price_runs(runs: Sequence[PlottedRun]) -> list[PricedRun]:
+    """The runs whose price is known and not zero, cheapest first."""
+    known = [(run.usd, run) for run in runs if run.usd and run.accuracy.value is not None]
+    known.sort(key=lambda one: (one[0], -one[1].value))
+    best = pareto_set([usd for usd, _ in known], [run.value for _, run in known])
+    return [PricedRun(run, usd, place in best) for place, (usd, run) in enumerate(known)]
+
+
+def _held(axis: CurveAxis, varied: str, run: PlottedRun) -> _Held:
+    return _Held(
+        whose=run.family if axis == "size" else run.model,
+        effort="" if varied == "effort" else run.effort,
+        team=run.team,
+        task=run.task,
+        rest=tuple(sorted((name, str(value)) for name, value in run.condition.items() if name != varied)),
+    )
+
+
+def _is_spread(points: Sequence[Point]) -> bool:
+    return len({point.x for point in points}) > 1
+
+
+def _named(joined: dict[_Held, list[Point]]) -> tuple[Curve, ...]:
+    """The curves by model and effort; where two would have one name, by the labels of their first runs if they differ.
+
+    Rows of the board have no label that tells the conditions of a model apart.
+    """
+    short = short_models([held.whose for held in joined])
+    names = [f"{short[held.whose]} · {held.effort}" if held.effort else short[held.whose] for held in joined]
+    ordered = [sorted(points, key=lambda point: (point.x, point.run.label)) for points in joined.values()]
+    labels = [points[0].run.label for points in ordered]
+    return tuple(
+        Curve(label if names.count(name) > 1 and labels.count(label) == 1 else name, tuple(points))
+        for name, label, points in zip(names, labels, ordered, strict=True)
+    )
+
+
+def _with_efforts(series: Series) -> Series:
+    """The curves with positions in a row, one for each effort that some curve has."""
+    used = sorted({point.x for point in series.points})
+    curves = (
+        curve._replace(points=tuple(Point(float(used.index(x)), run) for x, run in curve.points))
+        for curve in series.curves
+    )
+    return Series(tuple(curves), ticks=tuple(_EFFORTS[int(x)] for x in used))

@@ -14,8 +14,7 @@ from medthink.judge.kinds.discussion import DimensionForm, SentenceVerdict, matc
 from medthink.judge.kinds.steps import StepsForm
 from medthink.judge.rubric import DIMENSIONS
 from medthink.judge.units import Source, split_source
-from medthink.workflow.fence import fence, inert_json
-from medthink.workflow.reply_forms import Fault, read_form
+from medthink.workflow.forms import Fault, fence, inert_json, read_form
 from medthink.workflow.sentences import split_sentences
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)

@@ -8,10 +8,11 @@ import msgspec
 from msgspec import Meta
 
 from medthink.core.errors import MedThinkError, UsageError
-from medthink.curate.asking import RULES, StageAsk, prompts_version
+from medthink.curate.asking import StageAsk, prompts_version
 from medthink.curate.decision import StageResult
 from medthink.curate.draft import Draft, read_drafts
 from medthink.models.request import Effort
+from medthink.workflow.forms import RULES
 
 Drafts = Callable[[], Iterator[Draft]]
 NotNegative = Annotated[float, Meta(ge=0)]

@@ -1,27 +1,22 @@
 """Asking a judge through the ledger: unusable replies are asked for again, and in the end count as `Unjudged`."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
-from medthink.cases.case import Image
-from medthink.core.errors import DataError, Declined
+from medthink.core.errors import Declined
 from medthink.judge.judgement import Setting
-from medthink.judge.kinds import KINDS
-from medthink.judge.prompts import JudgePrompt
-from medthink.judge.verdicts import UnitVerdict, Unjudged, UnjudgedKind
+from medthink.judge.verdicts import Unjudged
 from medthink.judge.voices import voice_of
-from medthink.models.request import EXAMPLE_SCHEMA, ImagePart, Reply, Request, TextPart
-from medthink.runs.asking import Desk, describe_bad_image, encode_image
+from medthink.models.request import EXAMPLE_SCHEMA, Reply, Request, TextPart
+from medthink.runs.asking import Desk
+from medthink.runs.forms import MAX_TRIES, FormAsker
 from medthink.runs.prediction import Spent
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
-from medthink.workflow.reply_forms import Fault
+from medthink.workflow.forms import Fault, FormPrompt
 
-MAX_TRIES = 3
 MAX_REPEATS = 1000
 
 Read = TypeVar("Read")
@@ -38,52 +33,27 @@ class Heard(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
 class Hearing:
     """One judge: how it is asked, and which models it must not turn out to be."""
 
-    def __init__(self, desk: Desk[JudgePrompt], setting: Setting, condition: Condition, barred: frozenset[str]) -> None:
+    def __init__(self, desk: Desk[FormPrompt], setting: Setting, condition: Condition, barred: frozenset[str]) -> None:
         self.desk = desk
-        self._setting = setting
-        self._condition = condition
+        self._asker = FormAsker(desk, example_request(setting), condition)
         self._barred = barred
 
     async def hear(
-        self, prompt: JudgePrompt, read: Callable[[str], Read | Fault], *, case_id: int, repeat: int, rounds: int = 0
+        self, prompt: FormPrompt, read: Callable[[str], Read | Fault], *, case_id: int, repeat: int, rounds: int = 0
     ) -> Heard[Read]:
         """Ask until a reply can be used; after the last try, its fault is recorded as the reason for no verdict.
 
         `rounds` counts how often the whole series of tries was made before.
         """
-        try:
-            images = await asyncio.to_thread(self._encode, prompt)
-        except DataError as error:
-            return Heard(result=Unjudged("failed", describe_bad_image(error)), model="", spent=())
-        spent: list[Spent] = []
-        asked, model = prompt, ""
-        outcome = Unjudged("failed", "never asked")
-        for attempt in range(MAX_TRIES):
-            try:
-                # Every try is a call of its own, even where two are worded alike.
-                request = self._request(asked, images, sample=(rounds * MAX_REPEATS + repeat) * MAX_TRIES + attempt)
-                reply, cost = await self.desk.call(asked, request, case_id)
-            except Unanswered as stop:
-                kind: UnjudgedKind = "refused" if stop.state == "refused" else "failed"
-                return Heard(result=Unjudged(kind, stop.detail), model=model, spent=tuple(spent))
-            spent.append(cost)
-            model = reply.model
-            self._refuse_self(model)
-            result = _read_reply(reply, read)
-            if not isinstance(result, Fault):
-                return Heard(result=result, model=model, spent=tuple(spent))
-            outcome = Unjudged(result.kind, result.complaint)
-            asked = prompt.again(result.complaint)
-        return Heard(result=outcome, model=model, spent=tuple(spent))
 
-    def _encode(self, prompt: JudgePrompt) -> dict[str, ImagePart]:
-        images = [part for part in prompt.parts if isinstance(part, Image)]
-        return {image.path: encode_image(image, self._condition) for image in images}
+        def read_reply(reply: Reply) -> Read | Fault:
+            self._refuse_self(reply.model)
+            _refuse_cut(reply)
+            return read(reply.text)
 
-    def _request(self, prompt: JudgePrompt, images: dict[str, ImagePart], *, sample: int) -> Request:
-        parts = tuple(images[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts)
-        schema = prompt.schema if self._setting.use_schema else None
-        return replace(example_request(self._setting), system=prompt.system, parts=parts, schema=schema, sample=sample)
+        first = (rounds * MAX_REPEATS + repeat) * MAX_TRIES
+        told = await self._asker.ask(prompt, read_reply, case_id=case_id, first_sample=first)
+        return Heard(result=_or_unjudged(told.result), model=told.model, spent=told.spent)
 
     def _refuse_self(self, model: str) -> None:
         if voice_of(model) in self._barred:
@@ -105,17 +75,19 @@ def example_request(setting: Setting) -> Request:
     )
 
 
-def _read_reply(reply: Reply, read: Callable[[str], Read | Fault]) -> Read | Fault | Unjudged:
-    match reply.stop:
-        case "truncated":
-            return Unjudged("truncated", "the judge's reply was cut off")
-        case "refused" | "filtered":
-            return Unjudged("refused", f"the judge's reply was {reply.stop}")
-        case "end":
-            return read(reply.text)
+def _refuse_cut(reply: Reply) -> None:
+    if reply.stop == "truncated":
+        raise Unanswered("truncated", "the judge's reply was cut off")
+    if reply.stop != "end":
+        raise Unanswered("refused", f"the judge's reply was {reply.stop}")
 
 
-def read_verdicts(text: str, prompt: JudgePrompt) -> tuple[UnitVerdict, ...] | Fault:
-    """The verdicts of a reply to a prompt about units."""
-    assert prompt.units is not None
-    return KINDS[prompt.units.what].read_reply(text, prompt.call, prompt.units, prompt.evidence.names())
+def _or_unjudged(result: Read | Fault | Unanswered) -> Read | Unjudged:
+    match result:
+        case Fault(kind=kind, complaint=complaint):
+            return Unjudged(kind, complaint)
+        case Unanswered(state=("refused" | "truncated" | "failed") as state, detail=detail):
+            return Unjudged(state, detail)
+        case Unanswered(detail=detail):
+            return Unjudged("failed", detail)
+    return result

@@ -10,17 +10,19 @@ import msgspec
 from msgspec.structs import replace
 
 from medthink.core.errors import UsageError
-from medthink.judge.asking import Hearing, example_request, read_verdicts
+from medthink.judge.asking import Hearing, example_request
 from medthink.judge.evidence import Evidence
-from medthink.judge.judgement import RULES, Judgement
-from medthink.judge.prompts import JudgePrompt, prompt_version, verdict_prompt
+from medthink.judge.judgement import Judgement
+from medthink.judge.kinds import KINDS
+from medthink.judge.prompts import prompt_version, verdict_prompt
 from medthink.judge.terms import JudgeTerms
 from medthink.judge.units import Source, UnitKey, UnitSet
 from medthink.judge.verdicts import Unjudged
-from medthink.runs.answerers import Answerer, ModelAnswerer, ReplayAnswerer, refuse_unfit
+from medthink.runs.answerers import Answerer, ModelAnswerer, refuse_unfit
 from medthink.runs.asking import Desk
 from medthink.runs.batching import BatchDesk, take_in_batches, work_by_batches
 from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.forms import open_form_answerer
 from medthink.runs.jobs import Batch, read_batches
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
@@ -28,6 +30,7 @@ from medthink.runs.office import BatchOffice
 from medthink.runs.opening import open_model_answerer
 from medthink.runs.progress import Tracker
 from medthink.workflow.condition import Condition
+from medthink.workflow.forms import RULES, FormPrompt
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -157,7 +160,9 @@ async def _take_in(
     """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
     set_aside_usd = 0.0
     for spec in dict.fromkeys(batch.model for batch in read_batches(ledger.connection) if batch.state != "ended"):
-        answerer = _open_model(spec, terms, transport, is_batch=True)
+        answerer = open_model_answerer(
+            spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices, is_batch=True
+        )
         assert isinstance(answerer, ModelAnswerer)
         try:
             set_aside_usd += await take_in_batches(
@@ -168,24 +173,15 @@ async def _take_in(
     return set_aside_usd
 
 
-def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answerer[JudgePrompt]:
-    provider, _, name = spec.partition("/")
-    if spec == RULES:
-        from medthink.judge.rules import RulesJudge
-
-        return RulesJudge()
-    if provider == "baseline":
-        raise UsageError(f"{spec} is not a judge", remedy=f"the embedded judge is {RULES}")
-    if provider == "replay":
-        return ReplayAnswerer(spec, Path(name), JUDGE_LEDGER)
-    return _open_model(spec, terms, transport, is_batch=terms.batch)
-
-
-def _open_model(
-    spec: str, terms: JudgeTerms, transport: "Transport | None", *, is_batch: bool
-) -> Answerer[JudgePrompt]:
-    return open_model_answerer(
-        spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices, is_batch=is_batch
+def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answerer[FormPrompt]:
+    return open_form_answerer(
+        spec,
+        ledger=JUDGE_LEDGER,
+        refusal=UsageError(f"{spec} is not a judge", remedy=f"the embedded judge is {RULES}"),
+        base_urls=terms.base_urls,
+        transport=transport,
+        prices=terms.prices,
+        is_batch=terms.batch,
     )
 
 
@@ -211,7 +207,7 @@ async def ask_verdicts(
     prompt = verdict_prompt(units, evidence, source)
     heard = await hearing.hear(
         prompt,
-        lambda text: read_verdicts(text, prompt),
+        lambda text: KINDS[units.what].read_reply(text, prompt.call, units, evidence.names()),
         case_id=blank.case,
         repeat=blank.repeat,
         rounds=blank.round,

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from medthink.core.errors import UsageError
 from medthink.judge.asking import Hearing
-from medthink.judge.judgement import RULES
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import split_prompt
 from medthink.judge.splitting import SplitForm, place_steps
@@ -12,7 +11,7 @@ from medthink.judge.units import SENTENCES, Source, Unit, UnitKey, UnitSet, spli
 from medthink.judge.verdicts import Unjudged
 from medthink.runs.budget import BudgetReached
 from medthink.runs.engine import work_through
-from medthink.workflow.reply_forms import Fault, read_form
+from medthink.workflow.forms import RULES, Fault, read_form
 
 
 class Cutter:

@@ -15,7 +15,7 @@ from medthink.core.digest import digest_value
 from medthink.core.jsonio import write_jsonl
 from medthink.core.stored import read_stored_rows
 from medthink.metrics.findings import compare_findings
-from medthink.workflow.reply_forms import TEXT, Fault, ReplyForm, first_fault, list_of, object_of, one_of
+from medthink.workflow.forms import TEXT, Fault, ReplyForm, first_fault, list_of, object_of, one_of
 from medthink.workflow.sentences import split_sentences
 
 DECISIVE_FILE = "decisive.jsonl"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from medthink.judge.verdicts import UnitVerdict
-from medthink.workflow.reply_forms import Fault
+from medthink.workflow.forms import Fault
 
 Given = TypeVar("Given", bound=UnitVerdict)
 

@@ -10,8 +10,8 @@ from medthink.judge.evidence import Sight
 from medthink.judge.units import UnitKey
 from medthink.judge.verdicts import UnitVerdict, UnjudgedKind
 from medthink.models.request import Effort
+from medthink.workflow.forms import RULES
 
-RULES = "baseline/rules"
 PANEL = "panel"
 
 JudgedState = Literal["ok", "unjudged", "absent"]

@@ -13,12 +13,11 @@ from medthink.judge.decisive import (
     list_by_rule,
     make_list,
 )
-from medthink.judge.judgement import RULES
 from medthink.judge.prompts import decisive_prompt
 from medthink.judge.verdicts import Unjudged
 from medthink.runs.budget import BudgetReached
 from medthink.runs.engine import work_through
-from medthink.workflow.reply_forms import Fault, read_form
+from medthink.workflow.forms import RULES, Fault, read_form
 
 
 class Lister:

@@ -13,7 +13,7 @@ from medthink.judge.bench import Bench, BenchSession, ask_verdicts, blank_judgem
 from medthink.judge.cutting import Cutter
 from medthink.judge.decisive import DecisiveList, read_decisive, write_decisive
 from medthink.judge.evidence import gather_evidence
-from medthink.judge.judgement import RULES, Judgement
+from medthink.judge.judgement import Judgement
 from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.listing import Lister
@@ -30,6 +30,7 @@ from medthink.runs.manifest import Manifest
 from medthink.runs.progress import RunListener, Tracker
 from medthink.runs.run import Run
 from medthink.runs.showing import Showing
+from medthink.workflow.forms import RULES
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from medthink.judge.content import Token, content_tokens, name_class
 from medthink.judge.units import Source, Unit
-from medthink.workflow.reply_forms import Fault, ReplyForm
+from medthink.workflow.forms import Fault, ReplyForm
 from medthink.workflow.sentences import Span
 
 _SENTENCE_END = re.compile(r"[.!?;:]+[\"'”’)\]]*(?=\s|$)|[\r\n]+")

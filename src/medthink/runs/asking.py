@@ -21,6 +21,7 @@ from medthink.runs.siblings import SharedCall, Siblings
 from medthink.runs.streak import Streak
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
+from medthink.workflow.forms import FormPrompt
 
 # Errors of the whole run, not of this call: continuing would only repeat them.
 _STOPS_THE_RUN: frozenset[ErrorKind] = frozenset({"quota", "unreachable"})
@@ -274,8 +275,7 @@ class CaseAsk:
             self._encode(new)
 
     def _encode(self, images: list[Image]) -> None:
-        for image in images:
-            self._parts[image.path] = encode_image(image, self._condition)
+        self._parts |= encode_images(images, self._condition)
 
 
 def call_for(spec: str, prompt: Kinded, request: Request, case_id: int) -> Call:
@@ -312,6 +312,11 @@ def encode_image(image: Image, condition: Condition) -> ImagePart:
     return ImagePart.from_bytes(ready.data, media_type, width=ready.width, height=ready.height)
 
 
+def encode_images(parts: Iterable[str | Image], condition: Condition) -> dict[str, ImagePart]:
+    """The images among the parts of a prompt as sent, by path."""
+    return {image.path: encode_image(image, condition) for image in parts if isinstance(image, Image)}
+
+
 def describe_bad_image(error: DataError) -> str:
     """Why a case failed for one of its images, in a line."""
     return f"image: {error.place}: {error.problem}" if error.place else f"image: {error.problem}"
@@ -319,9 +324,16 @@ def describe_bad_image(error: DataError) -> str:
 
 def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[str, ImagePart]) -> Request:
     """What is sent for a prompt under a condition; `parts` holds its images by path."""
-    shown = tuple(parts[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts)
-    schema = prompt.schema if condition.use_schema else None
-    return replace(example_request(condition, sample), system=prompt.system, parts=shown, schema=schema)
+    return fill_request(example_request(condition, sample), prompt, parts, sample=sample)
+
+
+def fill_request(
+    example: Request, prompt: Prompt | FormPrompt, images: dict[str, ImagePart], *, sample: int
+) -> Request:
+    """What is sent for a prompt with the settings of an example; a schema only if that has one."""
+    parts = tuple(images[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts)
+    schema = None if example.schema is None else prompt.schema
+    return replace(example, system=prompt.system, parts=parts, schema=schema, sample=sample)
 
 
 def example_request(condition: Condition, sample: int = 0) -> Request:

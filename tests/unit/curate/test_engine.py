@@ -19,7 +19,7 @@ from medthink.curate.decision import Quote, drop, find_quote, keep, leave_open
 from medthink.curate.plan import read_plan
 from medthink.curate.registry import STAGES, StageEntry, read_settings
 from medthink.curate.stage import ModelSettings, Stage
-from medthink.workflow.reply_forms import ReplyForm, one_of
+from medthink.workflow.forms import PromptFiles, ReplyForm, one_of
 
 
 class ToySettings(ModelSettings, frozen=True, kw_only=True):
@@ -60,9 +60,7 @@ def toy(monkeypatch, tmp_path):
     module.STAGE = ToyStage
     monkeypatch.setitem(sys.modules, "toy_stage", module)
     monkeypatch.setitem(STAGES, "toy", StageEntry("toy_stage", "A toy"))
-    from medthink.curate import asking
-
-    monkeypatch.setattr(asking, "_read", lambda kind: f"words of {kind} for {{{{call}}}}")
+    monkeypatch.setattr(PromptFiles, "read", lambda _, kind: f"words of {kind} for {{{{call}}}}")
 
 
 def _drafts(count=12):
@@ -223,7 +221,6 @@ def test_a_stage_that_nothing_changed_for_is_not_run_again(tmp_path):
 
 
 def test_a_changed_prompt_runs_the_stages_that_ask_again_and_no_others(tmp_path, monkeypatch):
-    from medthink.curate import asking
 
     _table(tmp_path, [(1, "Some pain.", "Lipoma")])
     path = _plan(tmp_path, WHOLE + 'model = "baseline/rules"\n[timeline]\n')
@@ -235,7 +232,7 @@ def test_a_changed_prompt_runs_the_stages_that_ask_again_and_no_others(tmp_path,
 
     build(read_plan(path), watch)
     assert sorted(seen) == ["ingest", "timeline", "toy"]
-    monkeypatch.setattr(asking, "_read", lambda kind: f"other words of {kind} for {{{{call}}}}")
+    monkeypatch.setattr(PromptFiles, "read", lambda _, kind: f"other words of {kind} for {{{{call}}}}")
     build(read_plan(path), watch)
     assert seen[3:] == ["toy"]
 

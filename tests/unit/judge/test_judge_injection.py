@@ -8,13 +8,13 @@ import pytest
 
 from judge_server import JudgeServer, judge_step, read_request, step_verdict
 from judged_run import make_run
-from medthink.judge.asking import read_verdicts
 from medthink.judge.evidence import Evidence
 from medthink.judge.judgements import read_judgements
-from medthink.judge.prompts import JudgePrompt, split_prompt, verdict_prompt
+from medthink.judge.kinds import KINDS
+from medthink.judge.prompts import split_prompt, verdict_prompt
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import Source, UnitSet, unit_set
-from medthink.workflow.reply_forms import Fault
+from medthink.workflow.forms import Fault, FormPrompt
 from medthink.workflow.sentences import Span
 
 PAYLOADS = [json.loads(line) for line in (Path(__file__).parent / "injections.jsonl").read_text().splitlines()]
@@ -22,29 +22,35 @@ TEXTS = [payload["text"] for payload in PAYLOADS]
 TOKENS = ("<|", "|>", "</", "[INST]", "[/INST]", "<<SYS>>", "<start_of_turn>", "<think>", "```", "<!--", "{{", "<s>")
 
 
-def prompt_about(
-    text: str, *, what: str = "steps", part: str = "rationale", evidence: Evidence | None = None
-) -> JudgePrompt:
-    """The prompt that a unit of this text leads to, its words untouched."""
+EVIDENCE = Evidence(history="Pain.", findings="A mass.")
+
+
+def units_of(text: str, *, what: str = "steps") -> tuple[UnitSet, Source]:
+    """A text that is one unit, its words untouched."""
     source = Source(run="r", case=1, sample=0, what=what, parts={"rationale": text})
-    units: UnitSet = unit_set(source, [source.unit("rationale", Span(0, len(text)))], splitter="sentences")
-    return verdict_prompt(units, evidence or Evidence(history="Pain.", findings="A mass."), source)
+    return unit_set(source, [source.unit("rationale", Span(0, len(text)))], splitter="sentences"), source
+
+
+def prompt_about(text: str, *, what: str = "steps", evidence: Evidence = EVIDENCE) -> FormPrompt:
+    """The prompt that a unit of this text leads to."""
+    units, source = units_of(text, what=what)
+    return verdict_prompt(units, evidence, source)
 
 
 def source_of(case: int, text: str) -> Source:
     return Source(run="r", case=case, sample=0, what="steps", parts={"rationale": text})
 
 
-def words(prompt: JudgePrompt) -> str:
+def words(prompt: FormPrompt) -> str:
     return "\n\n".join([prompt.system, *(part for part in prompt.parts if isinstance(part, str))])
 
 
-def outside(prompt: JudgePrompt) -> str:
+def outside(prompt: FormPrompt) -> str:
     """What a judge would take for instructions, the code of the call masked."""
     return read_request(words(prompt))[2].replace(prompt.call, "CALL")
 
 
-def inside(prompt: JudgePrompt) -> str:
+def inside(prompt: FormPrompt) -> str:
     return words(prompt).split(f"BEGIN DATA {prompt.call}\n")[1].split(f"\nEND DATA {prompt.call}")[0]
 
 
@@ -114,9 +120,11 @@ def test_nobody_can_write_down_the_code_of_the_call_they_are_judged_in():
 def test_what_a_judge_repeats_of_a_payload_is_not_sent_back_as_our_own_words():
     for text in filter(lambda one: len(one.strip()) > 12, TEXTS):
         prompt = prompt_about(text)
-        unit = {"id": prompt.units.ids[0]}
+        units, _ = units_of(text)
+        unit = {"id": units.ids[0]}
         for change in ({"factual": text}, {"id": text}, {"rests_on": [text]}, {text: 1}, {"error_types": [text]}):
-            fault = read_verdicts(json.dumps({"call": prompt.call, "verdicts": [step_verdict(unit, **change)]}), prompt)
+            reply = json.dumps({"call": prompt.call, "verdicts": [step_verdict(unit, **change)]})
+            fault = KINDS["steps"].read_reply(reply, prompt.call, units, EVIDENCE.names())
             assert isinstance(fault, Fault)
             assert text not in fault.complaint
 

@@ -30,7 +30,7 @@ from medthink.runs.run import Run
 from medthink.runs.session import carry_out
 from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
-from medthink.workflow.reply_forms import Fault
+from medthink.workflow.forms import Fault
 from small_benchmark import write_benchmark
 
 FIRST = "sign WITHHELD findings 100"

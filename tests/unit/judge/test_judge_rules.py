@@ -9,13 +9,14 @@ import pytest
 from judge_server import read_request
 from medthink.core.errors import UsageError
 from medthink.judge import prompts
-from medthink.judge.asking import read_verdicts
 from medthink.judge.evidence import SIGHTS, Evidence, parse_sight
+from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version, verdict_prompt
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SECTIONS, SEVERITIES, SUPPORTS, WEIGHTS, load_rubric
-from medthink.judge.rules import RulesJudge
 from medthink.judge.units import Source, split_source
 from medthink.models.request import Request
+from medthink.runs.forms import RulesAnswerer
+from medthink.workflow.forms import PromptFiles
 
 EVIDENCE = Evidence(
     options={"A": "Pneumothorax", "B": "Pleural effusion"},
@@ -26,9 +27,10 @@ EVIDENCE = Evidence(
 
 def judge(text: str, what: str = "steps"):
     source = Source(run="r", case=1, sample=0, what=what, parts={"rationale": text})
-    prompt = verdict_prompt(split_source(source), EVIDENCE, source)
-    reply = asyncio.run(RulesJudge().answer(prompt, Request(parts=()), lambda _: None))
-    return read_verdicts(reply.text, prompt)
+    units = split_source(source)
+    prompt = verdict_prompt(units, EVIDENCE, source)
+    reply = asyncio.run(RulesAnswerer().answer(prompt, Request(parts=()), lambda _: None))
+    return KINDS[what].read_reply(reply.text, prompt.call, units, EVIDENCE.names())
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_the_version_of_a_prompt_is_of_its_words():
 
 
 def test_a_word_changed_in_the_rubric_or_in_a_prompt_is_another_version(monkeypatch):
-    before, make, read = prompt_version("steps"), prompt_version.__wrapped__, prompts._read
+    before, make, read = prompt_version("steps"), prompt_version.__wrapped__, PromptFiles.read
     assert make("steps") == before
     with monkeypatch.context() as changed:
         rubric = msgspec.structs.replace(load_rubric(), page="it matters.")
@@ -104,7 +106,7 @@ def test_a_word_changed_in_the_rubric_or_in_a_prompt_is_another_version(monkeypa
         assert make("steps") != before
     for name in ("system", "steps"):
         with monkeypatch.context() as changed:
-            changed.setattr(prompts, "_read", lambda one, name=name: "other" if one == name else read(one))
+            changed.setattr(PromptFiles, "read", lambda it, one, name=name: "other" if one == name else read(it, one))
             assert make("steps") != before
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from medthink.judge.splitting import SplitForm, place_steps
 from medthink.judge.units import Source, split_source
-from medthink.workflow.reply_forms import Fault
+from medthink.workflow.forms import Fault
 from medthink.workflow.sentences import split_clauses, split_sentences
 
 CASES = [

@@ -20,7 +20,7 @@ from medthink.curate.names import name_key
 from medthink.curate.splitting import split_differential
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
-from medthink.workflow.reply_forms import TEXT, ReplyForm, list_of, object_of, one_of
+from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of, one_of
 
 _MOST_NAMES, _LONGEST = 20, 120
 _RELATIONS = ("same", "broader", "narrower", "different", "unsure")

@@ -25,7 +25,7 @@ from medthink.curate.pruning import (
 from medthink.curate.splitting import split_differential
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
-from medthink.workflow.reply_forms import ReplyForm, list_of
+from medthink.workflow.forms import ReplyForm, list_of
 
 
 class DiscussionSettings(ModelSettings, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from medthink.curate.decision import StageResult, find_quote, keep, leave_open
 from medthink.curate.draft import Draft
 from medthink.curate.icd_terms import index_versions
 from medthink.curate.stage import ModelSettings, Stage
-from medthink.workflow.reply_forms import TEXT, ReplyForm, one_of
+from medthink.workflow.forms import TEXT, ReplyForm, one_of
 
 _NONE, _UNSURE = "none of these", "cannot tell"
 _FINDINGS_CHARS = 1500

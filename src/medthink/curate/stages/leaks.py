@@ -30,7 +30,7 @@ from medthink.curate.ocr import BurnedInReader, find_written
 from medthink.curate.splitting import split_differential
 from medthink.curate.stage import Drafts, ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
-from medthink.workflow.reply_forms import TEXT, ReplyForm, list_of, object_of, one_of
+from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of, one_of
 
 _KINDS = ("exact", "synonym", "hedged", "negated", "unsure")
 _LEVELS = {"exact": "L3", "synonym": "L2", "hedged": "L1"}

@@ -19,7 +19,7 @@ from medthink.curate.decision import Quote, StageResult, keep, leave_open
 from medthink.curate.draft import Draft
 from medthink.curate.modality import modality_of, sub_modality_of
 from medthink.curate.stage import ModelSettings, Stage
-from medthink.workflow.reply_forms import ReplyForm, one_of
+from medthink.workflow.forms import ReplyForm, one_of
 
 _UNSURE = "cannot tell"
 _SLOT = re.compile(r"\s*(\d{1,2})\s*[=:]\s*(.+?)\s*")

@@ -19,7 +19,7 @@ from medthink.curate.names import name_key
 from medthink.curate.splitting import split_differential
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
-from medthink.workflow.reply_forms import ReplyForm, list_of, object_of, one_of
+from medthink.workflow.forms import ReplyForm, list_of, object_of, one_of
 
 FEWEST_DISTRACTORS = 4
 _ADD = "add the diagnosis to the list"

@@ -12,7 +12,7 @@ from medthink.curate.draft import FINDINGS, HISTORY, Draft
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.curate.timeline import Timeline, read_timeline
 from medthink.workflow.ask import Unanswered
-from medthink.workflow.reply_forms import TEXT, ReplyForm, list_of, object_of
+from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of
 
 _MOST_EVENTS = 9
 

@@ -18,7 +18,7 @@ from medthink.judge.exam.sheets import ExamSheet
 from medthink.judge.prompts import reword_prompt
 from medthink.judge.units import Source
 from medthink.judge.verdicts import Unjudged
-from medthink.workflow.reply_forms import Fault, ReplyForm, read_form
+from medthink.workflow.forms import Fault, ReplyForm, read_form
 
 REWORDINGS_FILE = "rewordings.jsonl"
 # Sheets of rewordings are numbered from here, above those of any exam.

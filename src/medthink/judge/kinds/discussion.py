@@ -33,7 +33,7 @@ from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
-from medthink.workflow.reply_forms import TEXT, Fault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
+from medthink.workflow.forms import TEXT, Fault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
 from medthink.workflow.sentences import split_sentences
 
 _SECTION_OF: dict[Dimension, str] = {

@@ -17,7 +17,7 @@ from medthink.judge.units import MAX_UNITS, Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
-from medthink.workflow.reply_forms import Fault
+from medthink.workflow.forms import Fault
 from medthink.workflow.sentences import split_sentences
 
 Label = str | int | bool

@@ -40,7 +40,7 @@ from medthink.judge.units import Source, UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
-from medthink.workflow.reply_forms import (
+from medthink.workflow.forms import (
     TEXT,
     Fault,
     ReplyForm,

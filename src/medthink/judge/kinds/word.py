@@ -12,7 +12,7 @@ from medthink.judge.kinds.kind import Given, Item, JudgeKind, Labels, Scored
 from medthink.judge.units import UnitSet
 from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
-from medthink.workflow.reply_forms import (
+from medthink.workflow.forms import (
     TEXT,
     Fault,
     ReplyForm,

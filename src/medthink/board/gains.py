@@ -1,24 +1,21 @@
 """Each row's gain over the strongest rival that cannot see the images, computed once per row and rivals."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from medthink.board.benchmarks import BoardBenchmark
 from medthink.board.measures import keep_measure, read_measures
 from medthink.board.records import SubmissionRecord
 from medthink.board.results import BoardResult
 from medthink.board.store import BoardStore
-from medthink.core.digest import digest_value, seed_from
+from medthink.core.digest import digest_value
 from medthink.stats.estimate import Measured
-from medthink.stats.gain import gain_over_rivals
-from medthink.stats.intervals import share_interval
-from medthink.validity.audit import IMAGE_FREE_RUNS, blind_name
+from medthink.validity.gain import RivalAnswers, blind_name, gain_over_strongest, gain_rng, guesser_answers
 from medthink.validity.guesses import Guesses
 
-_VERSION = 1
+_VERSION = 2
 
 
 class ScoredSubmission(NamedTuple):
@@ -52,12 +49,14 @@ def find_gains(
         kin.setdefault(_kin(row), []).append(row)
     found: dict[int, Gain] = {}
     for row in rows:
-        guessed = {rival.name: _rights_of(rival, row.result) for rival in rivals}
-        against = guessed | dict(_own_blind(row, kin[_kin(row)]))
+        golds = list(zip(row.result.cases, row.result.golds, strict=True))
+        against = [guesser_answers(rival, golds) for rival in rivals]
+        against += _own_blind(row, kin[_kin(row)])
         if not against:
             continue
         number = row.submission.id
-        digest = digest_value([_VERSION, benchmark.text_fingerprint, row.result.rights, sorted(against.items())])
+        told = [tuple(rival) for rival in sorted(against)]
+        digest = digest_value([_VERSION, benchmark.text_fingerprint, row.result.rights, told])
         if number not in known or known[number].digest != digest:
             known[number] = _measure(benchmark, row.result, against, digest)
             with store.write() as connection:
@@ -72,33 +71,22 @@ def _kin(row: ScoredSubmission) -> tuple[str, ...]:
     return (row.submission.team, origin.model, origin.task)
 
 
-def _rights_of(rival: Guesses, result: BoardResult) -> tuple[float, ...]:
-    pairs = zip(result.cases, result.golds, strict=True)
-    return tuple(float(rival.letters.get(case) == gold) for case, gold in pairs)
-
-
-def _own_blind(row: ScoredSubmission, kin: Sequence[ScoredSubmission]) -> Iterator[tuple[str, tuple[float, ...]]]:
+def _own_blind(row: ScoredSubmission, kin: Sequence[ScoredSubmission]) -> Iterator[RivalAnswers]:
     """The same model's rows without images; none if the condition is unknown."""
-    mine = row.result.scores.origin.condition
     for other in kin:
-        theirs = other.result.scores.origin.condition
-        if mine is None or theirs is None or other.result.cases != row.result.cases:
-            continue
-        blind = blind_name(mine, theirs)
-        if blind:
-            yield blind, other.result.rights
+        blind = blind_name(row.result.scores.origin.condition, other.result.scores.origin.condition)
+        if blind and other.result.cases == row.result.cases:
+            yield RivalAnswers(blind, other.result.rights, run=str(other.submission.id))
 
 
 def _measure(
-    benchmark: BoardBenchmark, result: BoardResult, against: Mapping[str, tuple[float, ...]], digest: str
+    benchmark: BoardBenchmark, result: BoardResult, against: Sequence[RivalAnswers], digest: str
 ) -> Gain:  # fmt: skip
-    rng = np.random.default_rng(seed_from("audit", benchmark.text_fingerprint))
-    over = gain_over_rivals(result.rights, list(against.values()), rng=rng)
-    name, rights = list(against.items())[over.strongest]
+    over = gain_over_strongest(result.rights, against, rng=gain_rng(benchmark.text_fingerprint))
     return Gain(
-        rival=name,
-        rival_accuracy=share_interval(rights),
+        rival=over.rival.name,
+        rival_accuracy=over.rival.accuracy,
         gain=over.gain,
-        has_own_blind=not IMAGE_FREE_RUNS.isdisjoint(against),
+        has_own_blind=over.has_own_blind,
         digest=digest,
     )

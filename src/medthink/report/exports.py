@@ -20,7 +20,6 @@ from medthink.report.tables import (
     without_columns,
 )
 from medthink.report.validity import Audited, points
-from medthink.report.words import strongest
 from medthink.scoring.scores import AnswerScores, cost, number, percent
 from medthink.stats.estimate import Measured
 from medthink.stats.ranks import RankedRun
@@ -131,7 +130,7 @@ def _answer_record(answers: AnswerScores | None, place: RankedRun | None) -> dic
 
 
 def _gain_record(audit: Audit | None) -> dict[str, Cell]:
-    rival = strongest(audit) if audit else None
+    rival = audit.strongest if audit else None
     return {
         "strongest_rival": rival.name if rival else None,
         **_with_ends("rival_accuracy", rival.accuracy if rival else None),
@@ -175,7 +174,7 @@ def paper_table(group: Group, audits: Mapping[str, Audit]) -> Table:
     rows = []
     for entry, answers in answer_pairs(group.entries):
         place, audit = places.get(entry.label), audits.get(entry.label)
-        rival = strongest(audit) if audit else None
+        rival = audit.strongest if audit else None
         rows.append(
             (
                 entry.label,

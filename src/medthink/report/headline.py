@@ -9,7 +9,6 @@ from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.tables import rank_range
 from medthink.report.validity import Audited, points
-from medthink.report.words import strongest
 from medthink.scoring.scores import cost
 from medthink.stats.ranks import RankedRun
 from medthink.validity.audit import Audit, Rival
@@ -56,7 +55,7 @@ def _scale(group: Group, audited: Audited) -> _Scale:
     shares = [chance(group)]
     for entry in group.lettered:
         shares += ends_of(entry.accuracy) or [value_of(entry.accuracy) or 0.0]
-    shares += [value_of(rival.accuracy) or 0.0 for _, audit in audited.audits if (rival := strongest(audit))]
+    shares += [value_of(audit.strongest_accuracy) or 0.0 for _, audit in audited.audits]
     low, high = int(min(shares) * 10) / 10, min(1.0, (int(max(shares) * 10) + 1) / 10)
     return _Scale(low, max(high, low + 0.1))
 
@@ -81,7 +80,7 @@ def _table(
 
 
 def _row(entry: Entry, audit: Audit | None, place: RankedRun | None, scale: _Scale, line: float) -> Markup:
-    rival = strongest(audit) if audit else None
+    rival = audit.strongest if audit else None
     under = f"rank {rank_range(place.rank, place.worst)}, tier {place.tier}" if place else ""
     name = tag("th", tag("span", entry.label, class_="name"), tag("span", under, class_="under"), scope="row")
     value, ends = value_of(entry.accuracy), ends_of(entry.accuracy)

@@ -99,7 +99,7 @@ def _probe_table(probe: Probe) -> Table:
 def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
     rows = []
     for entry, audit in audits:
-        strongest = next(rival for rival in audit.rivals if rival.name == audit.strongest_rival)
+        strongest = audit.strongest
         bias = "–" if audit.place_bias is None else as_p_value(audit.place_bias.p_value)
         rows.append(
             (

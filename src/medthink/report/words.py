@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from medthink.core.numbers import as_percent, as_usd, count_of
-from medthink.report.entries import Group, answer_pairs, value_of
+from medthink.report.entries import Group, answer_pairs
 from medthink.report.figures.accuracy import chance
 from medthink.report.tables import rank_range
 from medthink.scoring.compare import resolve
 from medthink.scoring.material import SUBMISSION
 from medthink.scoring.scores import percent, points
 from medthink.stats.estimate import Undefined
-from medthink.validity.audit import Audit, Rival
+from medthink.validity.audit import Audit
 
 _MOST_NAMES = 4
 
@@ -22,11 +22,6 @@ def summarise_group(group: Group, audits: Mapping[str, Audit] | None = None) -> 
     """The group in a few sentences; `audits` by label give the results of guessing."""
     sentences = [_what_was_run(group), _headline(group, audits or {}), _told_apart(group), _resolution(group)]
     return [sentence for sentence in (*sentences, _states(group), _cost(group)) if sentence]
-
-
-def strongest(audit: Audit) -> Rival | None:
-    """The rival that the gain is over."""
-    return next((rival for rival in audit.rivals if rival.name == audit.strongest_rival), None)
 
 
 def name_some(names: Sequence[str]) -> str:
@@ -60,12 +55,12 @@ def _headline(group: Group, audits: Mapping[str, Audit]) -> str:
     verb = " is " if len(scored) == 1 else ": "
     right = f"{lead}{verb}{percent(answers.accuracy)} of {count_of(answers.n_predictions, 'prediction')}"
     audit = audits.get(entry.label)
-    rival = strongest(audit) if audit else None
-    if audit is None or rival is None:
+    if audit is None:
         return f"{right}; guessing by chance gets {as_percent(chance(group), 0)}."
     caveat = "" if audit.has_own_blind else ", over guessing only: there is no run of that model without images"
     return (
-        f"{right}. Its strongest rival, {rival.name}, gets {as_percent(value_of(rival.accuracy) or 0.0)}: "
+        f"{right}. Its strongest rival, {audit.strongest_rival}, gets "
+        f"{as_percent(audit.strongest_accuracy.value or 0.0)}: "
         f"a gain of {points(audit.diagnostic_gain)}{caveat}."
     )
 

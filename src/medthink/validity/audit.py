@@ -4,27 +4,24 @@ The definitions, with their assumptions, are on one page: docs/validity.md.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
 
-from medthink.core.digest import seed_from
 from medthink.scoring.scores import AnswerScores, Scores
-from medthink.stats.bootstrap import bootstrap_mean
-from medthink.stats.clusters import Floats
 from medthink.stats.estimate import Measured
-from medthink.stats.gain import gain_over_rivals
-from medthink.stats.intervals import wilson
+from medthink.stats.intervals import share_interval, wilson
 from medthink.stats.paired import paired_difference
+from medthink.validity.gain import (
+    RivalAnswers,
+    blind_name,
+    changed_fields,
+    gain_over_strongest,
+    gain_rng,
+    guesser_answers,
+)
 from medthink.validity.guesses import Guesses
-
-Fields = dict[str, Any]
-"""A condition's fields by name."""
-
-IMAGE_FREE_RUNS = frozenset({"own run without images", "own run, options only"})
-"""The runs of the same model that saw no image."""
 
 # Fields of a condition whose change should not affect the answer.
 _FORM_FIELDS = ("option_order", "image_order")
@@ -34,10 +31,11 @@ class Rival(msgspec.Struct, frozen=True, kw_only=True):
     """The run against something that lacks the decisive input: a guesser, or its own blind condition.
 
     `gain` is the run's accuracy minus the rival's on the same cases; `on_misses` is the run's accuracy on the cases the
-    rival gets wrong, where only reading the images helps.
+    rival gets wrong, where only reading the images helps. `run` names the blind run, and is empty for a guesser.
     """
 
     name: str
+    run: str
     accuracy: Measured
     gain: Measured
     on_misses: Measured
@@ -69,6 +67,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     accuracy: Measured
     strongest_rival: str
+    strongest_run: str
     strongest_accuracy: Measured
     diagnostic_gain: Measured
     normalised_gain: Measured
@@ -77,26 +76,31 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     consistency: tuple[Consistency, ...]
     place_bias: PlaceBias | None
 
+    @property
+    def strongest(self) -> Rival:
+        """The rival that the gain is over."""
+        chosen = (self.strongest_rival, self.strongest_run)
+        return next(rival for rival in self.rivals if (rival.name, rival.run) == chosen)
+
 
 def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Scores]) -> Audit:
     """Compare a run with guessers, and with its own model's other runs on the same cases."""
     assert scores.answers is not None
-    rng = np.random.default_rng(seed_from("audit", scores.origin.text_fingerprint))
-    right = _rights(scores)
+    rng = gain_rng(scores.origin.text_fingerprint)
     own = [other for other in others if is_variant(scores, other)]
-    blind = {name: _rights(other) for other in own if (name := blind_name(_fields(scores), _fields(other))) is not None}
-    named = {guess.name: _guessed_rights(scores, guess) for guess in guesses} | blind
-    over_all = gain_over_rivals(right, list(named.values()), rng=rng)
-    rivals = [_set_against(name, right, rival, rng) for name, rival in named.items()]
+    against = [guesser_answers(guess, [(case.case, case.gold) for case in scores.cases]) for guess in guesses]
+    against += _blind_runs(scores, own)
+    over = gain_over_strongest(_rights(scores), against, rng=rng)
     return Audit(
         run=scores.origin.name,
         accuracy=scores.answers.accuracy,
-        strongest_rival=rivals[over_all.strongest].name,
-        strongest_accuracy=rivals[over_all.strongest].accuracy,
-        diagnostic_gain=over_all.gain,
-        normalised_gain=over_all.normalised,
-        has_own_blind=not IMAGE_FREE_RUNS.isdisjoint(blind),
-        rivals=tuple(rivals),
+        strongest_rival=over.rival.name,
+        strongest_run=over.rival.run,
+        strongest_accuracy=over.rival.accuracy,
+        diagnostic_gain=over.gain,
+        normalised_gain=over.normalised,
+        has_own_blind=over.has_own_blind,
+        rivals=tuple(_set_against(_rights(scores), rival, rng) for rival in against),
         consistency=tuple(_consistency(scores, other, rng) for other in own if _changed_form(scores, other)),
         place_bias=_place_bias(scores.answers),
     )
@@ -112,29 +116,25 @@ def gain_caution(audit: Audit) -> str:
     )
 
 
-def _rights(scores: Scores) -> Floats:
-    return np.array([case.right for case in scores.cases])
+def _rights(scores: Scores) -> tuple[float, ...]:
+    return tuple(case.right for case in scores.cases)
 
 
-def _guessed_rights(scores: Scores, guesses: Guesses) -> Floats:
-    """A case the guesser could not be asked about (a defective one) counts as wrong."""
-    return np.array([float(guesses.letters.get(case.case) == case.gold) for case in scores.cases])
+def _blind_runs(scores: Scores, own: Sequence[Scores]) -> Iterator[RivalAnswers]:
+    for other in own:
+        name = blind_name(scores.origin.condition, other.origin.condition)
+        if name is not None:
+            yield RivalAnswers(name, _rights(other), run=other.origin.name)
 
 
-def _set_against(name: str, right: Floats, rival: Floats, rng: np.random.Generator) -> Rival:
+def _set_against(rights: tuple[float, ...], rival: RivalAnswers, rng: np.random.Generator) -> Rival:
     return Rival(
-        name=name,
-        accuracy=_rate(rival),
-        gain=gain_over_rivals(right, [rival], rng=rng).gain,
-        on_misses=_rate(right[rival < 1]),
+        name=rival.name,
+        run=rival.run,
+        accuracy=rival.accuracy,
+        gain=gain_over_strongest(rights, [rival], rng=rng).gain,
+        on_misses=share_interval([mine for mine, theirs in zip(rights, rival.rights, strict=True) if theirs < 1]),
     )
-
-
-def _rate(rights: Floats) -> Measured:
-    """Wilson for right or wrong, a bootstrap for shares over several samples."""
-    if np.isin(rights, (0.0, 1.0)).all():
-        return wilson(int(rights.sum()), len(rights))
-    return bootstrap_mean(rights, rng=np.random.default_rng(seed_from("rate", len(rights))))
 
 
 def is_variant(scores: Scores, other: Scores) -> bool:
@@ -147,29 +147,9 @@ def is_variant(scores: Scores, other: Scores) -> bool:
     )
 
 
-def _fields(scores: Scores) -> Fields:
-    return scores.origin.condition or {}
-
-
-def _changed_fields(mine: Fields, other: Fields) -> Fields:
-    return {field: value for field, value in other.items() if mine.get(field) != value}
-
-
-def blind_name(mine: Fields, other: Fields) -> str | None:
-    """Which blind condition of a run the other condition is, if it is one and differs in nothing else."""
-    match _changed_fields(mine, other):
-        case {"image_share": 0.0, **rest} if not rest:
-            return "own run without images"
-        case {"swap_images": True, **rest} if not rest:
-            return "own run with another case's images"
-        case {"image_share": 0.0, "show_history": False, **rest} if not rest:
-            return "own run, options only"
-    return None
-
-
 def _changed_form(scores: Scores, other: Scores) -> str:
     """The one field of form that the other run changes, or ""."""
-    changes = _changed_fields(_fields(scores), _fields(other))
+    changes = changed_fields(scores.origin.condition, other.origin.condition)
     return next((field for field in _FORM_FIELDS if set(changes) == {field}), "")
 
 
@@ -181,7 +161,7 @@ def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Con
     ]
     ids = [case.case for case in scores.cases]
     return Consistency(
-        what=f"{field} {_fields(other)[field]}",
+        what=f"{field} {(other.origin.condition or {})[field]}",
         same_answer=wilson(sum(same), len(same)),
         difference=paired_difference(_rights(scores), _rights(other), rng=rng, clusters=ids),
     )

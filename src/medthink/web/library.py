@@ -12,7 +12,7 @@ from medthink.core.digest import digest_bytes
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection, pick_cases
-from medthink.validity.guesses import Guesses, guess_longest
+from medthink.validity.guesses import guess_longest
 from medthink.validity.rivals import rival_guesses
 
 _ID_LENGTH = 24
@@ -32,8 +32,7 @@ class OpenBenchmark:
         }
         self._ids = {image.path: image_id for image_id, image in self._images.items()}
         self.answers = {case.id: case.reference.answer for case in self.cases.values()}
-        rule = guess_longest([case for case in self.cases.values() if is_usable(case)])
-        self.rival_rights = {rule.name: self._rights(rule)}
+        self.rivals = [guess_longest([case for case in self.cases.values() if is_usable(case)])]
         self._has_learned = False
         self._selected: dict[Selection, dict[int, Case]] = {}
 
@@ -44,12 +43,7 @@ class OpenBenchmark:
         self._has_learned = True
         # If they cannot be trained, the rule is the only rival.
         with contextlib.suppress(MedThinkError):
-            found = rival_guesses(self._whole, self.benchmark.splits[0])
-            self.rival_rights = {guesses.name: self._rights(guesses) for guesses in found}
-
-    def _rights(self, guesses: Guesses) -> dict[int, bool]:
-        """Whether a guesser is right, by case; a case it was not asked about counts as wrong."""
-        return {number: guesses.letters.get(number) == answer for number, answer in self.answers.items()}
+            self.rivals = rival_guesses(self._whole, self.benchmark.splits[0])
 
     def select(self, selection: Selection) -> dict[int, Case]:
         """The cases of a run, by number."""

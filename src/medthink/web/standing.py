@@ -5,17 +5,19 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
-import numpy as np
 
-from medthink.core.digest import seed_from
 from medthink.stats.estimate import Measured
-from medthink.stats.gain import gain_over_rivals
-from medthink.stats.intervals import rate_interval, share_interval
-from medthink.validity.audit import blind_name
+from medthink.stats.intervals import rate_interval
+from medthink.validity.gain import (
+    RivalAnswers,
+    blind_name,
+    gain_over_strongest,
+    gain_rng,
+    guesser_answers,
+    strongest_rival,
+)
 from medthink.web.shelf import ShelfRun
 
-Shares = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-"""The share of right answers of every case."""
 RunFamily = tuple[ShelfRun, ...]
 """A run, and all runs of the same model and task on the same cases, including itself."""
 
@@ -85,31 +87,30 @@ def find_standing(family: RunFamily) -> Standing | None:
     run = family[0]
     if not run.rights:
         return None
-    name, strongest = max(_rivals(family), key=lambda rival: float(rival[1].mean()))
+    strongest = strongest_rival(_rivals(family))
     return Standing(
         n=len(run.rows),
         accuracy=rate_interval(run.hits, clusters=[row.case for row in run.rows]),
-        rival=name,
-        rival_accuracy=share_interval(strongest),
+        rival=strongest.name,
+        rival_accuracy=strongest.accuracy,
     )
 
 
 def find_gain(family: RunFamily) -> Measured:
     """The gain of a family's first run over its strongest rival, with the interval of `medthink probe`."""
     run = family[0]
-    rng = np.random.default_rng(seed_from("audit", run.manifest.text_fingerprint))
-    right = [run.rights[case] for case in sorted(run.rights)]
-    return gain_over_rivals(right, [shares for _, shares in _rivals(family)], rng=rng).gain
+    rights = [run.rights[case] for case in sorted(run.rights)]
+    return gain_over_strongest(rights, list(_rivals(family)), rng=gain_rng(run.manifest.text_fingerprint)).gain
 
 
-def _rivals(family: RunFamily) -> Iterator[tuple[str, Shares]]:
+def _rivals(family: RunFamily) -> Iterator[RivalAnswers]:
     """The guessers without images, and the same model's runs without images, on the first run's cases."""
     run, *others = family
     cases, bench = sorted(run.rights), run.bench
     assert bench is not None
-    for name, rights in bench.rival_rights.items():
-        yield name, np.array([float(rights[case]) for case in cases])
+    for guesses in bench.rivals:
+        yield guesser_answers(guesses, [(case, bench.answers[case]) for case in cases])
     for other in others:
         blind = None if other is run else blind_name(run.condition, other.condition)
         if blind and other.rights.keys() >= set(cases):
-            yield blind, np.array([other.rights[case] for case in cases])
+            yield RivalAnswers(blind, tuple(other.rights[case] for case in cases), run=other.slug)

@@ -71,7 +71,7 @@ def test_a_row_that_saw_a_part_of_each_case_has_another_ranking(store, held, ben
 def test_gains_are_worked_out_once(store, held, bench, tmp_path, monkeypatch):
     add_run(store, held, bench, tmp_path / "one", model="baseline/random")
     first = board(store).rows[0].gain
-    monkeypatch.setattr("medthink.board.gains.gain_over_rivals", lambda *_, **__: pytest.fail("made again"))
+    monkeypatch.setattr("medthink.board.gains.gain_over_strongest", lambda *_, **__: pytest.fail("made again"))
     assert board(store).rows[0].gain == first
 
 

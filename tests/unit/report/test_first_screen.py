@@ -14,7 +14,7 @@ from medthink.report.headline import headline_markup
 from medthink.report.page import report_page
 from medthink.report.pairwise import pairwise_markup
 from medthink.report.validity import audit_group
-from medthink.report.words import strongest, summarise_group
+from medthink.report.words import summarise_group
 from medthink.report.wrong_cases import choose_cases, count_wrong, other_cases_markup, wrong_cases_markup
 
 
@@ -37,7 +37,7 @@ def test_every_run_has_accuracy_rival_gain_and_cost_in_one_row(blind, audited, f
     rows = re.findall(r"<tr>(<th scope=\"row\">.*?)</tr>", first_screen)
     assert len(rows) == len(blind.lettered)
     for row, entry, (_, audit) in zip(rows, blind.lettered, audited.audits, strict=True):
-        rival = strongest(audit)
+        rival = audit.strongest
         assert entry.label in row and rival.name in row
         assert f"{entry.accuracy.value * 100:.1f} %" in row and f"{rival.accuracy.value * 100:.1f} %" in row
         assert f"{audit.diagnostic_gain.value * 100:+.1f}".replace("-", "−") in row

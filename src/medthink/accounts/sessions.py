@@ -1,7 +1,5 @@
 """Sessions: stored by the server, identified in the browser by a random secret only."""
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 
 from medthink.accounts.account import Account
@@ -20,9 +18,9 @@ _OVER = sa.or_(
 )
 # Asked for with every request, and therefore put together once.
 _FIND = (
-    ACCOUNT_ROWS.add_columns(tables.sessions.c.digest, tables.sessions.c.seen_at)
+    ACCOUNT_ROWS.add_columns(tables.sessions.c.seen_at)
     .join(tables.sessions, tables.sessions.c.account_id == tables.accounts.c.id)
-    .where(tables.sessions.c.digest.in_(sa.bindparam("digests", expanding=True)), sa.not_(_OVER))
+    .where(tables.sessions.c.digest == sa.bindparam("digest"), sa.not_(_OVER))
 )
 
 
@@ -42,19 +40,18 @@ def begin_session(store: BoardStore, account: Account) -> str:
     return secret
 
 
-def find_sessions(store: BoardStore, secrets: Sequence[str]) -> list[Account | None]:
-    """The account of each of these sessions, if it is valid and the account is open."""
-    digests = [digest_secret(secret) for secret in secrets]
-    rows = store.rows(_FIND, {"digests": sorted(set(digests)), **_times()})
-    found = {row["digest"]: read_account(row) for row in rows}
-    long_ago = utc_in(-_SEEN_EVERY_S)
-    unseen = [row["digest"] for row in rows if row["seen_at"] < long_ago and found[row["digest"]].disabled_at is None]
-    if unseen:
-        table = tables.sessions
+def find_session(store: BoardStore, secret: str) -> Account | None:
+    """The account of this session, if it is valid and the account is open."""
+    table, digest = tables.sessions, digest_secret(secret)
+    with store.read() as connection:
+        row = connection.execute(_FIND, {"digest": digest, **_times()}).mappings().first()
+    account = None if row is None else read_account(row)
+    if row is None or account is None or account.disabled_at is not None:
+        return None
+    if row["seen_at"] < utc_in(-_SEEN_EVERY_S):
         with store.write() as connection:
-            connection.execute(table.update().where(table.c.digest.in_(unseen)).values(seen_at=now_utc()))
-    accounts = [found.get(digest) for digest in digests]
-    return [None if one is None or one.disabled_at is not None else one for one in accounts]
+            connection.execute(table.update().where(table.c.digest == digest).values(seen_at=now_utc()))
+    return account
 
 
 def end_session(store: BoardStore, secret: str) -> None:

@@ -5,7 +5,7 @@ counts on PostgreSQL, so that quotas hold however many write at once.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,6 @@ class BoardStore:
         options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         with self._engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
-
-    def rows(self, wanted: sa.Select[Any], values: Mapping[str, object]) -> Sequence[sa.RowMapping]:
-        """The rows of one statement, which is a moment by itself and needs no transaction around it."""
-        options = {"is_single": True} if self.is_sqlite else {"isolation_level": "AUTOCOMMIT"}
-        with self._engine.connect().execution_options(**options) as connection:
-            return connection.execute(wanted, values).mappings().all()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -131,6 +125,5 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    options = connection.get_execution_options()
-    if not options.get("is_single", False):
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes", False) else "BEGIN")
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

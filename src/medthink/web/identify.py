@@ -1,6 +1,5 @@
 """Identify the caller once per request: by a browser's session, or a program's token."""
 
-from functools import partial
 from typing import Any
 
 from anyio import to_thread
@@ -8,11 +7,10 @@ from litestar.connection import ASGIConnection
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from medthink.accounts.sessions import find_sessions
+from medthink.accounts.sessions import find_session
 from medthink.accounts.tokens import find_token
 from medthink.board.store import BoardStore
 from medthink.web.callers import NOBODY, WebCaller, remember_caller
-from medthink.web.together import Together
 
 COOKIE, SECURE_COOKIE = "medthink_session", "__Host-medthink_session"
 
@@ -23,7 +21,6 @@ class Identify:
     def __init__(self, app: ASGIApp, store: BoardStore) -> None:
         self._app = app
         self._store = store
-        self._sessions = Together(partial(find_sessions, store))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Identify the caller, then answer."""
@@ -43,7 +40,10 @@ class Identify:
             # A program never acts through a cookie that happens to be sent.
             return await to_thread.run_sync(self._program, given)
         session = session_cookie(connection)
-        account = await self._sessions.ask(session) if session else None
+        return await to_thread.run_sync(self._person, session) if session else NOBODY
+
+    def _person(self, session: str) -> WebCaller:
+        account = find_session(self._store, session)
         return NOBODY if account is None else WebCaller(account=account, session=session)
 
     def _program(self, given: str) -> WebCaller | None:

@@ -1,6 +1,6 @@
 """The reading room's routes for readers: their studies, one case, its marks. Only the server decides what is shown."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,15 +12,14 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, JSONBody, SkipValidation, URLEncodedBody
 from litestar.response import Redirect, Response
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from medthink.board.store import BoardStore
 from medthink.core.digest import digest_bytes
-from medthink.core.errors import DataError, UsageError
+from medthink.core.errors import UsageError
 from medthink.readers.studies import desk, setup
 from medthink.readers.studies.adjudication import read_frozen
 from medthink.readers.studies.desk import OpenSitting, ReaderSeat
-from medthink.readers.studies.saving import LockedChange, MarkChange, Saved, Stale, save_locked, save_several
+from medthink.readers.studies.saving import MarkChange, Saved, Stale, save_mark
 from medthink.readers.studies.setup import Study, StudyReader
 from medthink.web.access import Asked, account_of, caller_of, needs
 from medthink.web.application import SENT_AS_IS, html
@@ -36,7 +35,6 @@ from medthink.web.pages.room import (
     needs_training,
 )
 from medthink.web.rendering import Site, render
-from medthink.web.together import Together
 
 _HERE = "readings"
 
@@ -49,18 +47,6 @@ class RoomSeat(msgspec.Struct, frozen=True):
     opened: OpenSitting
 
 
-class SaveOrder(msgspec.Struct, frozen=True):
-    """A change to a mark, and the browser that sent it."""
-
-    seat: ReaderSeat
-    change: MarkChange
-    device: str
-
-    def on(self, locked: OpenSitting) -> LockedChange:
-        """The change to the sitting, once that is locked."""
-        return LockedChange(locked, self.change, self.device)
-
-
 class ReadingRoom:
     """The studies of a store, and their benchmarks."""
 
@@ -68,7 +54,6 @@ class ReadingRoom:
         self.store = store
         self.library = library
         self.site = site
-        self._saves = Together(self._save_shared)
 
     def bench(self, study: Study) -> OpenBenchmark:
         """The benchmark of a study."""
@@ -123,31 +108,6 @@ class ReadingRoom:
             if is_closed:
                 raise UsageError("this study is closed", remedy="ask the coordinator")
             yield connection, opened
-
-    async def save(self, order: SaveOrder) -> Saved | Stale:
-        """Save a mark; UsageError where it cannot be saved. Readers who save at the same time share a transaction."""
-        shared = await self._saves.ask(order)
-        if isinstance(shared, UsageError):
-            raise shared
-        return await to_thread.run_sync(self._save_alone, order) if shared is None else shared
-
-    def _save_shared(self, orders: Sequence[SaveOrder]) -> list[Saved | Stale | UsageError | None]:
-        """The first save of every sitting that nobody else is writing; None for the others, and if this fails."""
-        first = {order.seat: order for order in reversed(orders)}
-        try:
-            with self.store.write() as connection:
-                found = desk.lock_free_sittings(connection, first)
-                free = {seat: opened for seat, (opened, is_closed) in found.items() if not is_closed}
-                answers = save_several(connection, [first[seat].on(opened) for seat, opened in free.items()])
-        except (DBAPIError, DataError):
-            # Nothing was saved; the one that cannot be must not keep the others from it.
-            return [None] * len(orders)
-        done = dict(zip(free, answers, strict=True))
-        return [done.get(order.seat) if order is first[order.seat] else None for order in orders]
-
-    def _save_alone(self, order: SaveOrder) -> Saved | Stale:
-        with self.at_work(order.seat) as (connection, opened):
-            return save_locked(connection, order.on(opened))
 
     def entry(self, token: str, name: str) -> str:
         """The entry to a study."""
@@ -262,13 +222,14 @@ def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: G
     return _json({"held_until": held.held_until})
 
 
-@post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], opt=SENT_AS_IS)
-async def save_mark(
+@post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], opt=SENT_AS_IS, sync_to_thread=True)
+def save_change(
     study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: JSONBody[MarkChange]
 ) -> Response[bytes]:
     """Save a mark: 200 with its version, or 409 with the current mark if it is based on another version."""
     try:
-        answer = await room.save(SaveOrder(ReaderSeat(study, code, account_of(request).name), data, _device(request)))
+        with room.at_work(ReaderSeat(study, code, account_of(request).name)) as (connection, opened):
+            answer = save_mark(connection, opened, data, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=422)
     return _json(answer, status=200 if isinstance(answer, Saved) else 409)
@@ -314,7 +275,7 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, r
 
 def room_feature(room: ReadingRoom) -> Feature:
     """The readers' pages."""
-    routes = [show_readings, show_entry, show_case, tell_state, commit, keep_held, save_mark, submit, save_form]
+    routes = [show_readings, show_entry, show_case, tell_state, commit, keep_held, save_change, submit, save_form]
     return Feature(routes=routes, shared={"room": room})
 
 
@@ -350,7 +311,7 @@ def _save_form(connection: Connection, opened: OpenSitting, fields: list[tuple[s
             continue
         key = digest_bytes(f"{item} {version} {sorted(cells.items())}".encode())
         change = MarkChange(item=item, version=version, cells=cells, seconds=0.0, key=key[:64])
-        stale += isinstance(save_locked(connection, LockedChange(opened, change, device)), Stale)
+        stale += isinstance(save_mark(connection, opened, change, device), Stale)
     return stale
 
 

@@ -31,7 +31,7 @@ from medthink.accounts.people import (
     set_roles,
 )
 from medthink.accounts.roles import ROLES, includes
-from medthink.accounts.sessions import begin_session, end_session, end_sessions, find_sessions
+from medthink.accounts.sessions import begin_session, end_session, end_sessions, find_session
 from medthink.accounts.tokens import find_token, list_tokens, make_token, revoke_token
 from medthink.board import tables
 from medthink.board.backup import write_backup
@@ -156,17 +156,17 @@ def test_the_last_maintainer_stays(store):
 def test_a_session_ends_when_signed_out_or_old_or_its_account_is_closed(store):
     ann = add(store, "ann", "submitter")
     first, second = begin_session(store, ann), begin_session(store, ann)
-    assert find_sessions(store, [first, first + "x", second, first]) == [ann, None, ann, ann]
+    assert [find_session(store, one) for one in (first, first + "x", second)] == [ann, None, ann]
     end_session(store, first)
-    assert find_sessions(store, [first]) == [None] and find_sessions(store, [second]) == [ann]
+    assert find_session(store, first) is None and find_session(store, second) == ann
     expire(store, tables.sessions, seen_at=LONG_AGO)
-    assert find_sessions(store, [second]) == [None]
+    assert find_session(store, second) is None
     third = begin_session(store, ann)
     expire(store, tables.sessions, expires_at=LONG_AGO)
-    assert find_sessions(store, [third]) == [None]
+    assert find_session(store, third) is None
     fourth = begin_session(store, ann)
     end_sessions(store, ann)
-    assert find_sessions(store, [fourth]) == [None]
+    assert find_session(store, fourth) is None
 
 
 def test_closing_an_account_or_changing_its_password_ends_what_was_open(store):
@@ -174,11 +174,11 @@ def test_closing_an_account_or_changing_its_password_ends_what_was_open(store):
     ann = add(store, "ann", "submitter")
     session, token = begin_session(store, ann), make_token(store, ann, "ci", ["submit"], days=3)
     set_password(store, ann, "another lantern cobalt", actor="ann")
-    assert find_sessions(store, [session]) == [None] and find_token(store, token) is not None
+    assert find_session(store, session) is None and find_token(store, token) is not None
     assert check_password(store, "ann", PASSWORD) is None
     session = begin_session(store, ann)
     set_disabled(store, ann, is_disabled=True, actor="boss")
-    assert find_sessions(store, [session]) == [None] and find_token(store, token) is None
+    assert find_session(store, session) is None and find_token(store, token) is None
     assert check_password(store, "ann", "another lantern cobalt") is None
 
 
@@ -189,7 +189,7 @@ def test_a_session_that_is_used_lives_on(store):
         from medthink.core.clock import utc_in
 
         connection.execute(tables.sessions.update().values(seen_at=utc_in(-86400)))
-    assert find_sessions(store, [secret]) == [ann]
+    assert find_session(store, secret) == ann
     with store.read() as connection:
         assert connection.execute(sa.select(tables.sessions.c.seen_at)).scalar_one() > utc_in(-60)
 

@@ -7,7 +7,7 @@ from litestar import get
 
 from medthink.accounts.invitations import invite, invite_reader
 from medthink.accounts.people import find_account
-from medthink.accounts.sessions import find_sessions
+from medthink.accounts.sessions import find_session
 from medthink.accounts.tokens import make_token
 from medthink.core.errors import DataError
 from medthink.web.access import needs
@@ -54,7 +54,7 @@ def test_signing_out_ends_the_session_and_not_only_the_cookie(board):
         session = client.cookies[COOKIE]
         assert client.get("/account").status_code == 200
         assert send(client, "/sign-out").headers["location"] == "/"
-    assert find_sessions(board.store, [session]) == [None]
+    assert find_session(board.store, session) is None
 
 
 def test_a_wrong_password_and_an_unknown_name_are_told_alike(visitor):

@@ -1,13 +1,14 @@
-"""Many readers saving at once, on SQLite and on PostgreSQL: no update is lost, and who waits is served together."""
+"""Many readers saving at once, on SQLite and on PostgreSQL: no update is lost, and each is told about their own."""
 
-import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
+from litestar.exceptions import NotFoundException
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from medthink.board.store import BoardStore
 from medthink.core.errors import MedThinkError
@@ -18,7 +19,7 @@ from medthink.readers.studies.saving import MarkChange, Saved, Stale, save_mark
 from medthink.readers.studies.setup import StudyReader
 from medthink.web.library import Library
 from medthink.web.rendering import Site
-from medthink.web.room import ReadingRoom, SaveOrder
+from medthink.web.room import ReadingRoom
 from reading_room import make_judged_run
 
 pytest_plugins = ("stores",)
@@ -29,6 +30,13 @@ READERS, SAVES = 8, 25
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_judged_run(tmp_path_factory.mktemp("room"))
+
+
+class Sent(NamedTuple):
+    """A change to a mark, by the reader of this seat."""
+
+    seat: ReaderSeat
+    change: MarkChange
 
 
 class ManyReaders:
@@ -54,26 +62,37 @@ class ManyReaders:
     def items(self, name: str) -> list[str]:
         return [item.code for item in self.opened[name].sitting.revealed.texts[0].items]
 
-    def order(self, name: str, number: int = 0, **fields: object) -> SaveOrder:
+    def order(self, name: str, number: int = 0, **fields: object) -> Sent:
         change = MarkChange(
             item=self.items(name)[0], version=0, cells={"note": f"{name} {number}"}, seconds=1.0, key=f"k{number}"
         )  # fmt: skip
         seat = ReaderSeat(self.study.token, self.opened[name].sitting.code, name)
-        return SaveOrder(seat, msgspec.structs.replace(change, **fields), name)
+        return Sent(seat, msgspec.structs.replace(change, **fields))
 
     def versions(self, name: str) -> dict[str, int]:
         with self.store.read() as connection:
             marks = desk.read_marks(connection, self.opened[name].id)
         return {item: mark.version for item, mark in marks.items()}
 
-    def save_at_once(self, *orders: SaveOrder) -> list[object]:
-        """What each is answered when all are sent at the same moment."""
+    def save(self, sent: Sent) -> object:
+        """What the reader is answered."""
         room = ReadingRoom(self.store, Library(), Site(links=()))
+        try:
+            with room.at_work(sent.seat) as (connection, opened):
+                return save_mark(connection, opened, sent.change, sent.seat.name)
+        except (MedThinkError, NotFoundException) as error:
+            return error
 
-        async def save() -> list[object]:
-            return await asyncio.gather(*map(room.save, orders), return_exceptions=True)
+    def save_at_once(self, *several: Sent) -> list[object]:
+        """What each is answered when all are sent at the same moment."""
+        begin = threading.Barrier(len(several))
 
-        return asyncio.run(save())
+        def save(sent: Sent) -> object:
+            begin.wait()
+            return self.save(sent)
+
+        with ThreadPoolExecutor(len(several)) as threads:
+            return list(threads.map(save, several))
 
 
 @pytest.fixture
@@ -110,13 +129,11 @@ def test_no_update_is_lost_when_all_readers_save_at_once(many: ManyReaders):
             assert sum(mark.seconds for mark in desk.read_marks(connection, opened.id).values()) == SAVES
 
 
-def test_saves_that_wait_are_done_in_one_transaction(many: ManyReaders, monkeypatch: pytest.MonkeyPatch):
-    written: list[None] = []
-    write = many.store.write
-    monkeypatch.setattr(many.store, "write", lambda: written.append(None) or write())
-    assert many.save_at_once(*map(many.order, many.opened)) == [Saved(1)] * READERS
-    assert len(written) == 1
-    assert all(many.versions(name) == {many.items(name)[0]: 1} for name in many.opened)
+def test_of_two_saves_of_a_version_one_is_kept_and_the_other_told(many: ManyReaders):
+    answers = many.save_at_once(*(many.order(name, number) for name in many.opened for number in (1, 2)))
+    for name, pair in zip(many.opened, zip(answers[::2], answers[1::2], strict=True), strict=True):
+        assert sorted(type(one).__name__ for one in pair) == ["Saved", "Stale"]
+        assert many.versions(name) == {many.items(name)[0]: 1}
 
 
 def test_what_cannot_be_saved_keeps_no_other_from_being_saved(many: ManyReaders):
@@ -124,16 +141,17 @@ def test_what_cannot_be_saved_keeps_no_other_from_being_saved(many: ManyReaders)
     with many.store.write() as connection:
         desk.update(connection, many.opened["reader0"], {"submitted_at": "2026-01-01T00:00:00Z"})
     strange = many.order("reader3")
-    answers = many.save_at_once(
+    sent = (
         many.order("reader0"),
         many.order("reader1", cells={"colour": "red"}),
         many.order("reader2", version=7),
-        msgspec.structs.replace(strange, seat=strange.seat._replace(code="none")),
+        strange._replace(seat=strange.seat._replace(code="none")),
         many.order("reader4"),
         many.order("reader4", 1),
         many.order("reader4"),
         many.order("reader5"),
     )
+    answers = [many.save(one) for one in sent]
     names = [type(one).__name__ for one in answers]
     assert names == ["UsageError", "UsageError", "Stale", "NotFoundException", "Saved", "Stale", "Saved", "Saved"]
     assert answers[4] == answers[6] == answers[7] == Saved(1)
@@ -148,30 +166,15 @@ def test_a_value_that_no_database_holds_is_told_to_its_own_reader(many: ManyRead
     assert others == [Saved(1)] * 2
 
 
-def test_where_the_database_refuses_them_together_each_is_saved_by_itself(
-    many: ManyReaders, monkeypatch: pytest.MonkeyPatch
-):
-    def refuse(*_: object) -> None:
-        raise DBAPIError("INSERT", {}, OSError("refused"))
-
-    monkeypatch.setattr("medthink.web.room.save_several", refuse)
-    assert many.save_at_once(*map(many.order, many.opened)) == [Saved(1)] * READERS
-    assert all(sum(many.versions(name).values()) == 1 for name in many.opened)
-
-
 def test_a_save_waits_for_nobody_but_its_own_sitting(new_address: str, run: Path):
     """While one sitting is being written elsewhere (PostgreSQL), the other readers' saves are answered."""
     many = ManyReaders(BoardStore(new_address), run)
-    room = ReadingRoom(many.store, Library(), Site(links=()))
-
-    async def save() -> object:
+    others = [many.order(name) for name in many.opened if name != "reader0"]
+    with ThreadPoolExecutor(1) as threads:
         with many.store.write() as connection:
             desk.lock(connection, many.opened["reader0"])
-            held = asyncio.create_task(room.save(many.order("reader0")))
-            others = [asyncio.create_task(room.save(many.order(name))) for name in many.opened if name != "reader0"]
-            assert await asyncio.gather(*others) == [Saved(1)] * (READERS - 1)
+            held = threads.submit(many.save, many.order("reader0"))
+            assert many.save_at_once(*others) == [Saved(1)] * (READERS - 1)
             assert not held.done()
-        return await held
-
-    assert asyncio.run(save()) == Saved(1)
+        assert held.result() == Saved(1)
     many.store.close()

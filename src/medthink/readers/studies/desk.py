@@ -3,8 +3,8 @@
 One device at a time holds a sitting, for ten minutes after its last request.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 import sqlalchemy as sa
@@ -19,30 +19,10 @@ from medthink.readers.studies.sittings import Sitting
 LEASE_S = 600.0
 CONFIDENCES = (1, 2, 3, 4)
 _MOST_SECONDS = 3_600.0
-# What a save asks and writes is put together once: with many readers, that costs more than to carry it out.
-_SITTING = sa.bindparam("at", type_=sa.Integer)
 _CHANGING = (
     "reader_id", "place", "opened_at", "letter", "confidence", "case_seconds", "committed_at", "submitted_at",
     "holder", "held_until",
 )  # fmt: skip
-_LOCK = (
-    sa.select(*(tables.sittings.c[name] for name in _CHANGING))
-    .where(tables.sittings.c.id == _SITTING)
-    .with_for_update()
-)
-_FIND_OWN = (
-    sa.select(tables.sittings, tables.studies.c.token, tables.study_readers.c.name, tables.studies.c.closed_at)
-    .join(tables.study_readers, tables.study_readers.c.id == tables.sittings.c.reader_id)
-    .join(tables.studies, tables.studies.c.id == tables.study_readers.c.study_id)
-    .where(
-        sa.tuple_(tables.studies.c.token, tables.sittings.c.code, tables.study_readers.c.name).in_(
-            sa.bindparam("seats", expanding=True)
-        )
-    )
-    .where(tables.study_readers.c.revoked_at.is_(None))
-)
-_LOCK_OWN = _FIND_OWN.with_for_update(of=tables.sittings)
-_LOCK_FREE = _FIND_OWN.with_for_update(of=tables.sittings, skip_locked=True)
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,14 +83,16 @@ def find_own_sitting(
 
     With `is_locked`, no other writer is on it until the transaction ends.
     """
-    return _read_own(connection, _LOCK_OWN if is_locked else _FIND_OWN, [seat]).get(seat)
-
-
-def lock_free_sittings(
-    connection: Connection, seats: Collection[ReaderSeat]
-) -> dict[ReaderSeat, tuple[OpenSitting, bool]]:
-    """The same of several, without those on which another writer is: it waits for nobody, so it cannot deadlock."""
-    return _read_own(connection, _LOCK_FREE, seats)
+    sittings, readers, studies = tables.sittings, tables.study_readers, tables.studies
+    wanted = (
+        sa.select(sittings, studies.c.closed_at)
+        .join(readers, readers.c.id == sittings.c.reader_id)
+        .join(studies, studies.c.id == readers.c.study_id)
+        .where(studies.c.token == seat.token, sittings.c.code == seat.code, readers.c.name == seat.name)
+        .where(readers.c.revoked_at.is_(None))
+    )
+    row = connection.execute(wanted.with_for_update(of=sittings) if is_locked else wanted).mappings().first()
+    return None if row is None else (_read_row(row), row["closed_at"] is not None)
 
 
 def list_sittings(connection: Connection, reader_id: int) -> list[OpenSitting]:
@@ -220,7 +202,9 @@ def _earlier_commitment(connection: Connection, found: OpenSitting) -> dict[str,
 
 def lock(connection: Connection, found: OpenSitting) -> OpenSitting:
     """The sitting as it stands now, with no other writer on it until the transaction ends."""
-    row = connection.execute(_LOCK, {"at": found.id}).mappings().one()
+    table = tables.sittings
+    wanted = sa.select(*(table.c[name] for name in _CHANGING)).where(table.c.id == found.id).with_for_update()
+    row = connection.execute(wanted).mappings().one()
     return msgspec.structs.replace(found, **row)
 
 
@@ -229,16 +213,6 @@ def update(connection: Connection, locked: OpenSitting, values: Mapping[str, obj
     table = tables.sittings
     connection.execute(sa.update(table).where(table.c.id == locked.id).values(dict(values)))
     return msgspec.structs.replace(locked, **values)
-
-
-def _read_own(
-    connection: Connection, wanted: sa.Select[Any], seats: Collection[ReaderSeat]
-) -> dict[ReaderSeat, tuple[OpenSitting, bool]]:
-    rows = connection.execute(wanted, {"seats": list(seats)}).mappings()
-    return {
-        ReaderSeat(row["token"], row["code"], row["name"]): (_read_row(row), row["closed_at"] is not None)
-        for row in rows
-    }
 
 
 def _read_row(row: sa.RowMapping) -> OpenSitting:

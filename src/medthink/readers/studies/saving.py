@@ -4,7 +4,7 @@ An acknowledged save is never lost: a mark and its line of history are one trans
 based on; a stale one changes nothing and returns the current mark for the reader to choose.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 import sqlalchemy as sa
@@ -24,18 +24,6 @@ ADDED = "added"
 _MOST_CELL = 2_000
 # A save that finds the lease this fresh does not write it anew.
 _FRESH_S = LEASE_S - 60.0
-# What a save asks and writes is put together once: with many readers, that costs more than to carry it out.
-_IS_MARK = (tables.marks.c.sitting_id == sa.bindparam("at")) & (tables.marks.c.item == sa.bindparam("marked"))
-_FIND_MARKS = sa.select(tables.marks).where(
-    sa.tuple_(tables.marks.c.sitting_id, tables.marks.c.item).in_(sa.bindparam("wanted", expanding=True))
-)
-_EVENT = (tables.mark_events.c.sitting_id, tables.mark_events.c.key)
-_FIND_EVENTS = sa.select(*_EVENT, tables.mark_events.c.version).where(
-    sa.tuple_(*_EVENT).in_(sa.bindparam("wanted", expanding=True))
-)
-_ADD_MARK = sa.insert(tables.marks)
-_CHANGE_MARK = sa.update(tables.marks).where(_IS_MARK)
-_ADD_EVENT = sa.insert(tables.mark_events)
 
 
 class MarkChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,90 +50,52 @@ class Stale(msgspec.Struct, frozen=True):
     saved_at: str
 
 
-class LockedChange(msgspec.Struct, frozen=True):
-    """A change to a sitting that the transaction has locked; without a device the lease is left alone."""
-
-    locked: OpenSitting
-    change: MarkChange
-    device: str | None
-
-
 def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, device: str | None) -> Saved | Stale:
     """Save a change, or return the current mark if it is based on another version; a known key is the same change.
 
     Without a device, as for a table that is imported, the lease is neither checked nor taken.
     """
-    return save_locked(connection, LockedChange(lock(connection, found), change, device))
+    locked = lock(connection, found)
+    known = _find_version(connection, locked, change.key)
+    if known is not None:
+        return Saved(known)
+    _refuse_change(locked, change, device)
+    before = _find_mark(connection, locked, change.item)
+    if change.version != before.version:
+        return Stale(before.version, before.cells, before.saved_at)
+    cells, seconds = _checked_cells(locked.sitting, change), before.seconds + bounded(change.seconds)
+    mark = Mark(item=before.item, version=before.version + 1, cells=cells, seconds=seconds, saved_at=now_utc())
+    _keep(connection, locked, mark, change.key)
+    is_fresh = locked.holder == device and (locked.held_until or "") >= utc_in(_FRESH_S)
+    if device is not None and not is_fresh:
+        update(connection, locked, {"holder": device, "held_until": utc_in(LEASE_S)})
+    return Saved(mark.version)
 
 
-def save_locked(connection: Connection, one: LockedChange) -> Saved | Stale:
-    """Save a mark of a sitting that this transaction has locked."""
-    [answer] = save_several(connection, [one])
-    if isinstance(answer, UsageError):
-        raise answer
-    return answer
+def _find_version(connection: Connection, locked: OpenSitting, key: str) -> int | None:
+    """The version that a change with this key has made already."""
+    table = tables.mark_events
+    wanted = sa.select(table.c.version).where(table.c.sitting_id == locked.id, table.c.key == key)
+    return connection.execute(wanted).scalar()
 
 
-def save_several(connection: Connection, changes: Sequence[LockedChange]) -> list[Saved | Stale | UsageError]:
-    """Save changes to different sittings, all locked by this transaction, in as many statements as for one.
-
-    A change that cannot be saved keeps none of the others from being saved.
-    """
-    marks, known = _find_marks(connection, changes)
-    answers: list[Saved | Stale | UsageError] = []
-    kept: list[tuple[LockedChange, Mark]] = []
-    for one in changes:
-        version = known.get((one.locked.id, one.change.key))
-        before = marks.get(one.locked.id, Mark(item=one.change.item, version=0, cells={}))
-        answer = Saved(version) if version is not None else _change_mark(one, before)
-        if isinstance(answer, Mark):
-            kept.append((one, answer))
-        answers.append(Saved(answer.version) if isinstance(answer, Mark) else answer)
-    _keep(connection, kept)
-    return answers
+def _find_mark(connection: Connection, locked: OpenSitting, item: str) -> Mark:
+    """The mark of an item; version 0 if there is none."""
+    table = tables.marks
+    wanted = sa.select(table).where(table.c.sitting_id == locked.id, table.c.item == item)
+    row = connection.execute(wanted).mappings().first()
+    return Mark(item=item, version=0, cells={}) if row is None else tables.read_row(row, Mark)
 
 
-def _find_marks(
-    connection: Connection, changes: Sequence[LockedChange]
-) -> tuple[dict[int, Mark], dict[tuple[int, str], int]]:
-    """What is marked of the items, by sitting; and the versions that changes with these keys have made already."""
-    items = [(one.locked.id, one.change.item) for one in changes]
-    keys = [(one.locked.id, one.change.key) for one in changes]
-    marks = connection.execute(_FIND_MARKS, {"wanted": items}).mappings()
-    events = connection.execute(_FIND_EVENTS, {"wanted": keys})
-    found = {row["sitting_id"]: tables.read_row(row, Mark) for row in marks}
-    return found, {(at, key): version for at, key, version in events}
-
-
-def _change_mark(one: LockedChange, before: Mark) -> Mark | Stale | UsageError:
-    """The mark after a change, or why it is not changed."""
-    try:
-        _refuse_change(one.locked, one.change, one.device)
-        if one.change.version != before.version:
-            return Stale(before.version, before.cells, before.saved_at)
-        cells = _checked_cells(one.locked.sitting, one.change)
-    except UsageError as error:
-        return error
-    seconds = before.seconds + bounded(one.change.seconds)
-    return Mark(item=before.item, version=before.version + 1, cells=cells, seconds=seconds, saved_at=now_utc())
-
-
-def _keep(connection: Connection, kept: Sequence[tuple[LockedChange, Mark]]) -> None:
-    """Write the marks and their lines of history, and renew leases that are not fresh."""
-    rows = [msgspec.structs.asdict(mark) | {"sitting_id": one.locked.id} for one, mark in kept]
-    new = [row for row in rows if row["version"] == 1]
-    changed = [
-        {"at": row.pop("sitting_id"), "marked": row.pop("item"), **row}
-        for row in (dict(row) for row in rows if row["version"] > 1)
-    ]
-    events = [row | {"key": one.change.key} for row, (one, _) in zip(rows, kept, strict=True)]
-    for statement, values in ((_ADD_MARK, new), (_CHANGE_MARK, changed), (_ADD_EVENT, events)):
-        if values:
-            connection.execute(statement, values)
-    for one, _ in kept:
-        is_fresh = one.locked.holder == one.device and (one.locked.held_until or "") >= utc_in(_FRESH_S)
-        if one.device is not None and not is_fresh:
-            update(connection, one.locked, {"holder": one.device, "held_until": utc_in(LEASE_S)})
+def _keep(connection: Connection, locked: OpenSitting, mark: Mark, key: str) -> None:
+    """Write a mark and its line of history."""
+    table, row = tables.marks, {"sitting_id": locked.id} | msgspec.structs.asdict(mark)
+    if mark.version == 1:
+        connection.execute(table.insert().values(row))
+    else:
+        is_mark = (table.c.sitting_id == locked.id) & (table.c.item == mark.item)
+        connection.execute(table.update().where(is_mark).values(row))
+    connection.execute(tables.mark_events.insert().values(row | {"key": key}))
 
 
 def _refuse_change(locked: OpenSitting, change: MarkChange, device: str | None) -> None:

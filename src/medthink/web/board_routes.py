@@ -1,34 +1,41 @@
 """The leaderboard's routes: public pages, and the board as data."""
 
+import gzip
 from typing import Any
 
 from litestar import get
-from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import SkipValidation
 from litestar.response import Response
 
 from medthink.board.exports import DOWNLOADS, export_board
 from medthink.core.clock import now_utc
-from medthink.web.access import Asked, RowNumber, needs
+from medthink.web.access import Asked, RowNumber, caller_of, needs
 from medthink.web.application import SENT_AS_IS, html
 from medthink.web.board_site import BoardSite, GivenBoard
 from medthink.web.feature import Feature
-from medthink.web.page_cache import PageCache
 from medthink.web.pages.board_query import BoardQuery
 from medthink.web.pages.query import read_query
 
-GivenPages = NamedDependency[SkipValidation[PageCache]]
 _VISITOR = [needs("visitor")]
+_PAGES_KEPT = 256
 
 
 @get("/", guards=_VISITOR, opt=SENT_AS_IS, sync_to_thread=True)
-def show_leaderboard(request: Asked, board: GivenBoard, pages: GivenPages) -> Response[Any]:
-    """The ranking."""
+def show_leaderboard(request: Asked, board: GivenBoard) -> Response[Any]:
+    """The ranking: one page for all visitors, and for each signed-in person one with their name and roles on it."""
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return html(board.leaderboard(request.query_params))
+    account = caller_of(request).account
     query = read_query(BoardQuery, request.query_params)
     # The day is on the page.
-    key = (board.live.version(), now_utc()[:10], query)
-    return pages.answer(request, key, lambda: board.leaderboard(request.query_params))
+    key = (now_utc()[:10], query, account and (account.id, account.shown_name, account.roles))
+
+    def make() -> bytes:
+        return gzip.compress(board.leaderboard(request.query_params).encode(), 6, mtime=0)
+
+    page = board.live.once("pages", key, make, most=_PAGES_KEPT)
+    headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding, Cookie"}
+    return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
 
 def _make_download(form: str) -> HTTPRouteHandler:
@@ -67,4 +74,4 @@ def board_feature(board: BoardSite) -> Feature:
     """The board for everybody."""
     downloads = map(_make_download, DOWNLOADS)
     routes = [show_leaderboard, *downloads, show_model, download_predictions, compare_models]
-    return Feature(routes=routes, shared={"board": board, "pages": PageCache()})
+    return Feature(routes=routes, shared={"board": board})

@@ -1,7 +1,6 @@
 """The leaderboard's pages over a board's store, for routes and for static files alike."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import msgspec
 from litestar.di import NamedDependency
@@ -16,7 +15,7 @@ from medthink.core.errors import UsageError
 from medthink.runs.prediction import Prediction
 from medthink.scoring.compare import Comparison
 from medthink.web.access import Asked
-from medthink.web.live_board import BoardVersion, LiveBoard
+from medthink.web.board_cache import LiveBoard
 from medthink.web.pages.board_query import BoardQuery
 from medthink.web.pages.board_versus import CompareQuery, compare_rows, make_compare_page
 from medthink.web.pages.leaderboard import LeaderboardPage, make_leaderboard_page
@@ -38,9 +37,6 @@ class BoardSite:
         self.live = live
         self._site = site
         self._reveals = reveals
-        self._compared = lru_cache(maxsize=_PAIRS_KEPT)(self._compare)
-        self._answered = lru_cache(maxsize=1)(self._collect_answers)
-        self._written = lru_cache(maxsize=_WORDS_KEPT)(self._read_words)
 
     def leaderboard(self, given: Mapping[str, str], *, root: str = "/") -> str:
         """The ranking."""
@@ -62,9 +58,8 @@ class BoardSite:
         pair: tuple[BoardRow, BoardRow] | None = None
         compared: Comparison | str = ""
         if query.a.isdecimal() and query.b.isdecimal():
-            a, b = int(query.a), int(query.b)
-            pair = (self.row(a), self.row(b))
-            compared = self._compared(self.live.version(), a, b)
+            pair = first, second = self.row(int(query.a)), self.row(int(query.b))
+            compared = self._compare(first, second)
         page = make_compare_page(self.made(), pair, compared, query, self._revealed(request))
         return render("compare.html", page, self._site, root=root)
 
@@ -82,14 +77,15 @@ class BoardSite:
 
     def answers(self) -> tuple[ModelAnswers, ...]:
         """Each published model's answers by case; empty if there is no board yet."""
-        return self._answered(self.live.version())
+        return self.live.once("answers", None, self._collect_answers, most=1)
 
     def words(self, number: int) -> Mapping[int, Prediction]:
         """What a published model wrote about each case, where its team lets everybody read that."""
         row = self.row(number)
         if not row.submission.allows_download or row.is_withdrawn or self._reveals is None:
             return {}
-        return self._written(number)
+        store, cases = self.live.store, self._reveals.bench.cases
+        return self.live.once("words", number, lambda: read_words(store, row.submission, cases), most=_WORDS_KEPT)
 
     def row(self, number: int) -> BoardRow:
         """One row of the board, or a page that says there is none."""
@@ -102,19 +98,15 @@ class BoardSite:
         """The current or a past board; UsageError if there is no benchmark yet."""
         return self.live.made(as_of)
 
-    def _compare(self, version: BoardVersion, a: int, b: int) -> Comparison | str:  # noqa: ARG002
-        cases = self._reveals.bench.cases if self._reveals else {}
-        return compare_rows(self.row(a), self.row(b), cases)
+    def _compare(self, a: BoardRow, b: BoardRow) -> Comparison | str:
+        cases, key = self._reveals.bench.cases if self._reveals else {}, (a.submission.id, b.submission.id)
+        return self.live.once("pairs", key, lambda: compare_rows(a, b, cases), most=_PAIRS_KEPT)
 
-    def _collect_answers(self, version: BoardVersion) -> tuple[ModelAnswers, ...]:  # noqa: ARG002
+    def _collect_answers(self) -> tuple[ModelAnswers, ...]:
         try:
             return collect_answers([row for row in self.made().every_row() if not row.is_withdrawn])
         except UsageError:
             return ()
-
-    def _read_words(self, number: int) -> Mapping[int, Prediction]:
-        assert self._reveals is not None
-        return read_words(self.live.store, self.row(number).submission, self._reveals.bench.cases)
 
     def _revealed(self, request: Asked | None) -> RevealedCases | None:
         return self._reveals.of(request) if self._reveals and request else None

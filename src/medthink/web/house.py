@@ -9,6 +9,7 @@ from medthink.board.benchmarks import find_or_enter
 from medthink.board.store import BoardStore
 from medthink.web.api import board_api, case_api
 from medthink.web.application import make_application
+from medthink.web.board_cache import LiveBoard
 from medthink.web.board_routes import board_feature
 from medthink.web.board_site import BoardSite
 from medthink.web.entrance import Entrance, entrance_feature
@@ -18,7 +19,6 @@ from medthink.web.human_answers import HumanAnswers
 from medthink.web.identify import Identify
 from medthink.web.images import image_feature
 from medthink.web.library import Library
-from medthink.web.live_board import LiveBoard
 from medthink.web.own_account import account_feature
 from medthink.web.people import people_feature
 from medthink.web.rendering import Link, Site

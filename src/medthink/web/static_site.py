@@ -14,8 +14,8 @@ from medthink.board.ranking import RANKINGS, BoardRow, Leaderboard
 from medthink.board.store import BoardStore
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
+from medthink.web.board_cache import LiveBoard
 from medthink.web.board_site import BoardSite
-from medthink.web.live_board import LiveBoard
 from medthink.web.pages.board_filters import RANKING_FOLDERS
 from medthink.web.pages.charting import row_name
 from medthink.web.rendering import Link, Site, list_assets, load_asset

@@ -2,7 +2,9 @@
 
 import json
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from medthink.accounts.people import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
 from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
-from medthink.board.moderation import annotate
+from medthink.board.moderation import annotate, flag
 from medthink.board.packing import pack_run
 from medthink.board.records import find_submission, list_submissions
 from medthink.board.store import BoardStore, store_url
@@ -79,6 +81,32 @@ def test_pages_are_kept_until_the_board_changes_not_while_a_file_waits(scene):
     assert live.version() == before and find_submission(live.store, token).status == "invalid"
     annotate(live.store, next(one.token for one in list_submissions(live.store)), actor="x", words="Seen.")
     assert live.version() != before
+
+
+def test_a_change_is_on_the_front_page_at_once(scene, visitor):
+    live = scene[0].board.live
+    shown = visitor.get("/").content
+    assert visitor.get("/").content == shown
+    before, token = live.made(), next(one.token for one in list_submissions(live.store))
+    flag(live.store, token, actor="x", why="Doubtful for a test.")
+    assert live.made() is not before and visitor.get("/").content != shown
+    flag(live.store, token, actor="x", why="")
+    assert visitor.get("/").content == shown
+
+
+def test_who_asks_at_the_same_time_waits_for_one_and_a_failure_is_not_kept(scene):
+    live, begin, made = scene[0].board.live, threading.Barrier(4), []
+
+    def ask(_: int) -> object:
+        begin.wait()
+        return live.once("test", "key", lambda: made.append(1) or object(), most=1)
+
+    with pytest.raises(ZeroDivisionError):
+        live.once("test", "key", lambda: 1 // 0, most=1)
+    with ThreadPoolExecutor(4) as threads:
+        assert len(set(threads.map(ask, range(4)))) == len(made) == 1
+    live.once("test", "other", list, most=1)
+    assert live.once("test", "key", lambda: "made again", most=1) == "made again"
 
 
 def test_a_kept_page_has_the_name_of_its_own_reader(scene):

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medthink.core.cells import guard, unguard
+from medthink.core.tables import guard, unguard
 from medthink.judge.ballots import disagreement, majority
 from medthink.judge.forms import match_ids
 from medthink.judge.kinds.discussion import DimensionForm, SentenceVerdict, match_dimensions

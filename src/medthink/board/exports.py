@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from medthink.board.ranking import BoardRow, Leaderboard
-from medthink.core.cells import guard
 from medthink.core.jsonio import encode_json
+from medthink.core.tables import guard
 from medthink.metrics.registry import shown_in
 from medthink.metrics.usage import Total
 from medthink.scoring.scores import SliceScore

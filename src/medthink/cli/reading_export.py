@@ -28,11 +28,11 @@ def command(run: Path, tables: tuple[Path, ...], key: Path | None, out: Path) ->
     Example: medthink reading export runs/qwen reading/anna.csv reading/ben.csv --key reading-key.json -o steps.csv
     """
     from medthink.core.errors import UsageError
+    from medthink.core.tables import write_table
     from medthink.judge.judged import cut_units
     from medthink.readers.exporting import publish_readings
     from medthink.readers.importing import import_tables
-    from medthink.readers.lists import read_key
-    from medthink.readers.tables import write_table
+    from medthink.readers.lists import LAYOUT, read_key
 
     if out.exists():
         raise UsageError(f"{out} already exists", remedy="name another file with --out")
@@ -42,7 +42,7 @@ def command(run: Path, tables: tuple[Path, ...], key: Path | None, out: Path) ->
     if not table.rows:
         raise UsageError("no step is labelled in the tables: there is nothing to write", remedy="fill in some rows")
     show_unused(imported.problems)
-    write_table(out, table.columns, table.rows)
+    write_table(out, table.columns, table.rows, LAYOUT)
     say(f"{out}: {len(table.rows)} rows")
     if table.left_out:
         say(f"{table.left_out} readings do not concern steps: the published form has no column for them", stderr=True)

@@ -25,8 +25,8 @@ from medthink.cases.case import MAX_IMAGES
 from medthink.core.errors import DataError
 from medthink.core.suggest import suggest
 from medthink.core.tomlio import read_toml
-from medthink.curate.tables import RawRow
 
+RawRow = dict[str, Any]
 # The usual names, without case, spaces and underscores.
 _USUAL: dict[str, tuple[str, ...]] = {
     "id": ("id", "caseid", "case", "casenumber", "sourcerowindex"),

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from medthink.core.errors import DataError
+from medthink.core.tables import TableFile, TableRow, read_table
 from medthink.judge.cells import ContradictoryCells, read_types
 from medthink.judge.kinds import KINDS
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assigning import PLANTED, Code, ReadingKey
-from medthink.readers.lists import COLUMNS
+from medthink.readers.lists import COLUMNS, LAYOUT
 from medthink.readers.readings import (
     AGAIN,
     Import,
@@ -21,7 +22,6 @@ from medthink.readers.readings import (
     parse_case,
     settle_readings,
 )
-from medthink.readers.tables import TableFile, TableRow, read_table_file
 
 _STEP = re.compile(r"step(\d{1,3})")
 _READERS = ("reader", "annotator", "rater")
@@ -51,7 +51,7 @@ class Importer:
 
     def take(self, path: Path) -> None:
         """Read a table of either form."""
-        table = read_table_file(path)
+        table = read_table(path, LAYOUT)
         columns = {name for row in table.rows for name in row.cells}
         self._matched = 0
         if "unit" in columns:
@@ -189,11 +189,11 @@ def import_tables(paths: Sequence[Path], units: Mapping[UnitKey, UnitSet], key: 
 
 
 def _is_own(column: str) -> bool:
-    return column in (*COLUMNS, "critical", "case", "") or column in _READERS
+    return column in (*COLUMNS, "critical", "case") or column in _READERS
 
 
 def _is_published(column: str) -> object:
-    return column in ("", "case", "title", "note", *_READERS) or _PUBLISHED_COLUMN.fullmatch(column)
+    return column in ("case", "title", "note", *_READERS) or _PUBLISHED_COLUMN.fullmatch(column)
 
 
 def _reader(row: TableRow, path: Path) -> str:

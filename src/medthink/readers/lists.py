@@ -13,17 +13,24 @@ from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import write_json
 from medthink.core.stored import read_stored
+from medthink.core.tables import Layout, write_table
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
 from medthink.judge.units import NOT_SHOWN
 from medthink.readers.assigning import ListEntry, ReadingKey, ReadingPlan, Sheet, assign
 from medthink.readers.instructions import reading_instructions
-from medthink.readers.tables import write_table
 
 _FILLED_IN = dict.fromkeys(column.name for kind in KINDS.values() for column in kind.columns)
 COLUMNS = ("reader", "sheet", "unit", "number", "kind", "part", "text", *_FILLED_IN, "note")
 CASE_COLUMNS = (
     "sheet", "images", "history", "options", "captions", "findings", "discussion", "diagnosis", "answer", "whole_text",
+)  # fmt: skip
+LAYOUT = Layout(
+    choices={column.name: column.choices for kind in KINDS.values() for column in kind.columns if column.choices},
+    widths={
+        "text": 70, "history": 60, "findings": 60, "discussion": 80, "captions": 60, "error_types": 30, "note": 40,
+    },
+    merged=("reader", "annotator", "rater", "case", "title", "sheet"),
 )  # fmt: skip
 HOW_TO_FILE = "how-to-read.txt"
 
@@ -65,8 +72,8 @@ def write_entries(out: Path, lists: Mapping[str, Sequence[ListEntry]], seed: int
             sheet = entry.sheet_code(seed, reader)
             cases.append({"sheet": sheet, "images": _write_images(out, sheet, entry), **_context(entry)})
             rows += list_rows(entry, seed, reader)
-        write_table(out / f"{reader}.{form}", COLUMNS, rows)
-        write_table(out / f"{reader}-cases.{form}", CASE_COLUMNS, cases)
+        write_table(out / f"{reader}.{form}", COLUMNS, rows, LAYOUT)
+        write_table(out / f"{reader}-cases.{form}", CASE_COLUMNS, cases, LAYOUT)
     write_atomic(out / HOW_TO_FILE, [reading_instructions().encode()])
 
 

@@ -12,14 +12,14 @@ from medthink.core.digest import seed_from
 from medthink.core.errors import DataError
 from medthink.core.jsonio import write_json
 from medthink.core.stored import read_stored
+from medthink.core.tables import TableRow, read_table, write_table
 from medthink.judge.exam.making import ExamPlan, make_exam
 from medthink.judge.exam.sheets import ExamSheet
 from medthink.judge.exam.sitting import EXAM_FILE, open_exam
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
 from medthink.judge.rubric import load_rubric
-from medthink.readers.lists import key_path, refuse_written, write_entries
-from medthink.readers.tables import TableRow, read_table_file, write_table
+from medthink.readers.lists import LAYOUT, key_path, refuse_written, write_entries
 from medthink.readers.training import Training, TrainingResult, TrainingTruth, mark_training
 from medthink.runs.run import Run
 
@@ -101,11 +101,11 @@ def write_feedback(path: Path, marked: MarkedReader) -> None:
         }
         for one in marked.result.feedback
     ]
-    write_table(path, FEEDBACK_COLUMNS, rows)
+    write_table(path, FEEDBACK_COLUMNS, rows, LAYOUT)
 
 
 def _mark_table(path: Path, key: TrainingKey) -> MarkedReader:
-    rows = [row for row in read_table_file(path).rows if row.cells.get("unit", "").strip()]
+    rows = [row for row in read_table(path, LAYOUT).rows if row.cells.get("unit", "").strip()]
     known = {code: reader for reader, truths in key.readers.items() for code in truths}
     readers = {known[code] for row in rows if (code := row.cells["unit"].strip()) in known}
     if len(readers) != 1:

@@ -5,9 +5,9 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from medthink.core.cells import guard
 from medthink.core.markup import clean, one_line
 from medthink.core.numbers import as_percent
+from medthink.core.tables import guard
 from medthink.metrics.registry import METRICS, shown_in
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of, value_of
 from medthink.report.tables import (

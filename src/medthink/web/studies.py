@@ -19,6 +19,7 @@ from medthink.accounts.invitations import invite_reader, renew_link
 from medthink.accounts.people import find_account
 from medthink.board.store import BoardStore
 from medthink.core.errors import MedThinkError, UsageError
+from medthink.core.tables import write_table
 from medthink.judge.judged import cut_units
 from medthink.judge.units import UNITS_FILE
 from medthink.readers.exporting import publish_readings
@@ -26,7 +27,6 @@ from medthink.readers.studies import adjudication, desk, results, setup
 from medthink.readers.studies.offline import take_table
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.setup import Study
-from medthink.readers.tables import write_table
 from medthink.runs.manifest import read_manifest
 from medthink.web.access import Asked, account_of, needs
 from medthink.web.application import html

@@ -119,6 +119,36 @@ def test_a_cut_off_row_ends_the_reading_with_its_number(tmp_path):
         try_stage("ingest", tmp_path, None, source="raw.csv")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252"])
+@pytest.mark.parametrize("before", ["", "sep=;\r\n"])
+def test_a_table_saved_by_a_german_spreadsheet_is_read(tmp_path, encoding, before):
+    lines = ['id;clinical_history;final_diagnosis;"a, b"', '7;"Müdigkeit; 1,5 kg";Lipom;', ";;;"]
+    (tmp_path / "raw.csv").write_bytes((before + "\r\n".join(lines) + "\r\n").encode(encoding))
+    (kept,) = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0, licence="CC0").kept.values()
+    assert (kept.case.id, kept.case.question.history, kept.gold) == (7, "Müdigkeit; 1,5 kg", "Lipom")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "problem"),
+    [
+        ("raw.csv", b"id;history\r\n1;pain\r\n2\r\n", r"raw\.csv:3: 1 cells, but the header has 2"),
+        ("raw.csv", b"id;history\r\n1;pain;more\r\n", r"raw\.csv:2: more cells than columns"),
+        ("raw.csv", b"id;id\r\n1;2\r\n", r"raw\.csv:1: id: the column occurs twice"),
+        ("raw.csv", b";\r\n1;2\r\n", r"raw\.csv:1: no column names"),
+        ("raw.csv", b"", r"raw\.csv:1: no column names"),
+        ("raw.csv", b'id\r\n1\r\n"open', r"raw\.csv:3: not CSV"),
+        ("raw.csv", b"\xff\xfei\x00d\x00", "neither UTF-8 nor Windows-1252"),
+        ("raw.tsv", b"id\ta, b, c\r\n1\r\n", r"raw\.tsv:2: 1 cells, but the header has 2"),
+        ("raw.xlsx", b"PK nothing", "not an XLSX workbook"),
+        ("raw.txt", b"id", "not a table"),
+    ],
+)
+def test_a_raw_table_that_is_wrong_is_one_clear_error(tmp_path, name, data, problem):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(DataError, match=problem):
+        try_stage("ingest", tmp_path, None, source=name)
+
+
 def test_texts_are_cut_at_their_headings_in_any_order():
     headings = {"a": "A:", "b": "B:", "c": "C:"}
     assert cut_at_headings("B: two A: one", headings) == {"a": "one", "b": "two"}

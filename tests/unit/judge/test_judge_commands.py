@@ -9,11 +9,11 @@ import pytest
 from judge_server import JudgeServer, judge_well
 from judged_run import make_discussions, make_run
 from medthink.cli.door import enter
+from medthink.core.tables import read_table, write_table
 from medthink.judge.units import read_units
 from medthink.readers.agreement import read_agreement
 from medthink.readers.lists import COLUMNS, key_path, read_key
 from medthink.readers.readings import catalogue
-from medthink.readers.tables import read_table, write_table
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
     assert "keep it from the readers" in capsys.readouterr().out
     key = read_key(key_path(folder))
     for reader in ("anna", "ben"):
-        rows = [dict(row.cells) for row in read_table(folder / f"{reader}.xlsx")]
+        rows = [dict(row.cells) for row in read_table(folder / f"{reader}.xlsx").rows]
         for number, row in enumerate(rows):
             planted = key.codes[row["unit"]].planted
             row["factual"] = "no" if planted is False or (planted is None and "WRONG" in row["text"]) else "yes"
@@ -100,7 +100,7 @@ def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_proble
     enter(["judge", str(run), "--judge", "baseline/rules"])
     folder = tmp_path / "reading"
     enter(["reading", str(run), "--readers", "anna,ben", "--again", "0", "--planted", "0", "--out", str(folder)])
-    rows = [dict(row.cells) for row in read_table(folder / "anna.csv")]
+    rows = [dict(row.cells) for row in read_table(folder / "anna.csv").rows]
     write_table(
         folder / "anna.csv", COLUMNS, [rows[0] | {"factual": "perhaps"}, rows[1] | {"factual": "yes"}, *rows[2:]]
     )

@@ -33,9 +33,9 @@ do("judge", run, "--judge", "baseline/rules", "--what", "certainty")
 do("judge", "exam", run, "--judge", "baseline/rules", "--what", "certainty", "--items", "2", "--out", exam)
 do("reading", run, "--readers", "anna", "--per-sheet", "1", "--planted", "0", "--again", "0", "--out", lists)
 from pathlib import Path
-from medthink.readers.tables import read_table, write_table
+from medthink.core.tables import read_table, write_table
 path = Path(lists) / "anna.csv"
-rows = [dict(row.cells) for row in read_table(path)]
+rows = [dict(row.cells) for row in read_table(path).rows]
 for row in rows:
     row["certainty"] = "hedged" if "may" in row["text"] else "plain"
 write_table(path, list(rows[0]), rows)

@@ -10,6 +10,7 @@ from judge_server import JudgeServer, judge_well, list_well, read_request, reque
 from judged_run import make_run, rewrite
 from medthink.cli.door import enter
 from medthink.core.errors import DataError
+from medthink.core.tables import read_table
 from medthink.judge.decisive import (
     DecisiveFinding,
     DecisiveForm,
@@ -25,7 +26,6 @@ from medthink.judge.units import read_units
 from medthink.judge.verdicts import Unjudged
 from medthink.readers.assigning import ReadingPlan, sheets_of_run
 from medthink.readers.lists import write_lists
-from medthink.readers.tables import read_table
 from medthink.runs.run import Run
 from medthink.runs.session import carry_out
 from medthink.runs.spec import RunSpec
@@ -119,7 +119,7 @@ def test_findings_on_images_that_the_author_was_not_shown_are_apart_and_nobody_i
     assert (scores.parts["rationale"]["missed"].n, scores.not_shown["missed"].n) == (2, 1)
     assert {unit["part"] for unit in data["units"]} == {"rationale"}
     write_lists(tmp_path / "lists", sheets_of_run(run), ReadingPlan(readers=("a", "b"), planted_share=1))
-    rows = read_table(tmp_path / "lists/a.csv")
+    rows = read_table(tmp_path / "lists/a.csv").rows
     assert {(row.cells["kind"], row.cells["part"]) for row in rows} == {("omission", "rationale")}
 
 

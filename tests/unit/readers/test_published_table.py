@@ -4,12 +4,12 @@ import pytest
 
 from judged_run import RATIONALE, make_run
 from medthink.cli.door import enter
+from medthink.core.tables import read_table, write_table
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
 from medthink.readers.exporting import publish_readings
 from medthink.readers.importing import import_tables
 from medthink.readers.readings import Reading
-from medthink.readers.tables import read_table, write_table
 
 COLUMNS = ("reader", "unit", "factual", "weight", "error_types", "severity", "correction", "note")
 
@@ -86,7 +86,7 @@ def test_the_command_writes_the_table_once(run, tmp_path, capsys):
     words = ["reading", "export", str(run), str(fill_in(tmp_path / "t.csv", run))]
     assert enter([*words, "-o", str(out)]) == 0
     assert "3 rows" in capsys.readouterr().out
-    assert len(read_table(out)) == 3
+    assert len(read_table(out).rows) == 3
     before = out.read_bytes()
     assert enter([*words, "-o", str(out)]) == 2, "a table that is there is not written over"
     assert out.read_bytes() == before

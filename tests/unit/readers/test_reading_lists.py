@@ -11,8 +11,8 @@ from openpyxl import load_workbook
 from judge_server import JudgeServer, judge_well
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
 from medthink.cli.door import enter
-from medthink.core.cells import guard, unguard
 from medthink.core.errors import DataError, UsageError
+from medthink.core.tables import guard, read_table, unguard, write_table
 from medthink.judge.cells import read_factual, read_types
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
@@ -23,7 +23,6 @@ from medthink.readers.assigning import ReadingPlan, assign, sheets_of_run
 from medthink.readers.importing import import_tables
 from medthink.readers.lists import COLUMNS, key_path, read_key, write_lists
 from medthink.readers.readings import catalogue, parse_case
-from medthink.readers.tables import read_table, write_table
 from medthink.runs.run import Run
 from medthink.runs.session import carry_out
 from medthink.runs.spec import RunSpec
@@ -164,9 +163,9 @@ def test_every_format_gives_back_what_was_written(form, tmp_path):
     rows = [{"unit": f"u{k}", "text": text, "score": k} for k, text in enumerate(texts)]
     path = tmp_path / f"t.{form}"
     write_table(path, ("unit", "text", "score"), rows)
-    assert [row.cells["text"] for row in read_table(path)] == texts
-    assert [row.cells["score"] for row in read_table(path)] == [str(k) for k in range(len(texts))]
-    assert next(row.number for row in read_table(path)) == (1 if form == "jsonl" else 2)
+    assert [row.cells["text"] for row in read_table(path).rows] == texts
+    assert [row.cells["score"] for row in read_table(path).rows] == [str(k) for k in range(len(texts))]
+    assert next(row.number for row in read_table(path).rows) == (1 if form == "jsonl" else 2)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +188,7 @@ def test_no_cell_is_a_formula(text, tmp_path):
 def test_tables_of_spreadsheets_in_other_countries_are_read(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("\ufeffreader;unit;factual\r\nanna;u1;ja\r\n;;\r\n".encode())
-    (row,) = read_table(path)
+    (row,) = read_table(path).rows
     assert row.cells == {"reader": "anna", "unit": "u1", "factual": "ja"}
 
 
@@ -203,7 +202,7 @@ def test_tables_of_spreadsheets_in_other_countries_are_read(tmp_path):
 )
 def test_separators_encodings_and_capitals_of_spreadsheets_are_read(data, note, tmp_path):
     (tmp_path / "t.csv").write_bytes(data)
-    (row,) = read_table(tmp_path / "t.csv")
+    (row,) = read_table(tmp_path / "t.csv").rows
     assert row.cells == {"reader": "anna", "unit": "u1", "note": note}
     assert row.number == (3 if data.lstrip(b'"').startswith(b"sep") else 2)
 
@@ -230,9 +229,9 @@ def test_a_bad_table_is_one_clear_error(name, data, problem, run, tmp_path):
 
 
 def test_a_table_that_is_too_large_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("medthink.readers.tables.MAX_BYTES", 20)
+    monkeypatch.setattr("medthink.core.tables.MAX_BYTES", 20)
     (tmp_path / "t.csv").write_text("unit,factual\nu1,yes\n")
-    assert len(read_table(tmp_path / "t.csv")) == 1
+    assert len(read_table(tmp_path / "t.csv").rows) == 1
     (tmp_path / "t.csv").write_text("unit,factual\nu1,yes\nu2,yes\n")
     with pytest.raises(DataError, match="larger than 20 bytes"):
         read_table(tmp_path / "t.csv")
@@ -303,7 +302,7 @@ def test_reading_lists_are_blind_shuffled_double_read_and_the_same_for_the_same_
         text = (tmp_path / "a" / name).read_text()
         assert not [word for word in hidden if word in text]
     sheets_seen = {
-        row.cells["sheet"] for name in ("anna", "ben", "cleo") for row in read_table(tmp_path / f"a/{name}.csv")
+        row.cells["sheet"] for name in ("anna", "ben", "cleo") for row in read_table(tmp_path / f"a/{name}.csv").rows
     }
     assert {path.name.rsplit("-", 1)[0] for path in (tmp_path / "a/images").iterdir()} == sheets_seen
     assert key.runs == {sheets[0].run: "baseline/random"}
@@ -344,14 +343,14 @@ def test_every_reader_has_an_order_of_one_s_own(run):
 
 def test_a_planted_check_is_the_judged_text_with_one_statement_edited(run, tmp_path):
     key = write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("a", "b"), planted_share=1))
-    rows = read_table(tmp_path / "a/a.csv")
+    rows = read_table(tmp_path / "a/a.csv").rows
     sheets = {row.cells["sheet"]: [] for row in rows}
     for row in rows:
         sheets[row.cells["sheet"]].append((row.cells, key.codes[row.cells["unit"]]))
     planted = [found for found in sheets.values() if found[0][1].run == "planted"]
     edits = {"There is a mass in the right lung.": False, "There is no mass in the left lung.": False}
     truths = []
-    texts = {row.cells["sheet"]: row.cells["whole_text"] for row in read_table(tmp_path / "a/a-cases.csv")}
+    texts = {row.cells["sheet"]: row.cells["whole_text"] for row in read_table(tmp_path / "a/a-cases.csv").rows}
     for found in planted:
         assert len(found) == 3, "as many rows as the text it was made from"
         assert {cells["kind"] for cells, _ in found} == {"step"}
@@ -454,10 +453,10 @@ def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):
         sheets += sheets_of_run(judged(run))
     out = tmp_path / "lists"
     key = write_lists(out, sheets, ReadingPlan(readers=("anna", "ben"), again_share=0.5, planted_share=1))
-    rows = [row for name in ("anna", "ben") for row in read_table(out / f"{name}.csv")]
+    rows = [row for name in ("anna", "ben") for row in read_table(out / f"{name}.csv").rows]
     assert sorted(row.cells["unit"] for row in rows) == sorted(key.codes), "two rows have one code"
     for name in ("anna", "ben"):
-        cases = read_table(out / f"{name}-cases.csv")
+        cases = read_table(out / f"{name}-cases.csv").rows
         assert {row.cells["images"].count("\n") for row in cases} == {2}
         assert {row.cells["captions"].count("WITHHELD caption") for row in cases} == {3}
         for row in cases:
@@ -497,7 +496,7 @@ def test_a_list_given_twice_counts_its_planted_checks_once(run, tmp_path):
 
 def test_a_reader_who_calls_every_check_true_is_found_out(run, tmp_path):
     key = write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), planted_share=1))
-    rows = [dict(row.cells) | {"factual": "yes"} for row in read_table(tmp_path / "a/anna.csv")]
+    rows = [dict(row.cells) | {"factual": "yes"} for row in read_table(tmp_path / "a/anna.csv").rows]
     write_table(tmp_path / "a/anna.csv", COLUMNS, rows)
     truths = [code.planted for code in key.codes.values() if code.reader == "anna" and code.planted is not None]
     result, _ = measure_agreement(
@@ -525,7 +524,7 @@ def test_codes_differ_between_readers_and_another_seed_gives_another_order(run, 
     assert not one.codes.keys() & two.codes.keys()
     by_reader = {name: {code for code, what in one.codes.items() if what.reader == name} for name in ("anna", "ben")}
     assert not by_reader["anna"] & by_reader["ben"]
-    tables = [read_table(tmp_path / place) for place in ("a/anna.csv", "a/ben.csv", "b/anna.csv")]
+    tables = [read_table(tmp_path / place).rows for place in ("a/anna.csv", "a/ben.csv", "b/anna.csv")]
     marks = [{row.cells["sheet"] for row in table} for table in tables]
     assert not marks[0] & marks[1] and not marks[0] & marks[2]
     assert not [code for code in {*one.codes, *marks[0]} if code[0].isdigit()], "a spreadsheet may take it for a number"
@@ -544,7 +543,7 @@ def test_bad_plans_are_refused(run, tmp_path):
 
 def fill(folder, reader: str, key, form: str) -> None:
     """Read as a good reader would: what is WRONG is wrong, planted checks are known."""
-    rows = [dict(row.cells) for row in read_table(folder / f"{reader}.{form}")]
+    rows = [dict(row.cells) for row in read_table(folder / f"{reader}.{form}").rows]
     for row in rows:
         planted = key.codes[row["unit"]].planted
         is_right = planted if planted is not None else "WRONG" not in row["text"]

@@ -8,11 +8,11 @@ from expert_benchmark import write_expert_benchmark
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
 from medthink.core.errors import DataError
+from medthink.core.tables import read_table, write_table
 from medthink.judge.edits import INVENTED, OPTION
 from medthink.judge.exam.making import ExamPlan, make_exam
 from medthink.judge.exam.sheets import REWORDED, UNTOUCHED
 from medthink.judge.units import split_source
-from medthink.readers.tables import read_table, write_table
 from medthink.readers.training import draw_training, give_feedback, mark_training
 
 
@@ -98,7 +98,7 @@ def test_four_of_five_right_pass_and_what_is_open_is_not_right(sheets):
 
 def answer(path, key, reader, *, wrong=0):
     """Fill a training list in, so many items wrongly."""
-    rows = [dict(row.cells) for row in read_table(path)]
+    rows = [dict(row.cells) for row in read_table(path).rows]
     for place, row in enumerate(rows):
         change = key["readers"][reader][row["unit"]]["change"]
         right = "supported" if change["is_true"] else "contradicted"
@@ -118,9 +118,9 @@ def test_lists_are_filled_in_and_marked(form, bench, tmp_path, capsys):
     key_file = tmp_path / "training-key.json"
     key = json.loads(key_file.read_text())
     tables = [out / f"{name}.{form}" for name in ("anna", "ben")]
-    orders = [[row.cells["text"] for row in read_table(path)] for path in tables]
+    orders = [[row.cells["text"] for row in read_table(path).rows] for path in tables]
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
-    text = "".join(str(row.cells) for path in tables for row in read_table(path))
+    text = "".join(str(row.cells) for path in tables for row in read_table(path).rows)
     assert "Case number" not in text and "edit" not in text and "case00" not in text
     answer(tables[0], key, "anna", wrong=1)
     answer(tables[1], key, "ben", wrong=4)
@@ -131,7 +131,7 @@ def test_lists_are_filled_in_and_marked(form, bench, tmp_path, capsys):
     assert enter(["reading", "mark", *map(str, tables), "--key", str(key_file)]) == 1
     told = capsys.readouterr()
     assert "ben: 6 of 10 right, 8 needed: NOT PASSED" in told.out and "not passed: ben" in told.err
-    feedback = [row.cells for row in read_table(out / f"ben-feedback.{form}")]
+    feedback = [row.cells for row in read_table(out / f"ben-feedback.{form}").rows]
     assert [row["right"] for row in feedback].count("no") == 4
     assert all(row["expected"] and row["why"] and row["text"] for row in feedback)
     assert enter([*words, "--format", form]) == 2, "lists that may be filled in are not written over"
@@ -142,11 +142,11 @@ def test_lists_that_cannot_be_marked_are_refused_or_named(bench, tmp_path, capsy
     words = ["reading", "training", str(bench), "--split", "test", "--readers", "anna,ben", "--items", "4"]
     assert enter([*words, "--out", str(out)]) == 0
     key_file = tmp_path / "training-key.json"
-    rows = [dict(row.cells) for name in ("anna", "ben") for row in read_table(out / f"{name}.csv")]
+    rows = [dict(row.cells) for name in ("anna", "ben") for row in read_table(out / f"{name}.csv").rows]
     write_table(tmp_path / "both.csv", list(rows[0]), rows)
     assert enter(["reading", "mark", str(tmp_path / "both.csv"), "--key", str(key_file)]) == 2
     assert "not one reader's training list" in capsys.readouterr().err
-    rows = [dict(row.cells) | {"factual": "perhaps"} for row in read_table(out / "anna.csv")]
+    rows = [dict(row.cells) | {"factual": "perhaps"} for row in read_table(out / "anna.csv").rows]
     write_table(out / "anna.csv", list(rows[0]), [*rows, rows[0] | {"unit": "uffffffffffff"}])
     assert enter(["reading", "mark", str(out / "anna.csv"), "--key", str(key_file)]) == 1
     told = capsys.readouterr().err

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from medthink.core.tables import write_table
 from medthink.curate.review import COLUMNS, Rulings, read_rows
-from medthink.readers.tables import write_table
 from people import Board, send
 
 ROWS = [

@@ -13,15 +13,18 @@ from medthink.cases.case import MODALITIES, Image, ImageReference
 from medthink.cases.stores import FolderImages
 from medthink.core.digest import digest_file, digest_value
 from medthink.core.errors import DataError
+from medthink.core.jsonio import read_json
 from medthink.core.markup import one_line
+from medthink.core.tables import read_raw
 from medthink.curate.asking import StageAsk
 from medthink.curate.decision import StageResult, drop, keep, leave_open
 from medthink.curate.draft import Draft, Notes, blank_draft
 from medthink.curate.intake import Intake, TakenImage, WantedImage
-from medthink.curate.mapping import Mapping, Taken, as_text, read_mapping, settle_columns, take
+from medthink.curate.mapping import Mapping, RawRow, Taken, as_text, read_mapping, settle_columns, take
 from medthink.curate.stage import Stage, StageSettings
-from medthink.curate.tables import find_table, read_table
 
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".xlsx")
+_WRAPPERS = ("data", "cases", "items", "rows")
 _WHOLE = re.compile(r"(\d{1,9})(?:\.0+)?")
 _CITATION = re.compile(r"\s*\[\d+(?:\s*[,–-]\s*\d+)*\]")
 _SEVERAL = re.compile(r"\b(?:case|patient) (?:1|one|a)\b.{0,2000}?\b(?:case|patient) (?:2|two|b)\b", re.I | re.S)
@@ -58,7 +61,7 @@ class IngestStage(Stage[IngestSettings]):
 
     @cached_property
     def _table(self) -> Path:
-        return find_table(self.context.path(self.settings.source), self.settings.table)
+        return _find_table(self.context.path(self.settings.source), self.settings.table)
 
     @cached_property
     def _folder(self) -> Path:
@@ -75,7 +78,7 @@ class IngestStage(Stage[IngestSettings]):
 
     @cached_property
     def _columns(self) -> dict[str, str]:
-        first = next((row for _, row in read_table(self._table)), None)
+        first = next(_read_rows(self._table), None)
         if first is None:
             raise DataError("no case in the table", file=self._table, remedy="is this the right file?")
         return settle_columns(self._mapping, list(first), self._table)
@@ -83,14 +86,14 @@ class IngestStage(Stage[IngestSettings]):
     @cached_property
     def _numbers(self) -> list[int]:
         """A number for each case: its own if all cases have distinct ones, else its position in the table."""
-        rows = [as_text(row.get(self._columns.get("id", ""))) for _, row in read_table(self._table)]
+        rows = [as_text(row.get(self._columns.get("id", ""))) for row in _read_rows(self._table)]
         own = [int(match[1]) for text in rows if (match := _WHOLE.fullmatch(text))]
         is_usable = len(own) == len(rows) and len(set(own)) == len(own) and 0 not in own
         return own if is_usable else list(range(1, len(rows) + 1))
 
     def read(self) -> Iterator[Draft]:
         """A blank draft for every row, with the raw row in its notes."""
-        for number, (_, row) in zip(self._numbers, read_table(self._table), strict=True):
+        for number, row in zip(self._numbers, _read_rows(self._table), strict=True):
             yield blank_draft(number, Notes(raw=row))
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
@@ -186,6 +189,48 @@ class IngestStage(Stage[IngestSettings]):
         files = (file for file in self._folder.resolve().rglob("*") if file.is_file())
         seen = ((file, file.stat()) for file in files if not file.is_relative_to(work))
         return digest_value(sorted([str(file), stat.st_size, stat.st_mtime_ns] for file, stat in seen))
+
+
+def _find_table(path: Path, name: str) -> Path:
+    """The table itself, or the only one in a folder."""
+    if not path.is_dir():
+        return path
+    if name:
+        return path / name
+    tables = sorted(
+        file for file in path.iterdir() if file.suffix.lower() in _SUFFIXES and not file.name.startswith(".")
+    )
+    if len(tables) != 1:
+        found = ", ".join(file.name for file in tables) or "none"
+        raise DataError(
+            f"the folder must hold exactly one table, found: {found}", file=path, remedy="name it with `table`"
+        )
+    return tables[0]
+
+
+def _read_rows(path: Path) -> Iterator[RawRow]:
+    match path.suffix.lower():
+        case ".json":
+            return _read_json(path)
+        case suffix if suffix in _SUFFIXES:
+            return (row.values for row in read_raw(path))
+    raise DataError("not a table", file=path, remedy=f"give one of {', '.join(_SUFFIXES)}")
+
+
+def _read_json(path: Path) -> Iterator[RawRow]:
+    value = read_json(path)
+    if isinstance(value, dict):
+        inside = [value[name] for name in _WRAPPERS if isinstance(value.get(name), list)]
+        if inside:
+            value = inside[0]
+        elif all(isinstance(each, dict) for each in value.values()):
+            value = [{"id": key} | each for key, each in value.items()]
+    if not isinstance(value, list):
+        raise DataError("not a list of cases", file=path, remedy="write a JSON array of objects")
+    for number, row in enumerate(value, start=1):
+        if not isinstance(row, dict):
+            raise DataError("a case must be an object", file=path, row=number, remedy="one JSON object for each case")
+        yield row
 
 
 STAGE = IngestStage

@@ -7,12 +7,13 @@ from sqlalchemy import Connection
 
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
+from medthink.core.tables import TableRow, read_table
 from medthink.judge.kinds import KINDS
+from medthink.readers.lists import LAYOUT
 from medthink.readers.studies.desk import OpenSitting, list_sittings, read_marks
 from medthink.readers.studies.saving import MarkChange, Saved, save_mark
 from medthink.readers.studies.setup import Study, list_readers
 from medthink.readers.studies.sittings import ReadItem
-from medthink.readers.tables import TableRow, read_table_file
 
 OFFLINE = "offline"
 
@@ -44,7 +45,7 @@ def take_table(connection: Connection, study: Study, path: Path) -> TakenIn:
     kept = same = 0
     conflicts: list[str] = []
     problems: list[str] = []
-    for row in read_table_file(path).rows:
+    for row in read_table(path, LAYOUT).rows:
         found = places.get(row.cells.get("unit", "").strip())
         if found is None:
             problems.append(f"row {row.number}: no such unit in this study")

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.slices import slice_cases
+from medthink.core.tables import TableRow, write_table
 from medthink.judge.judged import cut_units
 from medthink.judge.kinds import KINDS
 from medthink.judge.scores import rate_of
@@ -21,7 +22,6 @@ from medthink.readers.studies import tables
 from medthink.readers.studies.desk import Mark, OpenSitting, list_sittings, read_marks
 from medthink.readers.studies.saving import ADDED
 from medthink.readers.studies.setup import Study, StudyReader, list_readers
-from medthink.readers.tables import TableRow, write_table
 from medthink.runs.run import Run
 from medthink.stats import Measured, rate_interval
 

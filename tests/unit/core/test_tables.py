@@ -1,6 +1,6 @@
 import pytest
 
-from medthink.core.cells import guard, unguard
+from medthink.core.tables import guard, unguard
 
 FORMULAS = [
     f"{before}{sign}{rest}"

@@ -7,8 +7,7 @@ import pytest
 from openpyxl import Workbook
 
 from medthink.core.errors import DataError
-from medthink.readers import workbooks
-from medthink.readers.tables import MAX_BYTES, read_table, read_table_file, write_table
+from medthink.core.tables import MAX_BYTES, Layout, read_table, write_table
 
 
 def save(path, cells):
@@ -25,7 +24,7 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused_unopened(tmp_path, monke
         for _ in range(MAX_BYTES // 2**20 + 1):
             member.write(bytes(2**20))
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr(workbooks, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
+    monkeypatch.setattr("openpyxl.load_workbook", lambda *_, **__: pytest.fail("it was opened"))
     with pytest.raises(DataError, match=r"bomb.xlsx: unpacks to more than 67,108,864 bytes\n.*right file"):
         read_table(path)
 
@@ -43,9 +42,9 @@ def test_a_workbook_as_large_as_allowed_is_read(tmp_path, monkeypatch):
     write_table(path, ("unit", "note"), [{"unit": "a", "note": "x"}])
     with ZipFile(io.BytesIO(path.read_bytes())) as archive:
         size = sum(member.file_size for member in archive.infolist())
-    monkeypatch.setattr(workbooks, "MAX_BYTES", size)
-    monkeypatch.setattr(workbooks, "MAX_CELLS", 4)
-    assert [row.cells for row in read_table(path)] == [{"unit": "a", "note": "x"}]
+    monkeypatch.setattr("medthink.core.tables.MAX_BYTES", size)
+    monkeypatch.setattr("medthink.core.tables.MAX_CELLS", 4)
+    assert [row.cells for row in read_table(path).rows] == [{"unit": "a", "note": "x"}]
 
 
 def test_merged_names_hold_for_all_their_rows_and_other_merged_cells_are_listed(tmp_path):
@@ -57,7 +56,7 @@ def test_merged_names_hold_for_all_their_rows_and_other_merged_cells_are_listed(
     sheet.merge_cells("A2:A3")
     sheet.merge_cells("C3:C4")
     book.save(path)
-    table = read_table_file(path)
+    table = read_table(path, Layout(merged=("reader",)))
     assert [row.cells["reader"] for row in table.rows] == ["anna", "anna", "ben"]
     assert [(one.row, one.detail[:5]) for one in table.unread] == [(3, "C3:C4")]
 
@@ -65,5 +64,5 @@ def test_merged_names_hold_for_all_their_rows_and_other_merged_cells_are_listed(
 def test_a_formula_whose_value_was_not_saved_is_listed(tmp_path):
     path = tmp_path / "t.xlsx"
     save(path, {"A1": "unit", "B1": "factual", "A2": "u1", "B2": '=IF(1,"yes","no")'})
-    table = read_table_file(path)
+    table = read_table(path)
     assert table.unread == ((2, "B2 is a formula whose value was not saved"),)

@@ -8,14 +8,14 @@ from lazily import Lazily
 from medthink.stats import (
     Estimate,
     bootstrap_mean,
-    bootstrap_statistic,
-    clustered_error,
     mean_interval,
     paired_difference,
     repeated_mean,
     wilson,
 )
 from medthink.stats.bootstrap import expanded_tail
+from medthink.stats.clusters import cluster_totals
+from medthink.stats.intervals import totals_error
 from medthink.stats.student import student_quantile
 
 sm = Lazily("statsmodels.api")
@@ -49,12 +49,12 @@ def _clustered(seed):
 def test_clustered_error_is_the_sandwich_of_statsmodels(seed):
     values, clusters = _clustered(seed)
     fit = sm.OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": clusters})
-    assert clustered_error(values, clusters=clusters) == pytest.approx(fit.bse[0], rel=1e-12)
+    assert totals_error(cluster_totals(values[:, None], clusters)) == pytest.approx(fit.bse[0], rel=1e-12)
 
 
 def test_clustered_error_without_clusters_is_the_textbook_error():
     values, _ = _clustered(0)
-    assert clustered_error(values) == pytest.approx(scipy_stats.sem(values), rel=1e-12)
+    assert totals_error(cluster_totals(values[:, None], None)) == pytest.approx(scipy_stats.sem(values), rel=1e-12)
 
 
 def test_mean_interval_without_clusters_is_students():
@@ -102,16 +102,6 @@ def test_paired_difference_is_the_paired_bootstrap_of_scipy():
     level = 1 - 2 * expanded_tail(0.95, 60)
     theirs = _scipy_percentiles((a, b), lambda x, y: np.mean(x - y), level=level, paired=True)
     assert (ours.low, ours.high) == pytest.approx(theirs, abs=0.008)
-
-
-def test_bootstrap_statistic_finds_the_interval_of_a_correlation():
-    rng = np.random.default_rng(5)
-    x = rng.normal(size=80)
-    y = x + rng.normal(size=80)
-    ours = bootstrap_statistic(lambda u, v: float(np.corrcoef(u, v)[0, 1]), [x, y], rng=rng, resamples=4_000)
-    level = 1 - 2 * expanded_tail(0.95, 80)
-    theirs = _scipy_percentiles((x, y), lambda u, v: np.corrcoef(u, v)[0, 1], level=level, paired=True, resamples=5_000)
-    assert (ours.low, ours.high) == pytest.approx(theirs, abs=0.02)
 
 
 def test_clusters_make_the_bootstrap_as_wide_as_the_sandwich():

@@ -13,25 +13,21 @@ from medthink.stats.agreement import (
     confusion,
     gwet_ac,
     kappa_caution,
-    matthews_correlation,
     ordered_agreement,
-    percent_agreement,
 )
-from medthink.stats.bootstrap import bootstrap_mean, bootstrap_statistic
+from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.bradley_terry import Game, Strength, bradley_terry
 from medthink.stats.calibration import (
     Calibration,
     CalibrationError,
     ReliabilityBin,
-    brier_score,
     calibration,
     expected_calibration_error,
 )
-from medthink.stats.correction import Validation, corrected_clustered_rate, corrected_rate
+from medthink.stats.correction import corrected_clustered_rate
 from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
 from medthink.stats.gain import GainOverRivals, gain_over_rivals
 from medthink.stats.intervals import (
-    clustered_error,
     exact_upper_bound,
     mean_interval,
     rate_interval,
@@ -42,15 +38,13 @@ from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_key
 from medthink.stats.multiple import holm
 from medthink.stats.paired import (
     McNemar,
-    PairedComparison,
     SignFlip,
-    compare_pair,
     mcnemar,
     mcnemar_p,
     paired_difference,
     sign_flip_test,
 )
-from medthink.stats.panel import PanelAgreement, krippendorff_alpha, panel_agreement
+from medthink.stats.panel import PanelAgreement, panel_agreement
 from medthink.stats.power import Resolution, detectable_rate, minimum_detectable_difference, needed_cases, paired_power
 from medthink.stats.powered import PoweredRate, powered_rate
 from medthink.stats.ranks import RankedPair, RankedRun, Ranking, rank_runs
@@ -72,7 +66,6 @@ __all__ = [
     "MeanSequence",
     "Measured",
     "OrderedAgreement",
-    "PairedComparison",
     "PanelAgreement",
     "PoweredRate",
     "RankedPair",
@@ -87,19 +80,13 @@ __all__ = [
     "Strength",
     "SuspectKeys",
     "Undefined",
-    "Validation",
     "agreement",
     "bootstrap_mean",
-    "bootstrap_statistic",
     "bradley_terry",
-    "brier_score",
     "calibration",
-    "clustered_error",
     "cohen_kappa",
-    "compare_pair",
     "confusion",
     "corrected_clustered_rate",
-    "corrected_rate",
     "detectable_rate",
     "exact_upper_bound",
     "expected_calibration_error",
@@ -108,9 +95,7 @@ __all__ = [
     "holm",
     "item_table",
     "kappa_caution",
-    "krippendorff_alpha",
     "lone_labels",
-    "matthews_correlation",
     "mcnemar",
     "mcnemar_p",
     "mean_interval",
@@ -120,7 +105,6 @@ __all__ = [
     "paired_difference",
     "paired_power",
     "panel_agreement",
-    "percent_agreement",
     "powered_rate",
     "rank_runs",
     "rate_interval",

@@ -73,11 +73,6 @@ def confusion(a: LabelColumn, b: LabelColumn, *, categories: Sequence[Label] | N
     return counts
 
 
-def percent_agreement(table: npt.ArrayLike) -> float | None:
-    """Share of rows on which two raters agree, in [0, 1]; None without rows."""
-    return as_value(co.percents(np.asarray(table, dtype=np.float64)))
-
-
 def cohen_kappa(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> float | None:
     """Cohen's κ: agreement beyond what the raters' own category shares give by chance, in [−1, 1].
 
@@ -86,15 +81,6 @@ def cohen_kappa(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> f
     gives NaN and 0). Rivals: Scott's π and Krippendorff's α pool the shares of both raters.
     """
     return as_value(co.kappas(np.asarray(table, dtype=np.float64), weighting))
-
-
-def matthews_correlation(table: npt.ArrayLike) -> float | None:
-    """Matthews' correlation, Gorodkin's R_K beyond two categories, in [−1, 1]; None for a constant rater.
-
-    The Pearson correlation of category indicators (Matthews 1975; Gorodkin 2004). scikit-learn gives 0
-    for a constant rater, which cannot be told from a true zero.
-    """
-    return as_value(co.correlations(np.asarray(table, dtype=np.float64)))
 
 
 def gwet_ac(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> float | None:

@@ -4,13 +4,13 @@ Anything that depends on sums over rows is resampled as (draw counts) × (cluste
 for all resamples. `resample_totals` is that product, on which the rest of the room builds.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.clusters import Floats, as_column, canonical_order, cluster_totals
+from medthink.stats.clusters import Floats, as_column, cluster_totals
 from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
 from medthink.stats.student import student_quantile
 
@@ -123,39 +123,3 @@ def bootstrap_mean(
     sums = resample_totals(np.column_stack(totals), resamples=resamples, rng=rng)
     method = "percentile bootstrap over clusters" if groups < len(rows) else "percentile bootstrap"
     return replicate_interval(value, sums[:, 0] / sums[:, 1], n=len(rows), groups=groups, level=level, method=method)
-
-
-def bootstrap_statistic(
-    statistic: Callable[..., float | None],
-    columns: Sequence[npt.ArrayLike],
-    *,
-    rng: np.random.Generator,
-    clusters: npt.ArrayLike | None = None,
-    level: float = 0.95,
-    resamples: int = 2_000,
-) -> Measured:
-    """Bootstrap interval for `statistic(*columns)`, drawing whole clusters of rows.
-
-    The statistic must not depend on the order of rows; it returns None where it is undefined. Percentile
-    intervals suit statistics that are nearly unbiased; a strongly biased one (a maximum, a distance from
-    zero) is not helped by any number of resamples.
-    """
-    check_level(level)
-    table = np.column_stack([as_column(column) for column in columns])
-    order, codes = canonical_order(table, clusters)
-    table, n = table[order], len(table)
-    groups = int(codes[-1]) + 1 if n else 0
-    value = statistic(*table.T) if n else None
-    if value is None:
-        return Undefined(reason="the statistic is undefined for these rows", n=n)
-    if groups < 2:
-        return Undefined(reason="one cluster shows no spread", n=n, value=value)
-    replicates = np.full(resamples, np.nan)
-    drawn = (counts for block in resample_counts(groups, resamples=resamples, rng=rng) for counts in block)
-    for k, counts in enumerate(drawn):
-        picked = np.repeat(table, counts[codes].astype(np.int64), axis=0)
-        replicate = statistic(*picked.T)
-        replicates[k] = np.nan if replicate is None else replicate
-    return replicate_interval(
-        value, replicates, n=n, groups=groups, level=level, method="percentile bootstrap over clusters"
-    )

@@ -42,16 +42,6 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     bins: tuple[ReliabilityBin, ...]
 
 
-def brier_score(confidences: npt.ArrayLike, correct: npt.ArrayLike) -> float | None:
-    """Mean squared difference between confidence and outcome, in [0, 1], lower is better; None without rows.
-
-    The two-class form on "the answer was right" (Brier 1950). Rival: Brier's own sum over all classes, up to 2.
-    """
-    stated, hits = _checked(confidences, correct)
-    # Sorted, because a sum of floats depends on its order in the last bit.
-    return float(np.sort((stated - hits) ** 2).mean()) if len(stated) else None
-
-
 def expected_calibration_error(confidences: npt.ArrayLike, correct: npt.ArrayLike, *, bins: int = 10) -> float | None:
     """Mean over rows of |accuracy − mean confidence| of their bin, in [0, 1]; None without rows.
 

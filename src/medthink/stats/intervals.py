@@ -133,22 +133,16 @@ def share_interval(shares: npt.ArrayLike, *, level: float = 0.95) -> Measured:
 
 
 def totals_error(totals: ClusterTotals) -> float:
-    """Clustered standard error of the row mean, from a single column's cluster totals."""
-    groups, n = len(totals.sizes), totals.sizes.sum()
-    residuals = totals.sums[:, 0] - totals.sizes * (totals.sums.sum() / n)
-    return float(np.sqrt((residuals**2).sum() * groups / (groups - 1)) / n)
-
-
-def clustered_error(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None) -> float | None:
-    """Standard error of the mean when rows of one cluster are correlated; None below two clusters.
+    """Standard error of the row mean when rows of one cluster are correlated, from a single column's cluster totals.
 
     sqrt(G/(G−1) · Σ_c (Σ_i r_ic)²) / n, r being the residuals from the mean: the sandwich estimator of a
     regression on a constant, as statsmodels computes it (Liang and Zeger 1986; Miller 2024 for model
     evaluations). Without the factor G/(G−1) it is too small when clusters are few. One row per cluster
     gives the textbook s/√n.
     """
-    totals = cluster_totals(as_column(values)[:, None], clusters)
-    return totals_error(totals) if len(totals.sizes) >= 2 else None
+    groups, n = len(totals.sizes), totals.sizes.sum()
+    residuals = totals.sums[:, 0] - totals.sizes * (totals.sums.sum() / n)
+    return float(np.sqrt((residuals**2).sum() * groups / (groups - 1)) / n)
 
 
 def mean_interval(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95) -> Measured:

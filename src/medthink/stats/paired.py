@@ -11,7 +11,6 @@ import numpy.typing as npt
 from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.clusters import Floats, as_hits, as_pair, cluster_totals
 from medthink.stats.estimate import Measured
-from medthink.stats.intervals import clustered_error
 
 
 class McNemar(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,16 +34,6 @@ class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
     clusters: int
     flips: int
     method: Literal["exact", "random"]
-
-
-class PairedComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What a paired comparison of a and b reports; `mcnemar` only for 0/1 rows that are independent."""
-
-    difference: Measured
-    standard_error: float | None
-    correlation: float | None
-    sign_flip: SignFlip
-    mcnemar: McNemar | None
 
 
 def mcnemar_p(only_a: int, only_b: int) -> float:
@@ -143,33 +132,3 @@ def _count_extreme(sizes: Floats, observed: float, *, flips: int, rng: np.random
         totals = 2 * (heads @ sizes) - sizes.sum()
         extreme += int((np.abs(totals) >= observed).sum())
     return extreme
-
-
-def _correlation(a: Floats, b: Floats, clusters: npt.ArrayLike | None) -> float | None:
-    totals = cluster_totals(np.column_stack([a, b]), clusters)
-    means = totals.sums / totals.sizes[:, None]
-    if len(means) < 2 or (np.ptp(means, axis=0) == 0).any():
-        return None
-    return float(np.asarray(np.corrcoef(means.T))[0, 1])
-
-
-def compare_pair(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    *,
-    rng: np.random.Generator,
-    clusters: npt.ArrayLike | None = None,
-    level: float = 0.95,
-    resamples: int = 10_000,
-) -> PairedComparison:
-    """Difference, standard error, correlation of cluster means, sign-flip test, and McNemar where it applies."""
-    first, second = as_pair(a, b)
-    binary = bool(np.isin([first, second], (0.0, 1.0)).all())
-    independent = clusters is None or len(np.unique(np.asarray(clusters))) == len(first)
-    return PairedComparison(
-        difference=paired_difference(a, b, rng=rng, clusters=clusters, level=level, resamples=resamples),
-        standard_error=clustered_error(first - second, clusters=clusters),
-        correlation=_correlation(first, second, clusters),
-        sign_flip=sign_flip_test(a, b, rng=rng, clusters=clusters, flips=resamples),
-        mcnemar=mcnemar(a, b) if binary and independent else None,
-    )

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from medthink.stats import coefficients as co
 from medthink.stats.bootstrap import ClusterReplicates
 from medthink.stats.clusters import Floats, Ints, cluster_totals
-from medthink.stats.coefficients import Scale, as_value
+from medthink.stats.coefficients import Scale
 from medthink.stats.estimate import Measured
 from medthink.stats.labels import Label, code_labels, known_categories
 
@@ -28,21 +28,6 @@ class PanelAgreement(msgspec.Struct, frozen=True, kw_only=True):
     percent: Measured
     ac1: Measured
     alpha: Measured
-
-
-def krippendorff_alpha(
-    ratings: Ratings,
-    *,
-    categories: Sequence[Label] | None = None,
-    scale: Scale = "nominal",
-) -> float | None:
-    """Krippendorff's α of rows × raters, None marking what a rater left out; in [−1, 1].
-
-    1 − D_observed/D_expected over all pairs of values within a row, against all pairs of values at large
-    (Krippendorff 2004), with a small-sample correction that κ lacks. None if all values are of one category.
-    """
-    codes, known = _coded_panel(ratings, categories)
-    return as_value(co.alphas(_coincidences(_row_counts(codes, len(known))).sum(axis=0), scale))
 
 
 def _coded_panel(ratings: Ratings, categories: Sequence[Label] | None) -> tuple[Ints, tuple[Label, ...]]:

@@ -11,13 +11,10 @@ from scipy.stats import binom
 from medthink.stats import (
     Estimate,
     Undefined,
-    Validation,
     agreement,
     bootstrap_mean,
-    bootstrap_statistic,
     calibration,
     corrected_clustered_rate,
-    corrected_rate,
     mean_interval,
     ordered_agreement,
     paired_difference,
@@ -104,16 +101,6 @@ def test_bootstrap_of_a_skewed_mean_and_its_reciprocal():
     assert_covers([holds(reciprocal(e), 0.5) for e in estimates], below=0.92, above=0.96)
 
 
-def test_bootstrap_of_a_statistic():
-    rng = np.random.default_rng(7)
-    inside = []
-    for _ in range(300):
-        values, clusters = clustered_rows(rng, cases=60, spread=0.7, rows=(1, 4))
-        median = bootstrap_statistic(lambda x: float(np.median(x)), [values], clusters=clusters, rng=rng, resamples=100)
-        inside.append(holds(median, 0.0))
-    assert_covers(inside, below=0.92, above=0.97)
-
-
 def test_paired_difference_of_correlated_outcomes():
     rng = np.random.default_rng(8)
     inside = []
@@ -191,25 +178,6 @@ def test_agreement_of_two_and_of_many():
                 kept.append(holds(getattr(found, name), getattr(truth, name).value))
     for name, kept in inside.items():
         assert_covers(kept, below=0.925, above=0.965, what=name)
-
-
-@pytest.mark.parametrize(("rate", "sensitivity", "specificity"), [(0.2, 0.8, 0.9), (0.6, 0.9, 0.7)])
-def test_rate_behind_an_imperfect_judge(rate, sensitivity, specificity):
-    rng = np.random.default_rng(14)
-    inside, uncorrected = [], []
-    seen = rate * sensitivity + (1 - rate) * (1 - specificity)
-    for _ in range(2_000):
-        positives = int(rng.binomial(400, seen))
-        validation = Validation(
-            true_positives=int(rng.binomial(80, sensitivity)),
-            positives=80,
-            true_negatives=int(rng.binomial(120, specificity)),
-            negatives=120,
-        )
-        inside.append(holds(corrected_rate(positives, 400, validation=validation), rate))
-        uncorrected.append(holds(wilson(positives, 400), rate))
-    assert_covers(inside, below=0.94, above=0.97)
-    assert np.mean(uncorrected) < 0.8
 
 
 def test_rate_behind_an_imperfect_judge_of_clustered_steps():

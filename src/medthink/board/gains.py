@@ -40,12 +40,20 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_gains(
-    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[ScoredSubmission], rivals: Sequence[Guesses]
+    store: BoardStore,
+    benchmark: BoardBenchmark,
+    rows: Sequence[ScoredSubmission],
+    rivals: Sequence[Guesses],
+    *,
+    beside: Sequence[ScoredSubmission] = (),
 ) -> dict[int, Gain]:
-    """The gains of submissions by number; missing ones are computed and stored."""
+    """The gains of submissions by number; missing ones are computed and stored.
+
+    Rows of the same model among `rows` and `beside` are rivals where they saw no images.
+    """
     known = read_measures(store, "gain", Gain)
     kin: dict[tuple[str, ...], list[ScoredSubmission]] = {}
-    for row in rows:
+    for row in (*rows, *beside):
         kin.setdefault(_kin(row), []).append(row)
     found: dict[int, Gain] = {}
     for row in rows:

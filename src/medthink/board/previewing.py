@@ -1,7 +1,6 @@
 """What a team sees before it publishes: where its submission would rank, and what changed since its last one."""
 
 import msgspec
-import numpy as np
 
 from medthink.board.benchmarks import BoardBenchmark
 from medthink.board.gains import ScoredSubmission, find_gains
@@ -10,19 +9,20 @@ from medthink.board.records import EVER_SCORED, Preview, SubmissionRecord, list_
 from medthink.board.results import make_result
 from medthink.board.rivals import read_rivals
 from medthink.board.store import BoardStore
-from medthink.core.digest import seed_from
 from medthink.scoring.scores import Scores
-from medthink.stats.ranks import rank_runs
+from medthink.scoring.together import rank_together
 
 
 def make_preview(store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores) -> Preview:
     """Rank a submission among the published ones, and compare it with the team's last one."""
     result = make_result(scores)
     own = make_row(submission, result)
-    rivals = [row for row in list_standing(store, benchmark) if row.kind == own.kind]
-    rows = rank_rows(store, benchmark, [*rivals, own])
+    standing = list_standing(store, benchmark)
+    rows = rank_rows(store, benchmark, [*(row for row in standing if row.kind == own.kind), own])
     mine = next(row for row in rows if row.submission.id == submission.id)
-    found = find_gains(store, benchmark, [ScoredSubmission(submission, result)], read_rivals(store, benchmark.id))
+    beside = [ScoredSubmission(row.submission, row.result) for row in standing]
+    scored = [ScoredSubmission(submission, result)]
+    found = find_gains(store, benchmark, scored, read_rivals(store, benchmark.id), beside=beside)
     gain = found.get(submission.id)
     placed = Preview(
         rank=mine.rank,
@@ -43,9 +43,7 @@ def _beside_last(
     ids = [case.case for case in scores.cases]
     if last is None or before is None or [case.case for case in before.cases] != ids:
         return placed
-    rights = np.array([[case.right for case in one.cases] for one in (scores, before)])
-    rng = np.random.default_rng(seed_from("board", benchmark.text_fingerprint))
-    pair = rank_runs(rights, cases=ids, rng=rng).pairs[0]
+    pair = rank_together([[case.right for case in one.cases] for one in (scores, before)], ids).pairs[0]
     return msgspec.structs.replace(
         placed,
         last_token=last.token,

@@ -27,16 +27,17 @@ from medthink.board.rivals import read_rivals
 from medthink.board.store import BoardStore
 from medthink.board.teams import insert_once
 from medthink.core.clock import now_utc
-from medthink.core.digest import digest_value, seed_from
+from medthink.core.digest import digest_value
 from medthink.scoring.scores import Scores
+from medthink.scoring.together import rank_together
 from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.flips import pair_squares
 from medthink.stats.intervals import wilson
 from medthink.stats.power import minimum_detectable_difference
-from medthink.stats.ranks import RankedRun, rank_runs
+from medthink.stats.ranks import RankedRun
 from medthink.validity.guesses import Guesses
 
-RANKING_VERSION = 3
+RANKING_VERSION = 4
 RankingKind = Literal["unaided", "cued", "partial"]
 RANKINGS: tuple[RankingKind, ...] = get_args(RankingKind)
 # Discordance varies from pair to pair: the resolution is given for the middle four fifths of the pairs.
@@ -260,7 +261,7 @@ def _kept_ranking(
         return msgspec.convert(found, _KeptRanking)
     if most is not None and len(rows) > most:
         return None
-    made = _make_ranking(np.array(rights), rows[0].result.cases, benchmark)
+    made = _make_ranking(np.array(rights), rows[0].result.cases)
     row = {"digest": digest, "made_at": now_utc(), "ranking": msgspec.to_builtins(made)}
     with store.write() as connection:
         connection.execute(insert_once(connection, table, row))
@@ -268,11 +269,10 @@ def _kept_ranking(
 
 
 def _make_ranking(
-    matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], cases: Sequence[int], benchmark: BoardBenchmark
-) -> _KeptRanking:
-    rng = np.random.default_rng(seed_from("board", benchmark.text_fingerprint))
+    matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], cases: Sequence[int]
+) -> _KeptRanking:  # fmt: skip
     # Pairs are compared again when two models are viewed.
-    made = rank_runs(matrix, cases=cases, rng=rng, with_pairs=False)
+    made = rank_together(matrix, cases, with_pairs=False)
     # Two models get an exact test, which has no threshold of a family.
     threshold = made.threshold if len(matrix) > 2 else None
     above = pair_squares(matrix)[np.triu_indices(len(matrix), k=1)] / len(cases)

@@ -5,22 +5,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 from msgspec.structs import replace
 
-from medthink.core.digest import digest_value, seed_from
+from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.markup import clean
 from medthink.core.numbers import count_of
 from medthink.report.labels import model_shown, run_labels, run_names
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection
-from medthink.scoring.compare import comparable_kind
 from medthink.scoring.material import SUBMISSION, Material, load_all
 from medthink.scoring.score import kept_scores
 from medthink.scoring.scores import AnswerScores, Partial, Scores
+from medthink.scoring.together import comparable_kind, rank_together
 from medthink.stats.estimate import Estimate, Measured
-from medthink.stats.ranks import RankedRun, Ranking, rank_runs
+from medthink.stats.ranks import RankedRun, Ranking
 from medthink.workflow.condition import Condition
 
 
@@ -208,7 +207,5 @@ def _make_group(members: list[Entry]) -> Group:
 def _rank(lettered: list[Entry]) -> Ranking | None:
     if len(lettered) < 2 or len(lettered[0].scores.cases) < 2:
         return None
-    # The order of the runs on the command line does not matter: they are sorted.
-    rng = np.random.default_rng(seed_from("report", lettered[0].scores.origin.text_fingerprint))
     matrix = [[one.right for one in entry.scores.cases] for entry in lettered]
-    return rank_runs(matrix, cases=[one.case for one in lettered[0].scores.cases], rng=rng)
+    return rank_together(matrix, [one.case for one in lettered[0].scores.cases])

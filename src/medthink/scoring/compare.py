@@ -10,17 +10,17 @@ import numpy as np
 
 from medthink.cases.case import Case
 from medthink.cases.slices import SMALL, group_by_slice, slice_cases
-from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.core.numbers import NOTHING
 from medthink.scoring.material import keep_cases, load_all
 from medthink.scoring.score import kept_scores, score_letters
 from medthink.scoring.scores import Partial, Scores
+from medthink.scoring.together import answers_rng, rank_together, share_kind, why_incomparable
 from medthink.stats.clusters import Floats
 from medthink.stats.differences import compare_in_parts
 from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.power import Resolution, minimum_detectable_difference
-from medthink.stats.ranks import Ranking, rank_runs
+from medthink.stats.ranks import Ranking
 
 MOST_SLICED = 12
 """Slices are compared among at most this many runs; no table could show more."""
@@ -122,11 +122,10 @@ def compare_loaded(loaded: Compared) -> Comparison:
 def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison:
     """Compare every run with every other, paired by case; runs that cannot be compared are refused."""
     refuse_incomparable(scored)
-    rng = np.random.default_rng(seed_from("compare", scored[0].origin.text_fingerprint))
     ids = [one.case for one in scored[0].cases]
     matrix = np.array([[one.right for one in scores.cases] for scores in scored])
-    family = rank_runs(matrix, cases=ids, rng=rng)
-    slices = _compare_slices(ids, matrix, cases, rng)
+    family = rank_together(matrix, ids)
+    slices = _compare_slices(ids, matrix, cases)
     # With two runs the exact test needs no threshold of a family.
     threshold = family.threshold if len(scored) > 2 else None
     return Comparison(
@@ -148,7 +147,7 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
             )
             for pair in family.pairs
         ),
-        ranking=_with_scored_means(family, scored) if _is_one_list(scored) else None,
+        ranking=_with_scored_means(family, scored) if len(scored) > 2 and share_kind(scored) else None,
         method=family.method,
         p_floor=family.p_floor,
     )
@@ -161,33 +160,12 @@ def refuse_incomparable(scored: Sequence[Scores]) -> None:
     if len({one.origin.name for one in scored}) < len(scored):
         raise UsageError("a run is given twice", remedy="name every run once")
     for one, other in combinations(scored, 2):
-        field = _incomparable_field(one, other)
+        field = why_incomparable(one, other)
         if field:
             raise UsageError(
                 f"{one.origin.name} and {other.origin.name} cannot be compared: {field} differs",
                 remedy="compare runs of the same benchmark, cases and kind",
             )
-
-
-def _incomparable_field(a: Scores, b: Scores) -> str:
-    """The first field that makes two runs incomparable, or ""."""
-    if a.origin.text_fingerprint != b.origin.text_fingerprint:
-        return "the benchmark's fingerprint (text_fingerprint)"
-    if None not in (a.origin.fingerprint, b.origin.fingerprint) and a.origin.fingerprint != b.origin.fingerprint:
-        return "the benchmark's fingerprint (images)"
-    if not a.cases or not b.cases:
-        return "whether there are letters to compare (task or show_options)"
-    if [one.case for one in a.cases] != [one.case for one in b.cases]:
-        return "the selection of cases"
-    # Runs with and without expert cues may be compared for one model, to see the cues' effect; never across two models.
-    if comparable_kind(a) != comparable_kind(b) and a.origin.model != b.origin.model:
-        return f"the kind of condition ({a.origin.kind}, {b.origin.kind})"
-    return ""
-
-
-def comparable_kind(scores: Scores) -> str:
-    """The kind of condition; a submission, which states none, is taken as unaided, as the card's rules require."""
-    return "unaided" if scores.origin.kind == "submitted" else scores.origin.kind
 
 
 def _cases_where(ids: list[int], chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[int, ...]:
@@ -208,7 +186,7 @@ def resolve(right_a: Rights, right_b: Rights, *, threshold: float | None = None)
 
 
 def _compare_slices(
-    ids: list[int], matrix: Floats, cases: dict[int, Case], rng: np.random.Generator
+    ids: list[int], matrix: Floats, cases: dict[int, Case]
 ) -> dict[tuple[int, int], tuple[SliceDifference, ...]]:
     """Every slice that is large enough, for every pair of runs; adjusted over all of them."""
     if len(matrix) > MOST_SLICED:
@@ -216,7 +194,7 @@ def _compare_slices(
     members = group_by_slice(((case_id, row) for row, case_id in enumerate(ids)), slice_cases(cases.values()))
     large = [(key, rows) for key, rows in members.items() if len(rows) >= SMALL]
     found: dict[tuple[int, int], list[SliceDifference]] = {}
-    for one in compare_in_parts(matrix, [rows for _, rows in large], rng=rng):
+    for one in compare_in_parts(matrix, [rows for _, rows in large], rng=answers_rng(matrix, ids)):
         (by, value), rows = large[one.part]
         found.setdefault((one.a, one.b), []).append(
             SliceDifference(
@@ -229,11 +207,6 @@ def _compare_slices(
             )
         )
     return {pair: tuple(listed) for pair, listed in found.items()}
-
-
-def _is_one_list(scored: Sequence[Scores]) -> bool:
-    # Unaided and cued runs may be paired to see the cues' effect, but are not ranked together.
-    return len(scored) > 2 and len({comparable_kind(one) for one in scored}) == 1
 
 
 def _with_scored_means(ranking: Ranking, scored: Sequence[Scores]) -> Ranking:

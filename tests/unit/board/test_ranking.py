@@ -89,7 +89,7 @@ def test_a_ranking_is_made_once_and_read_again(store, add, monkeypatch):
     add("one", 3)
     add("two", 9)
     first = board(store).rows
-    monkeypatch.setattr("medthink.board.ranking.rank_runs", lambda *_, **__: pytest.fail("made again"))
+    monkeypatch.setattr("medthink.board.ranking.rank_together", lambda *_, **__: pytest.fail("made again"))
     assert board(store).rows == first
 
 

@@ -1,0 +1,75 @@
+"""A comparison, a report, the board and a preview say the same about the same results, in whatever order they come."""
+
+from medthink.board.adding import Addition, add_to_board
+from medthink.board.moderation import publish
+from medthink.board.packing import pack_run
+from medthink.board.ranking import make_leaderboard
+from medthink.board.records import find_submission
+from medthink.board.submissions import Upload, receive
+from medthink.board.worker import work_once
+from medthink.report.entries import group_entries, load_entries
+from medthink.runs.session import run as run_model
+from medthink.scoring.compare import compare_paths
+from medthink.scoring.together import rank_together
+from medthink.workflow.condition import Condition
+
+
+def place(one) -> tuple[int, int, frozenset[str]]:
+    return one.rank, one.worst, frozenset(one.letters)
+
+
+def preview_of(store, held, entered, run, file, **fields):
+    """The token of a run uploaded as a file, and what its team is shown before it publishes."""
+    pack_run(run, file)
+    token = receive(store, Upload(benchmark_id=entered.id, data=file.read_bytes(), **fields)).token
+    work_once(store, {entered.id: held})
+    return token, find_submission(store, token).preview
+
+
+def test_every_door_ranks_the_same_runs_alike(store, held, entered, bench, tmp_path):
+    models = {"random": "baseline/random", "longest": "baseline/longest", "majority": "baseline/majority"}
+    runs = {name: run_model(bench, model=model, out=tmp_path / name).path for name, model in models.items()}
+    compared = compare_paths(list(runs.values()))
+    again = compare_paths(list(runs.values())[::-1])
+    (group,) = group_entries(load_entries(list(runs.values())))
+    pairs = [
+        {(frozenset(names[k] for k in (pair.a, pair.b)), pair.p_value) for pair in ranking.pairs}
+        for names, ranking in (
+            (compared.runs, compared.ranking),
+            (again.runs, again.ranking),
+            ([str(one.path) for one in group.lettered], group.ranking),
+        )
+    ]
+    assert pairs[0] == pairs[1] == pairs[2]
+    for name in ("random", "longest"):
+        add_to_board(store, held, Addition(source=runs[name], team="us"), actor="ann")
+    token, preview = preview_of(
+        store, held, entered, runs["majority"], tmp_path / "m.jsonl", team="us", model="majority"
+    )
+    publish(store, token, actor="ann")
+    made = make_leaderboard(store, entered)
+    assert made.thresholds["unaided"] == compared.ranking.threshold == group.ranking.threshold
+    assert [place(row)[:2] for row in made.rows] == [place(one)[:2] for one in compared.ranking.runs]
+    own = next(row for row in made.rows if row.submission.token == token)
+    assert place(preview) == place(own)
+
+
+def test_a_ranking_depends_on_the_answers_alone():
+    rights = [[1.0, 1 / 3, 1.0, 0.0, 1.0, 2 / 3], [0.0, 1.0, 1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1 / 3, 1.0, 0.0, 0.0]]
+    first = rank_together(rights, range(6))
+    turned = rank_together([row[::-1] for row in rights[::-1]], range(5, -1, -1))
+    assert turned.threshold == first.threshold
+    assert {pair.p_value for pair in turned.pairs} == {pair.p_value for pair in first.pairs}
+
+
+def test_a_preview_counts_the_blind_run_that_the_board_will_count(store, held, entered, bench, tmp_path):
+    blind = run_model(bench, model="baseline/random", out=tmp_path / "blind", condition=Condition(image_share=0)).path
+    seeing = run_model(bench, model="baseline/random", out=tmp_path / "seeing").path
+    fields = {"team": "us", "model": "baseline/random"}
+    token, _ = preview_of(store, held, entered, blind, tmp_path / "b.jsonl", **fields)
+    publish(store, token, actor="ann")
+    token, preview = preview_of(store, held, entered, seeing, tmp_path / "s.jsonl", **fields)
+    publish(store, token, actor="ann")
+    row = next(row for row in make_leaderboard(store, entered).rows if row.submission.token == token)
+    assert row.gain.has_own_blind
+    assert (preview.gain, preview.rival) == (row.gain.gain, row.gain.rival)

@@ -31,9 +31,9 @@ def command(path: str, case_number: int, reveal: bool, html: str | None, as_json
     """
     case = Benchmark.open(path).case(case_number)
     if html is not None:
-        from medthink.cases.page import case_page
+        from medthink.web.case_files import case_file
 
-        write_atomic(Path(html), [case_page(case, reveal=reveal).encode()])
+        write_atomic(Path(html), [case_file(case, reveal=reveal).encode()])
         show.console().print(Text(f"Page: {html}"))
         return
     if as_json:

@@ -5,17 +5,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import to_builtins
+from msgspec import json, to_builtins
 
 from medthink.cli.show import console, plain, print_json, say, table
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_usd, count_of
 
 if TYPE_CHECKING:
-    from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, Trace
+    from medthink.runs.prediction import Prediction
+    from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, SentImage, Trace
 
 _RIGHT = {True: "right", False: "wrong", None: "–"}
 _LONGEST_ANSWER = 40
+_SHOWN_ELSEWHERE = ("case", "split", "sample", "calls", "tokens", "cost_usd", "latency_s")
 
 
 @click.command()
@@ -45,7 +47,7 @@ def show(
     with closing(Trace(run, data)) as trace:
         rows = [row for row in trace.rows() if _is_wanted(row, case_number, failed=failed, wrong=wrong)]
         if page is not None:
-            _write_page(trace, rows, page, case_number)
+            _write_page(trace, rows, page, case_number, data)
         elif case_number is None:
             _list(trace, rows, as_json=as_json)
         else:
@@ -60,15 +62,15 @@ def _is_wanted(row: "CaseRow", case_number: int | None, *, failed: bool, wrong: 
     return (failed and row.state != "ok") or (wrong and row.state == "ok" and row.is_right is False)
 
 
-def _write_page(trace: "Trace", rows: "list[CaseRow]", page: Path, case_number: int | None) -> None:
+def _write_page(trace: "Trace", rows: "list[CaseRow]", page: Path, case_number: int | None, data: Path | None) -> None:
     from medthink.core.files import write_atomic
-    from medthink.report.trace_page import trace_page
+    from medthink.web.case_files import run_file
 
     if not rows:
         if case_number is not None:
             trace.case(case_number)
         raise UsageError("no case is left to show", remedy="leave out --failed or --wrong")
-    write_atomic(page, [trace_page(trace, rows).encode()])
+    write_atomic(page, [run_file(trace, rows, data).encode()])
     say(f"Written: {page}")
 
 
@@ -117,8 +119,6 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
     if as_json:
         print_json(to_builtins(case) | {"run": str(trace.path), "doubt": trace.doubt})
         return
-    from medthink.report.trace_page import describe_result
-
     for row in case.rows:
         correct = f" (correct: {case.correct})" if row.is_right is False else ""
         answer = f" · answer {row.answer} · {_RIGHT[row.is_right]}{correct}" if row.answer else ""
@@ -130,19 +130,18 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
         _print_call(f"{number} of {len(case.calls)}", call)
     for prediction in case.predictions:
         _rule(f"result{f', sample {prediction.sample}' if len(case.rows) > 1 else ''}")
-        click.echo(plain(describe_result(prediction)))
+        click.echo(plain(_describe_result(prediction)))
     if trace.doubt:
         say(f"\nRight or wrong is unknown: {trace.doubt}")
 
 
 def _print_call(place: str, call: "CallTrace") -> None:
     from medthink.core.jsonio import encode_json
-    from medthink.report.trace_page import describe_image, describe_use
 
-    _rule(f"{place} · {call.kind} · {call.state} · {describe_use(call)}")
+    _rule(f"{place} · {call.kind} · {call.state} · {_describe_use(call)}")
     click.echo(f"[system]\n{plain(call.system)}\n\n[user]")
     for part in call.parts:
-        click.echo(plain(part if isinstance(part, str) else describe_image(part)))
+        click.echo(plain(part if isinstance(part, str) else _describe_image(part)))
     if call.schema is not None:
         click.echo(f"\n[schema] {plain(encode_json(call.schema).decode())}")
     if call.settings:
@@ -157,6 +156,32 @@ def _print_call(place: str, call: "CallTrace") -> None:
         sent = "" if attempt.is_sent else ", not sent"
         click.echo(f"  attempt {attempt.number}: {attempt.outcome}{sent}, {attempt.latency_s:.1f} s {attempt.endpoint}")
     click.echo()
+
+
+def _describe_image(image: "SentImage") -> str:
+    """One line for an image of a prompt."""
+    place = "not found in the benchmark" if image.path is None else f"image {image.slot}: {image.path}"
+    return f"[{place}; {image.media_type}, SHA-256 {image.digest[:12]}…]"
+
+
+def _describe_result(prediction: "Prediction") -> str:
+    """What was read from the replies, as JSON on several lines; empty fields and those shown elsewhere are left out."""
+    held = {name: value for name, value in to_builtins(prediction).items() if value and name not in _SHOWN_ELSEWHERE}
+    return json.format(json.encode(held), indent=2).decode()
+
+
+def _describe_use(call: "CallTrace") -> str:
+    """What the call used: attempts, tokens, time and money."""
+    words = [count_of(len(call.attempts), "attempt")] if call.attempts else []
+    if any(one.outcome != "ok" for one in call.attempts):
+        words[0] += f" ({', '.join(one.outcome for one in call.attempts)})"
+    if call.reply is not None:
+        usage = call.reply.usage
+        words.append("tokens not counted" if usage is None else f"{usage.input:,} tokens in, {usage.output:,} out")
+        took = call.reply.latency_s
+        words.append("time not known" if took is None else f"{took:.1f} s")
+    words.append(as_usd(call.cost_usd, is_least=call.is_least_cost))
+    return " · ".join(words)
 
 
 def _rule(title: str) -> None:

@@ -61,6 +61,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[Link, ...]
     home: str = ""
     is_static: bool = False
+    is_file: bool = False
     has_accounts: bool = False
 
 
@@ -120,7 +121,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_showable,
     )
-    made.globals |= {"icon": draw_icon, "asset": _asset_name, "zip": zip}
+    made.globals |= {"icon": draw_icon, "asset": _asset_name, "style": _inline_style, "zip": zip}
     made.filters |= {
         "thousands": lambda number: f"{number:,}",
         "paragraphs": _paragraphs,
@@ -142,6 +143,13 @@ def _asset_name(name: str) -> str:
     found = load_asset(name)
     assert found is not None, name
     return f"static/{name}?{found.digest}"
+
+
+def _inline_style(name: str) -> Markup:
+    """A style sheet of our own, for a page that is one file."""
+    found = load_asset(name)
+    assert found is not None, name
+    return Markup(found.data.decode())
 
 
 def _tell_when(time: str) -> str:

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from made_runs import make_run
+from medthink.cases.benchmark import Benchmark
 from medthink.cli.door import enter
 from small_benchmark import write_benchmark
 
@@ -77,5 +78,9 @@ def test_the_page_stands_alone_and_holds_no_markup_of_the_model(run, tmp_path, c
     assert "&lt;script&gt;" in text
     assert text.count("data:image/") == 20
     assert not re.search(r"(src|href)=\"(?!data:|#)", text)
+    known = [case.reference for case in Benchmark.open(bench)["test"]]
+    withheld = {text for one in known for text in (one.findings, one.discussion, *(i.caption for i in one.images))}
+    assert withheld and not [one for one in withheld if one in text]
+    assert "is-gold" not in text.partition("</style>")[2]
     assert enter(["show", str(made), "--failed", "--html", str(page)]) == 2
     assert "no case is left" in capsys.readouterr().err

@@ -140,7 +140,7 @@ def make_case_page(
         took=tell_time(line.latency_s),
         findings=case.reference.findings if case else "",
         discussion=case.reference.discussion if case else "",
-        facts=tuple(_facts(case)) if case else (),
+        facts=tuple(case_facts(case)) if case else (),
         doubt=run.doubt,
         against=other.name if other else "",
         other=_line_of(other, number, sample) if other else None,
@@ -267,7 +267,8 @@ def _token_counts(prediction: Prediction | None) -> tuple[int | None, int | None
     return (tokens.input, tokens.output) if tokens else (None, None)
 
 
-def _facts(case: Case) -> Iterator[tuple[str, str]]:
+def case_facts(case: Case) -> Iterator[tuple[str, str]]:
+    """What is withheld about a case in single words: diagnosis, codes, time points."""
     reference = case.reference
     yield "diagnosis", f"{reference.answer} · {reference.answer_text}"
     codes = (reference.icd_chapter, reference.icd_block, reference.icd_category)

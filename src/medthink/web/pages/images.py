@@ -9,7 +9,10 @@ from medthink.web.renditions import image_size
 
 
 class PageImage(msgspec.Struct, frozen=True, kw_only=True):
-    """One image of a grid; `problem` says why it cannot be shown. Group and caption are empty before a reveal."""
+    """One image of a grid; `problem` says why it cannot be shown. Group and caption are empty before a reveal.
+
+    `source` is the image itself, as an address, on a page that is one file.
+    """
 
     id: str
     number: int
@@ -18,6 +21,7 @@ class PageImage(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     group: str = ""
     caption: str = ""
+    source: str = ""
 
 
 def show_image(bench: OpenBenchmark, image: Image, number: int) -> PageImage:

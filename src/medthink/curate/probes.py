@@ -12,9 +12,10 @@ from medthink.cases.case import Case
 from medthink.core.digest import digest_file
 from medthink.core.errors import DataError, MedThinkError
 from medthink.runs.budget import Budget
+from medthink.runs.calls import Common
 from medthink.runs.loop import run_to_end
 from medthink.runs.selection import Selection
-from medthink.runs.session import Common, work_on
+from medthink.runs.session import work_on
 from medthink.runs.siblings import Siblings
 from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition

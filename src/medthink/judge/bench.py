@@ -1,8 +1,7 @@
 """All judges of a session, opened on one ledger, one budget and one limit of concurrent calls."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -18,16 +17,13 @@ from medthink.judge.prompts import prompt_version, verdict_prompt
 from medthink.judge.terms import JudgeTerms
 from medthink.judge.units import Source, UnitKey, UnitSet
 from medthink.judge.verdicts import Unjudged
-from medthink.runs.answerers import Answerer, ModelAnswerer, refuse_unfit
-from medthink.runs.asking import Desk
-from medthink.runs.batching import BatchDesk, take_in_batches, work_by_batches
-from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.answerers import Answerer, refuse_unfit
+from medthink.runs.budget import BudgetReached
+from medthink.runs.calls import Calls, open_calls
 from medthink.runs.forms import open_form_answerer
-from medthink.runs.jobs import Batch, read_batches
+from medthink.runs.jobs import Batch
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
-from medthink.runs.office import BatchOffice
-from medthink.runs.opening import open_model_answerer
 from medthink.runs.progress import Tracker
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import RULES, FormPrompt
@@ -64,27 +60,10 @@ def find_stop(ends: Iterable[BudgetReached | BaseException | None]) -> BudgetRea
 
 
 class Bench(NamedTuple):
-    """The judges by spec, ready to be asked, and where their calls are recorded."""
+    """The judges by spec, ready to be asked, and their calls."""
 
     hearings: dict[str, Hearing]
-    ledger: Ledger
-    offices: list[BatchOffice]
-    is_patient: bool
-
-    @property
-    def calls_made(self) -> int:
-        """How many calls were made in this session."""
-        return sum(hearing.desk.made for hearing in self.hearings.values())
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether calls are waiting in a batch; what depends on them is left for a later pass."""
-        return any(hearing.desk.waiting for hearing in self.hearings.values())
-
-    @property
-    def jobs(self) -> tuple[Batch, ...]:
-        """The batches that have not ended."""
-        return tuple(one for one in read_batches(self.ledger.connection) if one.state != "ended")
+    calls: Calls[FormPrompt]
 
     async def work(self, ask_all: "Callable[[Bench], Awaitable[Ended]]") -> "Ended":
         """Ask everything: once, or with batches, pass after pass until nothing is left to ask; the last pass counts."""
@@ -94,12 +73,9 @@ class Bench(NamedTuple):
             sessions.append(await ask_all(self))
             return sessions[-1].stopped_by
 
-        if self.offices:
-            await work_by_batches(self.offices, make_pass, is_patient=self.is_patient)
-        else:
-            await make_pass()
+        await self.calls.work(make_pass)
         # Calls queued during a pass are sent when it ends.
-        return replace(sessions[-1], jobs=self.jobs)
+        return replace(sessions[-1], jobs=self.calls.jobs)
 
 
 @asynccontextmanager
@@ -114,63 +90,23 @@ async def open_bench(
     barred: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Bench]:
     """Open the answerers under the folder's lock; `barred` are models that none of them may turn out to be."""
-    answerers = {spec: _open(spec, terms, transport) for spec in dict.fromkeys(specs)}
+    answerers = [_open(spec, terms, transport) for spec in dict.fromkeys(specs)]
     try:
-        for one in answerers.values():
+        for one in answerers:
             one.on_wait(lambda detail: tracker.enter("waiting", detail))
             refuse_unfit(one, example_request(terms.setting), max_usd=terms.max_usd)
-        places = max(one.concurrency for one in answerers.values())
-        with hold(folder):
-            ledger = Ledger(folder / JUDGE_LEDGER, places=places)
-            offices: list[BatchOffice] = []
-            try:
-                tracker.counts.take_spent(ledger)
-                set_aside_usd = 0.0 if terms.batch else await _take_in(folder, terms, ledger, tracker, transport)
-                budget, shared = _budget(terms, ledger, set_aside_usd), asyncio.Semaphore(places)
-                spools = folder / BATCHES
-                batched = [one for one in answerers.values() if terms.batch and isinstance(one, ModelAnswerer)]
-                offices += [BatchOffice(one, ledger, budget, tracker=tracker, folder=spools) for one in batched]
-                desks = {
-                    spec: Desk(one, ledger, budget, shared, tracker, preflight=terms.preflight)
-                    for spec, one in answerers.items()
-                }
-                desks |= {office.answerer.spec: BatchDesk(office, ledger, tracker=tracker) for office in offices}
+        places = max(one.concurrency for one in answerers)
+        with hold(folder), closing(Ledger(folder / JUDGE_LEDGER, places=places)) as ledger:
+            opened = open_calls(answerers, ledger, terms, spools=folder / BATCHES, tracker=tracker, transport=transport)
+            async with opened as calls:
                 hearings = {
-                    spec: Hearing(desk, terms.setting, condition or Condition(), barred) for spec, desk in desks.items()
+                    spec: Hearing(desk, terms.setting, condition or Condition(), barred)
+                    for spec, desk in calls.desks.items()
                 }
-                yield Bench(hearings, ledger, offices, terms.wait)
-            finally:
-                for office in offices:
-                    await office.close()
-                ledger.close()
+                yield Bench(hearings, calls)
     finally:
-        for one in answerers.values():
+        for one in answerers:
             await one.close()
-
-
-def _budget(terms: JudgeTerms, ledger: Ledger, set_aside_usd: float) -> Budget:
-    totals = ledger.totals()
-    spent_usd = None if totals.cost_usd is None else totals.cost_usd + set_aside_usd
-    return Budget(max_usd=terms.max_usd, max_calls=terms.max_calls, spent_usd=spent_usd, calls=totals.calls_made)
-
-
-async def _take_in(
-    folder: Path, terms: JudgeTerms, ledger: Ledger, tracker: Tracker, transport: "Transport | None"
-) -> float:
-    """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
-    set_aside_usd = 0.0
-    for spec in dict.fromkeys(batch.model for batch in read_batches(ledger.connection) if batch.state != "ended"):
-        answerer = open_model_answerer(
-            spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices, is_batch=True
-        )
-        assert isinstance(answerer, ModelAnswerer)
-        try:
-            set_aside_usd += await take_in_batches(
-                answerer, ledger, tracker=tracker, folder=folder / BATCHES, cancels=False
-            )
-        finally:
-            await answerer.close()
-    return set_aside_usd
 
 
 def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answerer[FormPrompt]:

@@ -115,13 +115,13 @@ class _Worker:
         lists, no_list, short = await self._list_decisive(hearings)
         sources = self._read_sources(lists)
         sets, stop = await self._cut(hearings, sources)
-        if not bench.is_waiting:
+        if not bench.calls.is_waiting:
             sets |= {key: no_list[key[0]] for key in sources if KINDS[key[2]].uses_decisive and key[0] in no_list}
         self._tell_totals(sets)
         # A judge that cannot continue (a wrong key) does not stop the others: they finish, then its error is reported.
         seated = [hearing for spec, hearing in hearings.items() if spec in self._order.judges]
         ends = await asyncio.gather(
-            *(self._judge_by(hearing, sets, sources, bench.ledger) for hearing in seated), return_exceptions=True
+            *(self._judge_by(hearing, sets, sources, bench.calls.ledger) for hearing in seated), return_exceptions=True
         )
         judgements = merge_judgements(read_judgements(self._order.run), self._made)
         write_judgements(self._order.run, judgements)
@@ -129,8 +129,8 @@ class _Worker:
             run=self._run,
             judgements=tuple(judgements),
             stopped_by=find_stop([short, stop, *ends]),
-            calls_made=bench.calls_made,
-            image_doubts=count_image_doubts(bench.ledger),
+            calls_made=bench.calls.made,
+            image_doubts=count_image_doubts(bench.calls.ledger),
             warnings=tuple(self._tracker.counts.warnings),
         )
 

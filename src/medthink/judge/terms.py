@@ -1,19 +1,13 @@
 """How judges are asked, and the limits on cost, whatever they judge."""
 
-from pathlib import Path
-
-import msgspec
-
 from medthink.judge.evidence import DEFAULT_SIGHT, Sight
 from medthink.judge.judgement import Setting
 from medthink.models.request import Effort
+from medthink.runs.spec import CallTerms
 
 
-class JudgeTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """Who judges, which parts of a case they see, the parameters of their calls, and the limits.
-
-    With `batch`, models are asked by their providers' batches; without `wait` the session ends once everything is sent.
-    """
+class JudgeTerms(CallTerms, frozen=True, kw_only=True):
+    """Who judges, which parts of a case they see, the parameters of their calls, and the limits."""
 
     judges: tuple[str, ...]
     sees: tuple[Sight, ...] = DEFAULT_SIGHT
@@ -21,13 +15,6 @@ class JudgeTerms(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     use_schema: bool = True
-    base_urls: tuple[str, ...] = ()
-    prices: Path | None = None
-    max_usd: float | None = None
-    max_calls: int | None = None
-    preflight: bool = True
-    batch: bool = False
-    wait: bool = True
 
     @property
     def setting(self) -> Setting:

@@ -77,10 +77,6 @@ class Desk(Generic[Asked]):
         self._needs_check = preflight
         self._checking = asyncio.Lock()
 
-    async def work(self, make_pass: Pass) -> BudgetReached | None:
-        """Make one pass over everything to be asked; returns the budget limit that stopped it early, if any."""
-        return await make_pass()
-
     async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
         """Answer the request, or raise Unanswered."""
         call = call_for(self.answerer.spec, prompt, request, case_id)

@@ -50,28 +50,12 @@ async def take_in_batches(
 
 
 class BatchDesk(Desk[Asked]):
-    """A desk that queues what it would ask; one without patience leaves the jobs to a later session."""
+    """A desk that queues what it would ask."""
 
-    def __init__(
-        self,
-        office: BatchOffice,
-        ledger: Ledger,
-        *,
-        tracker: Tracker | None = None,
-        siblings: Siblings | None = None,
-        is_patient: bool = True,
-    ) -> None:
+    def __init__(self, office: BatchOffice, ledger: Ledger, *, tracker: Tracker, siblings: Siblings) -> None:
         super().__init__(office.answerer, ledger, office.budget, tracker=tracker, siblings=siblings)
         self._office = office
-        self._is_patient = is_patient
         self.waiting = office.waiting
-
-    async def work(self, make_pass: Pass) -> BudgetReached | None:
-        """Make pass after pass, collecting in between, until nothing is left to ask."""
-        try:
-            return await work_by_batches([self._office], make_pass, is_patient=self._is_patient)
-        finally:
-            await self._office.close()
 
     async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, Spent]:  # noqa: ARG002
         """Queue the call; the reply comes in another pass."""

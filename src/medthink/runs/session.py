@@ -1,8 +1,8 @@
 """One session of a run: open or continue it, do what is left, write what came out."""
 
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -11,25 +11,23 @@ from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.numbers import as_usd, count_of
-from medthink.runs.answerers import Answerer, ModelAnswerer, refuse_unfit
+from medthink.runs.answerers import Answerer, refuse_unfit
 from medthink.runs.asking import Desk, example_request
-from medthink.runs.batching import BatchDesk, take_in_batches
-from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.budget import BudgetReached
+from medthink.runs.calls import Calls, Common, open_calls
 from medthink.runs.continuing import is_finished, make_folder, refuse_lost, settle_manifest
 from medthink.runs.engine import Engine, StoppingRule
-from medthink.runs.jobs import Batch, read_batches
+from medthink.runs.jobs import Batch
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import write_manifest
-from medthink.runs.office import BatchOffice
-from medthink.runs.opening import open_answerer, open_model_answerer
+from medthink.runs.opening import open_answerer
 from medthink.runs.progress import RunListener, Tracker
 from medthink.runs.records import LEDGER
 from medthink.runs.results import summarise, write_results
 from medthink.runs.run import Run
 from medthink.runs.selection import DEFAULT_SPLIT, Selection, select_cases, select_from
-from medthink.runs.siblings import Siblings
 from medthink.runs.spec import RunSpec
 from medthink.runs.spools import FOLDER
 from medthink.runs.survey import Survey, survey
@@ -64,13 +62,6 @@ class Session(msgspec.Struct, frozen=True):
     stopped_by: BudgetReached | None
     warnings: tuple[str, ...] = ()
     jobs: tuple[Batch, ...] = ()
-
-
-class Common(NamedTuple):
-    """What the runs of a sweep share: one budget, and the calls answered by the others."""
-
-    budget: Budget
-    siblings: Siblings
 
 
 def carry_out(
@@ -199,36 +190,47 @@ class _Worker:
             write_atomic(self._out / PLAN_FILE, [spec.plan.encode()])
         tracker.enter("preparing")
         with closing(Ledger(self._out / LEDGER, places=answerer.concurrency)) as ledger:
-            totals = ledger.totals()
-            refuse_lost(manifest, totals, ledger.path)
-            tracker.counts.take_spent(ledger)
+            refuse_lost(manifest, ledger.totals(), ledger.path)
             if manifest.progress is None:
                 # However this session ends, what is there is marked as partial.
                 write_manifest(self._out, replace(manifest, progress=summarise(ledger, total)))
-            desk = await self._open_desk(answerer, ledger)
-            engine = Engine(
-                self._task,
-                spec.condition,
-                desk=desk,
-                ledger=ledger,
-                benchmark=self._benchmark[spec.selection.split],
-                is_same_release=is_same_release,
-                rule=self._rule,
-            )
-            tracker.enter(answerer.first_phase)
-            # However the run ends, its results so far can be read; the cause takes precedence over a full disk.
-            problems: AbstractContextManager[None] = suppress(MedThinkError)
-            try:
-                stopped_by = await desk.work(lambda: engine.run(select_cases(self._benchmark, spec.selection)))
-                problems = nullcontext()
-            finally:
-                with problems:
-                    tracker.enter("writing")
-                    ledger.end_writing()
-                    write_results(self._out, manifest, ledger, total)
-            jobs = tuple(one for one in read_batches(ledger.connection) if one.state != "ended")
+            async with self._open_calls(answerer, ledger) as calls:
+                (desk,) = calls.desks.values()
+                engine = Engine(
+                    self._task,
+                    spec.condition,
+                    desk=desk,
+                    ledger=ledger,
+                    benchmark=self._benchmark[spec.selection.split],
+                    is_same_release=is_same_release,
+                    rule=self._rule,
+                )
+                tracker.enter(answerer.first_phase)
+                # However the run ends, its results so far can be read; the cause takes precedence over a full disk.
+                problems: AbstractContextManager[None] = suppress(MedThinkError)
+                try:
+                    stopped_by = await calls.work(lambda: engine.run(select_cases(self._benchmark, spec.selection)))
+                    problems = nullcontext()
+                finally:
+                    with problems:
+                        tracker.enter("writing")
+                        ledger.end_writing()
+                        write_results(self._out, manifest, ledger, total)
+            jobs = calls.jobs
         stopped_by = stopped_by and self._tell_rest(stopped_by, desk)
         return Session(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)
+
+    def _open_calls(self, answerer: Answerer[Prompt], ledger: Ledger) -> AbstractAsyncContextManager[Calls[Prompt]]:
+        return open_calls(
+            [answerer],
+            ledger,
+            self._spec,
+            spools=self._out / FOLDER,
+            tracker=self._tracker,
+            transport=self._transport,
+            common=self._common,
+            is_checked=True,
+        )
 
     async def _check(self, answerer: Answerer[Prompt]) -> None:
         """The preflight: find out before the first call, and before any waiting, what would fail every call."""
@@ -248,42 +250,6 @@ class _Worker:
         left = counts.predictions - counts.predicted
         problem = f"{stop.problem}{sum_spent}; {left} of {counts.predictions} predictions left to do"
         return BudgetReached(problem, remedy=stop.remedy)
-
-    async def _open_desk(self, answerer: Answerer[Prompt], ledger: Ledger) -> Desk[Prompt]:
-        spec, set_aside_usd = self._spec, 0.0
-        if ledger.queued_keys() and (spec.cancel_batches or not spec.batch):
-            set_aside_usd = await self._take_in_batches(ledger)
-        budget = self._open_budget(ledger, set_aside_usd)
-        siblings = None if self._common is None else self._common.siblings
-        if not spec.batch:
-            return Desk(answerer, ledger, budget, tracker=self._tracker, siblings=siblings)
-        assert isinstance(answerer, ModelAnswerer)
-        office = BatchOffice(answerer, ledger, budget, tracker=self._tracker, folder=self._out / FOLDER)
-        return BatchDesk(office, ledger, tracker=self._tracker, siblings=siblings, is_patient=spec.wait)
-
-    async def _take_in_batches(self, ledger: Ledger) -> float:
-        """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
-        spec = self._spec
-        answerer = open_model_answerer(
-            spec.model, base_urls=spec.base_urls, transport=self._transport, prices=spec.prices, is_batch=True
-        )
-        assert isinstance(answerer, ModelAnswerer)
-        folder, cancels = self._out / FOLDER, spec.cancel_batches
-        try:
-            return await take_in_batches(answerer, ledger, tracker=self._tracker, folder=folder, cancels=cancels)
-        finally:
-            await answerer.close()
-
-    def _open_budget(self, ledger: Ledger, set_aside_usd: float) -> Budget:
-        if self._common is not None:
-            return self._common.budget
-        paid = ledger.paid()
-        return Budget(
-            max_usd=self._spec.max_usd,
-            max_calls=self._spec.max_calls,
-            spent_usd=None if paid.cost_usd is None else paid.cost_usd + set_aside_usd,
-            calls=paid.calls,
-        )
 
     def _tell_totals(self, seen: Survey) -> None:
         counts, samples = self._tracker.counts, self._spec.condition.samples

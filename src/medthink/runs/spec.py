@@ -10,12 +10,27 @@ from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import resolve_condition
 
 
-class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
+class CallTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """Where models are asked, at what prices, and the limits.
+
+    With `batch`, calls use the provider's batch API; the session waits for them unless `wait` is off. `cancel_batches`
+    ends the jobs of earlier sessions first. With `preflight`, server, model and key are checked before the first call.
+    """
+
+    base_urls: tuple[str, ...] = ()
+    prices: Path | None = None
+    max_usd: float | None = None
+    max_calls: int | None = None
+    preflight: bool = True
+    batch: bool = False
+    wait: bool = True
+    cancel_batches: bool = False
+
+
+class RunSpec(CallTerms, frozen=True, kw_only=True):
     """The parameters of a session; the command line's flags map one to one onto these fields.
 
-    `out` may be missing only if nothing is sent. `plan` is the command as a file, kept in the run's folder. With
-    `batch`, calls use the provider's batch API; the session waits for them unless `wait` is off. `cancel_batches` ends
-    the jobs of earlier sessions first.
+    `out` may be missing only if nothing is sent. `plan` is the command as a file, kept in the run's folder.
     """
 
     benchmark: Path
@@ -24,16 +39,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     task: str = "answer"
     condition: Condition = Condition()
     selection: Selection = Selection(split=DEFAULT_SPLIT)
-    base_urls: tuple[str, ...] = ()
-    prices: Path | None = None
-    max_usd: float | None = None
-    max_calls: int | None = None
-    preflight: bool = True
     rehash: bool = False
     plan: str | None = None
-    batch: bool = False
-    wait: bool = True
-    cancel_batches: bool = False
 
     def __post_init__(self) -> None:
         # In this one place, for the command line and for Python.

@@ -20,11 +20,12 @@ from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError, MedThinkError, OutsideError
 from medthink.core.jsonio import write_json
 from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.calls import Common
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.records import LEDGER, Paid, Records
 from medthink.runs.selection import select_cases
-from medthink.runs.session import Common, Session, work_on
+from medthink.runs.session import Session, work_on
 from medthink.runs.showing import Showing
 from medthink.runs.siblings import Siblings
 from medthink.runs.spec import RunSpec

@@ -185,7 +185,7 @@ class _Sitting:
         return ExamSession(
             results=tuple(own),
             manifest=self._manifest,
-            calls_made=bench.calls_made,
+            calls_made=bench.calls.made,
             stopped_by=stopped_by,
             failed=tuple(one for one in self._made if one.why == "failed"),
             warnings=tuple(self._tracker.counts.warnings),
@@ -242,7 +242,7 @@ class _Sitting:
         evidence = gather_evidence(case, show_question(Condition(), case.question), self._order.sees)
         blank = blank_judgement(source.key, hearing.desk.answerer.spec, self._order, repeat=repeat)
         units = sheet.units(source)
-        return await ask_verdicts(hearing, blank, units, evidence=evidence, source=source, ledger=bench.ledger)
+        return await ask_verdicts(hearing, blank, units, evidence=evidence, source=source, ledger=bench.calls.ledger)
 
 
 def _refuse_unknown(whats: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
     python bench/bench_view.py [RUNS] [CASES]
 
 The runs are made without a model, one prediction a case with findings for 8 images, as a session leaves them. The first
-page is asked for right after the start, so that reading all indexes and the benchmark is part of its time; the line
+page is asked for right after the start, so that reading all predictions and the benchmark is part of its time; the line
 above it is the whole start of the process until that page has come.
 """
 
@@ -20,7 +20,6 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.core.jsonio import write_jsonl
 from medthink.phantoms.writer import make_row
-from medthink.runs.index import write_index
 from medthink.runs.ledger import Ledger
 from medthink.runs.manifest import Manifest, Progress, write_manifest
 from medthink.runs.prediction import Prediction, TwiSteps
@@ -41,7 +40,6 @@ def make_folder(root: Path, runs: int, cases: int) -> Path:
     for place in range(runs):
         run = root / "runs" / f"run-{place:03d}"
         write_jsonl(run / "predictions.jsonl", (msgspec.to_builtins(predict(number, place)) for number in numbers))
-        write_index(run)
         Ledger(run / "ledger.sqlite").close()
         write_manifest(run, make_manifest(root, fingerprint, place, cases))
     return root / "runs"

@@ -1,7 +1,7 @@
-"""`index.json`: one short row per prediction, so that lists of runs and cases are read without their texts.
+"""One short row per prediction, for lists of runs and cases.
 
-A session leaves it next to `predictions.jsonl`. If it is missing or older than the predictions, the rows are read from
-the predictions; while a run is in progress, or after it was killed, from its ledger. Reading never writes.
+The rows are read from `predictions.jsonl`; while a run is in progress, or after it was killed, from its ledger. Reading
+never writes.
 """
 
 import os
@@ -12,14 +12,12 @@ from pathlib import Path
 import msgspec
 
 from medthink.core.errors import DataError
-from medthink.core.files import open_for_reading, write_atomic
+from medthink.core.files import open_for_reading
 from medthink.models.request import Usage
 from medthink.runs.lock import is_held
 from medthink.runs.records import LEDGER, Records, Totals
 
-INDEX_FILE = "index.json"
 PREDICTIONS_FILE = "predictions.jsonl"
-FORMAT = 1
 _LONGEST = 200
 
 
@@ -40,16 +38,8 @@ class IndexRow(msgspec.Struct, frozen=True, array_like=True):
     latency_s: float | None
 
 
-class RunIndex(msgspec.Struct, frozen=True):
-    """The rows by case and sample, and the size of the predictions they were made from."""
-
-    format: int
-    predictions_bytes: int
-    rows: tuple[IndexRow, ...]
-
-
 class _Line(msgspec.Struct):
-    """The fields of a prediction that an index keeps; the decoder skips the texts."""
+    """The fields of a prediction that a row keeps; the decoder skips the texts."""
 
     case: int
     sample: int
@@ -65,21 +55,12 @@ class _Line(msgspec.Struct):
     latency_s: float | None = 0.0
 
 
-_read_line = msgspec.json.Decoder(_Line).decode
-_read_index = msgspec.json.Decoder(RunIndex).decode
-
-
-def write_index(run: Path) -> None:
-    """Write the index of a run's predictions next to them."""
-    size, rows = _read_predictions(run)
-    write_atomic(run / INDEX_FILE, [msgspec.json.encode(RunIndex(FORMAT, size, rows))])
+_lines = msgspec.json.Decoder(_Line)
 
 
 def read_rows(run: Path) -> tuple[IndexRow, ...]:
     """Every prediction of a run in short, finished or not; empty if there is none yet."""
-    if is_unsettled(run):
-        return _read_ledger(run)
-    return _read_kept(run) or _read_predictions(run)[1]
+    return _ordered(_read_ledger(run) if is_unsettled(run) else _read_predictions(run))
 
 
 def read_totals(run: Path) -> Totals | None:
@@ -104,7 +85,7 @@ def is_killed(run: Path) -> bool:
 
 def stamp(run: Path) -> tuple[int, ...]:
     """A value that changes whenever anything shown in lists of the run changes."""
-    names = ("run.json", PREDICTIONS_FILE, INDEX_FILE, LEDGER, f"{LEDGER}-wal")
+    names = ("run.json", PREDICTIONS_FILE, LEDGER, f"{LEDGER}-wal")
     return tuple(part for name in names for part in _stamp_file(run / name))
 
 
@@ -116,50 +97,36 @@ def _stamp_file(path: Path) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size)
 
 
-def _read_kept(run: Path) -> tuple[IndexRow, ...] | None:
-    """The rows of `index.json`, if it exists and matches the current predictions."""
-    made_at, _ = _stamp_file(run / INDEX_FILE)
-    changed_at, size = _stamp_file(run / PREDICTIONS_FILE)
-    if made_at < changed_at or not made_at:
-        return None
-    try:
-        found = _read_index((run / INDEX_FILE).read_bytes())
-    except (OSError, msgspec.MsgspecError):
-        return None
-    return found.rows if (found.format, found.predictions_bytes) == (FORMAT, size) else None
-
-
-def _read_predictions(run: Path) -> tuple[int, tuple[IndexRow, ...]]:
+def _read_predictions(run: Path) -> list[_Line]:
     path = run / PREDICTIONS_FILE
     with open_for_reading(path) as stream:
         data = stream.read()
-    # JSON Lines are split at line feeds only: texts may contain other characters that Python treats as line ends.
-    return len(data), _shorten(enumerate(data.split(b"\n"), start=1), path)
+    try:
+        return _lines.decode_lines(data)
+    except msgspec.MsgspecError:
+        # Once more line by line, which is slower and names the line that is no prediction. They end at line feeds only:
+        # texts may contain other characters that Python treats as line ends.
+        return [_read_line(line, number, path) for number, line in enumerate(data.split(b"\n"), start=1) if line]
 
 
-def _read_ledger(run: Path) -> tuple[IndexRow, ...]:
+def _read_line(line: bytes, number: int, path: Path) -> _Line:
+    try:
+        return _lines.decode(line)
+    except msgspec.MsgspecError as error:
+        raise DataError(
+            f"not a prediction: {error}", file=path, row=number, remedy="run the same command again"
+        ) from None
+
+
+def _read_ledger(run: Path) -> list[_Line]:
     if not (run / LEDGER).is_file():
-        return ()
+        return []
     with closing(Records.open(run)) as records:
-        return _ordered(map(_row, records.predictions_as(_Line)))
+        return list(records.predictions_as(_Line))
 
 
-def _shorten(lines: Iterable[tuple[int, bytes]], path: Path) -> tuple[IndexRow, ...]:
-    rows = []
-    for number, line in lines:
-        if not line:
-            continue
-        try:
-            rows.append(_row(_read_line(line)))
-        except msgspec.MsgspecError as error:
-            raise DataError(
-                f"not a prediction: {error}", file=path, row=number, remedy="run the same command again"
-            ) from None
-    return _ordered(rows)
-
-
-def _ordered(rows: Iterable[IndexRow]) -> tuple[IndexRow, ...]:
-    return tuple(sorted(rows, key=lambda row: (row.case, row.sample)))
+def _ordered(lines: Iterable[_Line]) -> tuple[IndexRow, ...]:
+    return tuple(sorted(map(_row, lines), key=lambda row: (row.case, row.sample)))
 
 
 def _row(line: _Line) -> IndexRow:

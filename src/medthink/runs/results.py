@@ -6,16 +6,15 @@ from msgspec.structs import replace
 
 from medthink.core.files import write_atomic
 from medthink.runs.doubts import count_image_doubts
-from medthink.runs.index import PREDICTIONS_FILE, write_index
+from medthink.runs.index import PREDICTIONS_FILE
 from medthink.runs.ledger import Ledger
 from medthink.runs.manifest import Manifest, Progress, write_manifest
 from medthink.runs.records import Records
 
 
 def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
-    """Write predictions, index and manifest from the ledger; the same ledger gives the same bytes."""
+    """Write predictions and manifest from the ledger; the same ledger gives the same bytes."""
     write_atomic(out / PREDICTIONS_FILE, (body + b"\n" for body in ledger.predictions()))
-    write_index(out)
     write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
 
 

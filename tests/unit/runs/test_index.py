@@ -1,13 +1,12 @@
-"""The index of a run says what its predictions say, and is never believed when it is not theirs."""
+"""The short rows of a run say what its predictions say."""
 
-import json
 import os
 
 import pytest
 
 from made_runs import make_run
 from medthink.core.errors import DataError
-from medthink.runs.index import INDEX_FILE, PREDICTIONS_FILE, is_unsettled, read_rows, stamp
+from medthink.runs.index import PREDICTIONS_FILE, is_unsettled, read_rows, stamp
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold, is_held
 from medthink.runs.run import Run
@@ -20,7 +19,7 @@ def made(tmp_path):
     return make_run(tmp_path / "run", bench, silent=2, samples=2, words="long " * 200)
 
 
-def test_a_session_leaves_an_index_that_says_what_the_predictions_say(made):
+def test_the_rows_say_what_the_predictions_say(made):
     rows = read_rows(made)
     predictions = list(Run.open(made).predictions())
     assert [(row.case, row.sample, row.state, row.letter) for row in rows] == [
@@ -28,36 +27,6 @@ def test_a_session_leaves_an_index_that_says_what_the_predictions_say(made):
     ]
     assert all(row.cost_usd == one.cost_usd for row, one in zip(rows, predictions, strict=True))
     assert rows[0].state == "unparsed" and rows[0].detail.startswith("no answer stated") and len(rows[0].detail) == 200
-    assert json.loads((made / INDEX_FILE).read_bytes())["predictions_bytes"] == (made / PREDICTIONS_FILE).stat().st_size
-
-
-def test_rows_come_from_the_index_and_not_from_the_texts(made):
-    before = read_rows(made)
-    text = (made / PREDICTIONS_FILE).read_bytes()
-    kept = (made / PREDICTIONS_FILE).stat()
-    (made / PREDICTIONS_FILE).write_bytes(b"x" * len(text))
-    os.utime(made / PREDICTIONS_FILE, ns=(kept.st_atime_ns, kept.st_mtime_ns))
-    assert read_rows(made) == before
-
-
-@pytest.mark.parametrize("spoil", ["gone", "older", "other size", "not JSON", "other format"])
-def test_an_index_that_is_not_of_these_predictions_is_not_believed(made, spoil):
-    before = read_rows(made)
-    path = made / INDEX_FILE
-    found = json.loads(path.read_bytes())
-    match spoil:
-        case "gone":
-            path.unlink()
-        case "older":
-            path.write_text(json.dumps(found | {"rows": []}))
-            os.utime(path, ns=(0, 1))
-        case "other size":
-            path.write_text(json.dumps(found | {"rows": [], "predictions_bytes": 1}))
-        case "not JSON":
-            path.write_text("{")
-        case "other format":
-            path.write_text(json.dumps(found | {"rows": [], "format": 99}))
-    assert read_rows(made) == before
 
 
 def test_a_killed_run_is_read_from_its_ledger(made):

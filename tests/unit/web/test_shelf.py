@@ -98,7 +98,7 @@ async def send_one(run):
 def test_a_run_is_read_again_only_when_it_has_changed(shelf, runs):
     before = run_of(shelf, "other")
     assert run_of(shelf, "other") is before
-    (runs / "other/index.json").touch()
+    (runs / "other/predictions.jsonl").touch()
     assert run_of(shelf, "other") is not before
 
 

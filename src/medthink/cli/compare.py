@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.show import console, print_json, say, table
+from medthink.cli.show import console, draw, print_json, say, table
 from medthink.core.numbers import as_p_value, as_percent
 
 if TYPE_CHECKING:
     from medthink.scoring.compare import Comparison, PairOfRuns
     from medthink.scoring.items import ItemView
-    from medthink.scoring.tables import Grid
     from medthink.stats.estimate import Measured
 
 _SHOWN_CASES = 12
@@ -49,7 +48,7 @@ def compare(
     Example: medthink compare runs/a runs/b --sequential
     """
     from medthink.scoring.compare import compare_paths
-    from medthink.scoring.tables import pairs_grid, partial_note, ranking_grid, ranking_note, with_short_names
+    from medthink.scoring.tables import pairs_table, partial_note, ranking_note, ranking_table, with_short_names
 
     if sequential:
         _watch(runs, data, split, as_json=as_json)
@@ -66,14 +65,14 @@ def compare(
         say(partial_note(comparison))
     if len(comparison.runs) <= _MOST_BESIDE:
         _show_differing(comparison)
-        _draw(pairs_grid(comparison))
+        draw(pairs_table(comparison))
         console().print()
         for pair in comparison.pairs:
             _show_pair(pair, comparison.p_floor)
     else:
         _show_many(comparison)
     if comparison.ranking is not None:
-        _draw(ranking_grid(comparison))
+        draw(ranking_table(comparison))
         console().print(ranking_note(comparison))
 
 
@@ -214,10 +213,6 @@ def _half_width(measured: "Measured") -> float:
     from medthink.stats.estimate import Estimate
 
     return (measured.high - measured.low) / 2 if isinstance(measured, Estimate) else 0.0
-
-
-def _draw(grid: "Grid") -> None:
-    console().print(table(grid.title, grid.columns, grid.rows, right=grid.right))
 
 
 def _case_list(cases: tuple[int, ...]) -> str:

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from medthink.cli.cluster_flags import on_option, read_spread
-from medthink.cli.show import console, plain, print_json, progress, table
+from medthink.cli.show import console, draw, plain, print_json, progress
 from medthink.core.files import short_names
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import Scores
-    from medthink.scoring.tables import Beside, Grid
+    from medthink.scoring.tables import Beside
 
 
 @click.command()
@@ -138,9 +138,9 @@ def _rivals(scored: "list[Scores]", benchmarks: Sequence[Path]) -> "tuple[dict[s
 
 
 def _show_headlines(scored: "list[Scores]", beside: "dict[str, Beside]") -> None:
-    from medthink.scoring.tables import headline_grid, repeats_line
+    from medthink.scoring.tables import headline_table, repeats_line
 
-    _draw(headline_grid(scored, beside))
+    draw(headline_table(scored, beside))
     for one in scored:
         if line := repeats_line(one):
             console().print(f"{one.origin.name}: {line}")
@@ -149,23 +149,18 @@ def _show_headlines(scored: "list[Scores]", beside: "dict[str, Beside]") -> None
 
 def _show_steps(scored: "list[Scores]") -> None:
     """Every metric of one run; for several runs, the table metrics side by side."""
-    from medthink.scoring.tables import step_grid, steps_grid
+    from medthink.scoring.tables import step_table, steps_table
 
-    if len(scored) > 1 and steps_grid(scored).rows:
-        _draw(steps_grid(scored))
+    if len(scored) > 1 and steps_table(scored).rows:
+        draw(steps_table(scored))
         console().print()
     for step in scored[0].steps if len(scored) == 1 else ():
-        _draw(step_grid(step), of=scored[0])
+        draw(step_table(step), of=scored[0].origin.name)
         console().print()
 
 
 def _show_slices(one: "Scores") -> None:
-    from medthink.scoring.tables import slices_grid
+    from medthink.scoring.tables import slices_table
 
-    _draw(slices_grid(one), of=one)
+    draw(slices_table(one), of=one.origin.name)
     console().print()
-
-
-def _draw(grid: "Grid", *, of: "Scores | None" = None) -> None:
-    title = grid.title if of is None else f"{of.origin.name}: {grid.title}"
-    console().print(table(title, grid.columns, grid.rows, right=grid.right) if grid.rows else title)

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+from medthink.core import markup
 from medthink.core.jsonio import encode_json
 
 # Control characters except tab and newline, DEL, the C1 controls, and those that change the writing direction.
@@ -64,6 +65,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     for row in cells:
         made.add_row(*map(Text, row))
     return made
+
+
+def draw(made: markup.Table, *, of: str = "") -> None:
+    """Print a table under its title, which begins with the name of what it is about; without rows, the title alone."""
+    title = f"{of}: {made.title}" if of else made.title
+    console().print(table(title, made.columns, made.rows, right=made.numeric) if made.rows else title)
 
 
 def _fit(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:

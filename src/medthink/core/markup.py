@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import NamedTuple
 
 # Control characters except tab and newline, marks that change the direction of writing, and lone surrogates.
 _UNSHOWABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -13,6 +14,16 @@ class Markup(str):
     """Text that is HTML already; only this module, the template and the drawn figures make it."""
 
     __slots__ = ()
+
+
+class Table(NamedTuple):
+    """Column names and rows of text; `numeric` columns are aligned as numbers, `wordy` ones break into lines."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    wordy: frozenset[int] = frozenset()
+    title: str = ""
 
 
 def clean(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from medthink.core.markup import Table
 from medthink.judge.edits import is_counted
 from medthink.judge.exam.results import ExamResult, KindMarks
 from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED
 from medthink.judge.exam.standing import BELOW_FLOOR
 from medthink.judge.judgement import Seat
-from medthink.report.tables import Table
 from medthink.stats.estimate import Undefined
 from medthink.stats.words import mean, share
 

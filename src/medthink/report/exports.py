@@ -5,14 +5,13 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from medthink.core.markup import clean, one_line
+from medthink.core.markup import Table, clean, one_line
 from medthink.core.numbers import as_percent
 from medthink.core.tables import guard
 from medthink.metrics.registry import METRICS, shown_in
 from medthink.report.entries import Entry, Group, answer_pairs, ends_of, value_of
 from medthink.report.tables import (
     STEP_NAMES,
-    Table,
     metric_value,
     rank_range,
     states_text,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from medthink.cases.slices import slice_cases
-from medthink.core.markup import Markup, fold, tag
+from medthink.core.markup import Markup, Table, fold, tag
 from medthink.judge.exam.results import EXAMS_FILE, ExamResult, read_results
 from medthink.judge.judged import JudgedScores, load_judged, score_judged
 from medthink.judge.judgements import JUDGEMENTS_FILE
@@ -18,7 +18,7 @@ from medthink.report.figures.style import Drawing, figure_markup
 from medthink.report.judged_tables import coverage_table, kind_tables, slices_table
 from medthink.report.preference_ranks import ranks_table
 from medthink.report.seated import Seated, seat_scores
-from medthink.report.tables import Table, table_markup
+from medthink.report.tables import table_markup
 from medthink.scoring.scores import number, percent
 from medthink.stats.words import share
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from medthink.cases.slices import SMALL
+from medthink.core.markup import Table
 from medthink.core.numbers import as_percent
 from medthink.judge.coverage import COMPLETE_SHARE, Coverage
 from medthink.judge.kinds import KINDS
 from medthink.judge.scores import JudgedSlice, ScoreTable
 from medthink.report.seated import Seated, cell_text
-from medthink.report.tables import Table
 from medthink.stats.words import share
 
 AGREEMENT = "Agreement with readers"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from medthink.core.digest import seed_from
+from medthink.core.markup import Table
 from medthink.judge.kinds.preference import other_number
-from medthink.report.tables import Table, rank_range
+from medthink.report.tables import rank_range
 from medthink.runs.run import Run
 from medthink.stats import Game, bradley_terry
 from medthink.stats.words import share

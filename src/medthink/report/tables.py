@@ -1,9 +1,8 @@
 """Tables as plain cells: the same rows on the page, under a figure and in a paper."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from medthink.core.markup import Markup, tag
+from medthink.core.markup import Markup, Table, tag
 from medthink.core.numbers import as_count
 from medthink.metrics.registry import shown_in
 from medthink.report.entries import Entry, Group, answer_pairs
@@ -14,15 +13,6 @@ from medthink.stats.words import rank_range as rank_range
 STEP_NAMES = {"findings": "Step 1: findings", "summary": "Step 2: summary", "discussion": "Discussion"}
 _NOT_COMPUTED = "not computed"
 _NO_VALUE = {"–", _NOT_COMPUTED}
-
-
-class Table(NamedTuple):
-    """Column names and rows of text; `numeric` columns are aligned as numbers, `wordy` ones break into lines."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[int] = frozenset()
-    wordy: frozenset[int] = frozenset()
 
 
 def table_markup(table: Table, *, name: str) -> Markup:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from medthink.cases.benchmark import Benchmark
-from medthink.core.markup import Markup, fold, tag
+from medthink.core.markup import Markup, Table, fold, tag
 from medthink.core.numbers import as_p_value, as_percent, as_points
 from medthink.report.entries import Entry, Group
-from medthink.report.tables import Table, table_markup
+from medthink.report.tables import table_markup
 from medthink.report.words import name_some
 from medthink.scoring.scores import percent
 from medthink.stats.estimate import Estimate, Measured

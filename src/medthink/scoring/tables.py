@@ -6,26 +6,17 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from medthink.core.files import short_names
-from medthink.core.markup import Markup, fold, joined, table, tag
+from medthink.core.markup import Markup, Table, fold, joined, table, tag
 from medthink.core.numbers import NOTHING, as_p_value, as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.scoring.compare import Comparison
 from medthink.scoring.scores import MetricScore, Scores, TextScores, cost, number, percent, points
 from medthink.stats.words import rank_range
 
-Row = tuple[object, ...]
+Row = tuple[str, ...]
 
 # With more runs than this, letters are harder to read than ranges.
 MOST_LETTERED = 12
-
-
-class Grid(NamedTuple):
-    """A table before it is drawn; the columns whose index is in `right` hold numbers."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[Row]
-    right: tuple[int, ...] = ()
 
 
 class Beside(NamedTuple):
@@ -35,7 +26,7 @@ class Beside(NamedTuple):
     gain: str
 
 
-def headline_grid(scored: Sequence[Scores], beside: Mapping[str, Beside] | None = None) -> Grid:
+def headline_table(scored: Sequence[Scores], beside: Mapping[str, Beside] | None = None) -> Table:
     """Accuracy, the strongest rival and the gain over it where known (by run), states and cost, one row per run."""
     between = () if beside is None else ("strongest rival", "gain")
     columns = ("run", "n", "accuracy (95 %)", *between, "of answered", "states", "cost")
@@ -44,31 +35,32 @@ def headline_grid(scored: Sequence[Scores], beside: Mapping[str, Beside] | None 
         name, n, accuracy, *rest = _headline(one)
         known = () if beside is None else beside.get(one.origin.name, Beside("–", "–"))
         rows.append((name, n, accuracy, *known, *rest))
-    return Grid("Scores", columns, rows, (1,))
+    return Table(columns, tuple(rows), frozenset({1}), title="Scores")
 
 
-def steps_grid(scored: Sequence[Scores]) -> Grid:
+def steps_table(scored: Sequence[Scores]) -> Table:
     """The metrics of the written steps that are shown in tables, for several runs side by side."""
     found = {metric.metric for one in scored for step in one.steps for metric in step.metrics if metric.value}
     metrics = [metric for metric in shown_in("tables") if metric.name in found]
     columns = ("run", "step", "texts", *(f"{metric.label or metric.name} {_arrow(metric)}" for metric in metrics))
     rows = [(one.origin.name, step.step, *_key_metrics(step, metrics)) for one in scored for step in one.steps]
-    return Grid("Written steps, mean over cases (95 %)", columns, rows)
+    return Table(columns, tuple(rows), title="Written steps, mean over cases (95 %)")
 
 
-def step_grid(step: TextScores) -> Grid:
+def step_table(step: TextScores) -> Table:
     """Every metric of one written step; no rows where no text could be scored."""
     states = ", ".join(f"{count} {state}" for state, count in step.states.items()) or "no images shown"
     rows = [(metric.metric, _arrow(metric), _mean(metric)) for metric in step.metrics] if step.states.get("ok") else []
-    return Grid(f"{step.step} ({states})", ("metric", "", "mean over cases (95 %)"), rows)
+    return Table(("metric", "", "mean over cases (95 %)"), tuple(rows), title=f"{step.step} ({states})")
 
 
-def slices_grid(one: Scores) -> Grid:
+def slices_table(one: Scores) -> Table:
     """Accuracy by slice."""
     rows = [
-        (part.by, part.value, part.n, percent(part.accuracy), "small" if part.is_small else "") for part in one.slices
+        (part.by, part.value, str(part.n), percent(part.accuracy), "small" if part.is_small else "")
+        for part in one.slices
     ]
-    return Grid("by slice", ("by", "slice", "n", "accuracy (95 %)", ""), rows, (2,))
+    return Table(("by", "slice", "n", "accuracy (95 %)", ""), tuple(rows), frozenset({2}), title="by slice")
 
 
 def repeats_line(one: Scores) -> str:
@@ -83,7 +75,7 @@ def repeats_line(one: Scores) -> str:
     )
 
 
-def pairs_grid(comparison: Comparison) -> Grid:
+def pairs_table(comparison: Comparison) -> Table:
     """The difference of every pair of runs."""
     rows = [
         (
@@ -96,10 +88,10 @@ def pairs_grid(comparison: Comparison) -> Grid:
         for pair in comparison.pairs
     ]
     columns = ("pair", "difference (95 %)", "won : lost", "p (all pairs)", "different?")
-    return Grid("Accuracy, paired by case", columns, rows)
+    return Table(columns, tuple(rows), title="Accuracy, paired by case")
 
 
-def ranking_grid(comparison: Comparison) -> Grid:
+def ranking_table(comparison: Comparison) -> Table:
     """The rank of every run as a range; no rows where there is no ranking."""
     ranked = comparison.ranking.runs if comparison.ranking else ()
     has_letters = len(ranked) <= MOST_LETTERED
@@ -110,12 +102,12 @@ def ranking_grid(comparison: Comparison) -> Grid:
             percent(one.mean),
             "yes" if one.is_leader else "",
             *([" ".join(one.letters)] if has_letters else ()),
-            one.tier,
+            str(one.tier),
         )
         for one in ranked
     ]
     columns = ("rank", "run", "accuracy (95 %)", "leader", *(["letters"] if has_letters else ()), "tier")
-    return Grid("Ranks (95 % range)", columns, rows)
+    return Table(columns, tuple(rows), title="Ranks (95 % range)")
 
 
 def ranking_note(comparison: Comparison) -> str:
@@ -147,10 +139,10 @@ def partial_note(comparison: Comparison) -> str:
 def comparison_card(comparison: Comparison) -> Markup:
     """The comparison as a notebook shows it."""
     short = with_short_names(comparison)
-    grids = [grid for grid in (pairs_grid(short), ranking_grid(short)) if grid.rows]
+    tables = [one for one in (pairs_table(short), ranking_table(short)) if one.rows]
     note = tag("p", ranking_note(short)) if short.ranking else ""
     partial = tag("p", partial_note(short)) if short.partial else ""
-    return joined((tag("p", f"Cases: {short.n_cases:,}"), partial, *map(draw, grids), note))
+    return joined((tag("p", f"Cases: {short.n_cases:,}"), partial, *map(_draw, tables), note))
 
 
 def scores_card(one: Scores) -> Markup:
@@ -160,17 +152,16 @@ def scores_card(one: Scores) -> Markup:
     return joined(
         (
             tag("p", tag("b", origin.model), f" · {origin.task} · {origin.condition_label}"),
-            draw(headline_grid([one])),
-            *(draw(step_grid(step)) for step in one.steps),
+            _draw(headline_table([one])),
+            *(_draw(step_table(step)) for step in one.steps),
             *(tag("p", note) for note in notes),
-            fold("Accuracy by slice", draw(slices_grid(one))) if one.slices else "",
+            fold("Accuracy by slice", _draw(slices_table(one))) if one.slices else "",
         )
     )
 
 
-def draw(grid: Grid) -> Markup:
-    """The grid as an HTML table."""
-    return table(grid.columns, grid.rows, caption=grid.title)
+def _draw(one: Table) -> Markup:
+    return table(one.columns, one.rows, caption=one.title)
 
 
 def _headline(one: Scores) -> Row:

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from medthink.core.markup import Table
 from medthink.report.entries import Group, ends_of, value_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, percent_axis, wrapped
-from medthink.report.tables import Table, rank_range
+from medthink.report.tables import rank_range
 from medthink.scoring.scores import percent
 
 if TYPE_CHECKING:

@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from medthink.core.markup import one_line
+from medthink.core.markup import Table, one_line
 from medthink.core.numbers import as_usd
 from medthink.report.entries import Group
 from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, log_axis, percent_axis
 from medthink.report.series import plot_entry, price_runs
-from medthink.report.tables import Table
 from medthink.scoring.scores import percent
 
 if TYPE_CHECKING:

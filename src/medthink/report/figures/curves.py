@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from medthink.core.markup import one_line
+from medthink.core.markup import Table, one_line
 from medthink.report.entries import Group
 from medthink.report.figures.style import COLOURS, MARKS, SOFT, Drawing, log_axis, percent_axis
 from medthink.report.series import CurveAxis, Point, Series, find_curves, plot_entry
-from medthink.report.tables import Table
 from medthink.scoring.scores import percent
 
 if TYPE_CHECKING:

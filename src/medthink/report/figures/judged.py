@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.cases.sections import SECTIONS
+from medthink.core.markup import Table
 from medthink.judge.kinds.discussion import DiscussionScores
 from medthink.judge.kinds.step_scores import StepScores
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS
@@ -11,7 +12,6 @@ from medthink.report.entries import ends_of, value_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, Drawing, percent_axis
 from medthink.report.judged_tables import AGREEMENT
 from medthink.report.seated import Seated
-from medthink.report.tables import Table
 from medthink.stats.estimate import Measured
 from medthink.stats.words import mean, share
 

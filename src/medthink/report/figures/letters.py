@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from medthink.core.markup import one_line
+from medthink.core.markup import Table, one_line
 from medthink.report.entries import Group, answer_pairs
 from medthink.report.figures.slices import one_per_model
 from medthink.report.figures.style import COLOURS, INK, LINE, Drawing
-from medthink.report.tables import Table
 from medthink.scoring.scores import AnswerScores
 
 if TYPE_CHECKING:

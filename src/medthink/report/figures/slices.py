@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.cases.slices import SMALL
-from medthink.core.markup import one_line
+from medthink.core.markup import Table, one_line
 from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.style import COLOURS, LINE, MARKS, Drawing, percent_axis
-from medthink.report.tables import Table
 from medthink.scoring.scores import SliceScore, percent
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from medthink.core.markup import Table
 from medthink.core.numbers import as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.report.entries import Entry, Group
 from medthink.report.figures.style import COLOURS, Drawing, wrapped
-from medthink.report.tables import STEP_NAMES, Table
+from medthink.report.tables import STEP_NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.core.files import write_atomic
-from medthink.core.markup import Markup, fold, joined, tag
-from medthink.report.tables import Table, table_markup
+from medthink.core.markup import Markup, Table, fold, joined, tag
+from medthink.report.tables import table_markup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -29,7 +29,7 @@ from medthink.board.teams import insert_once
 from medthink.core.clock import now_utc
 from medthink.core.digest import digest_value
 from medthink.scoring.scores import Scores
-from medthink.scoring.together import rank_together
+from medthink.scoring.together import is_whole, rank_together
 from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.flips import pair_squares
 from medthink.stats.intervals import wilson
@@ -70,6 +70,13 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
     def scores(self) -> Scores:
         """The scores, without their case-by-case values."""
         return self.result.scores
+
+    def comparable(self) -> Scores:
+        """The scores with their cases, under the submission's number, its model, and the kind that it was ranked as."""
+        kind = "expert-cued" if self.kind == "cued" else "unaided"
+        scores = self.result.with_cases(f"{self.submission.id}")
+        origin = msgspec.structs.replace(scores.origin, model=self.submission.model, kind=kind)
+        return msgspec.structs.replace(scores, origin=origin)
 
     @property
     def is_leader(self) -> bool:
@@ -186,11 +193,9 @@ def rank_rows(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[Board
 
 def row_kind(submission: SubmissionRecord, scores: Scores) -> RankingKind:
     """Which ranking a submission belongs to: by its condition if traces confirm it, else by what it states."""
-    condition = scores.origin.condition or {}
     if submission.about.is_expert_cued or scores.origin.kind == "expert-cued":
         return "cued"
-    is_whole = condition.get("image_share", 1) == 1 and condition.get("show_history", True)
-    return "unaided" if is_whole and not condition.get("swap_images", False) else "partial"
+    return "unaided" if is_whole(scores) else "partial"
 
 
 def family_of(submission: SubmissionRecord) -> str:

@@ -17,7 +17,7 @@ from medthink.runs.selection import Selection
 from medthink.scoring.material import SUBMISSION, Material, load_all
 from medthink.scoring.score import kept_scores
 from medthink.scoring.scores import AnswerScores, Partial, Scores
-from medthink.scoring.together import comparable_kind, rank_together
+from medthink.scoring.together import comparable_kind, is_whole, rank_together
 from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.ranks import RankedRun, Ranking
 from medthink.workflow.condition import Condition
@@ -67,7 +67,7 @@ class Group(NamedTuple):
     @property
     def unhindered(self) -> tuple[Entry, ...]:
         """The lettered runs that were shown all of each case; all of them, when none was."""
-        return tuple(entry for entry in self.lettered if _sees_all(entry.manifest.condition)) or self.lettered
+        return tuple(entry for entry in self.lettered if is_whole(entry.scores)) or self.lettered
 
     @property
     def n_cases(self) -> int:
@@ -142,10 +142,6 @@ def value_of(measured: Measured | None) -> float | None:
 def ends_of(measured: Measured | None) -> tuple[float, float] | None:
     """The ends of the interval, where there is one."""
     return (measured.low, measured.high) if isinstance(measured, Estimate) else None
-
-
-def _sees_all(condition: Condition) -> bool:
-    return condition.image_share == 1 and condition.show_history and not condition.swap_images
 
 
 def _group_key(entry: Entry, known: dict[str, str | None]) -> str:

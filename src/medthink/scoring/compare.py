@@ -154,16 +154,15 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
 
 
 def refuse_incomparable(scored: Sequence[Scores]) -> None:
-    """Raise UsageError, naming the field, if runs are not comparable."""
+    """Raise UsageError with the reason if runs are not comparable."""
     if len(scored) < 2:
         raise UsageError("a comparison needs two runs", remedy="name another one")
     if len({one.origin.name for one in scored}) < len(scored):
         raise UsageError("a run is given twice", remedy="name every run once")
     for one, other in combinations(scored, 2):
-        field = why_incomparable(one, other)
-        if field:
+        if why := why_incomparable(one, other):
             raise UsageError(
-                f"{one.origin.name} and {other.origin.name} cannot be compared: {field} differs",
+                f"{one.origin.name} and {other.origin.name} cannot be compared: {why}",
                 remedy="compare runs of the same benchmark, cases and kind",
             )
 

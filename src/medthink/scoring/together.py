@@ -11,21 +11,21 @@ from medthink.stats.ranks import Ranking, rank_runs
 
 
 def why_incomparable(a: Scores, b: Scores) -> str:
-    """The first field that makes two results incomparable, or "".
+    """Why two results cannot be compared, in words, or "".
 
     A file of predictions does not know the images of its benchmark, and may stand beside runs. Results with expert cues
     and without may be compared for one model, to see the cues' effect; never across two models, nor ranked together.
     """
     if a.origin.text_fingerprint != b.origin.text_fingerprint:
-        return "the benchmark's fingerprint (text_fingerprint)"
+        return "the benchmark's fingerprint (text_fingerprint) differs"
     if None not in (a.origin.fingerprint, b.origin.fingerprint) and a.origin.fingerprint != b.origin.fingerprint:
-        return "the benchmark's fingerprint (images)"
+        return "the benchmark's fingerprint (images) differs"
     if not a.cases or not b.cases:
-        return "whether there are letters to compare (task or show_options)"
+        return "whether there are letters to compare (task or show_options) differs"
     if [one.case for one in a.cases] != [one.case for one in b.cases]:
-        return "the selection of cases"
+        return "the selection of cases differs"
     if not share_kind((a, b)) and a.origin.model != b.origin.model:
-        return f"the kind of condition ({a.origin.kind}, {b.origin.kind})"
+        return "one of them was shown expert cues, and such runs can only be compared for the same model"
     return ""
 
 
@@ -37,6 +37,13 @@ def comparable_kind(scores: Scores) -> str:
 def share_kind(scored: Iterable[Scores]) -> bool:
     """Whether all were made under conditions of one kind: unaided results and cued ones are never ranked together."""
     return len({comparable_kind(one) for one in scored}) == 1
+
+
+def is_whole(scores: Scores) -> bool:
+    """Whether the model was shown all of each case; assumed of a submission, which states no condition."""
+    condition = scores.origin.condition or {}
+    is_complete = condition.get("image_share", 1) == 1 and condition.get("show_history", True)
+    return is_complete and not condition.get("swap_images", False)
 
 
 def rank_together(rights: npt.ArrayLike, cases: Sequence[int], *, with_pairs: bool = True) -> Ranking:

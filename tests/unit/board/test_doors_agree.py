@@ -1,5 +1,7 @@
 """A comparison, a report, the board and a preview say the same about the same results, in whatever order they come."""
 
+import pytest
+
 from medthink.board.adding import Addition, add_to_board
 from medthink.board.moderation import publish
 from medthink.board.packing import pack_run
@@ -7,10 +9,12 @@ from medthink.board.ranking import make_leaderboard
 from medthink.board.records import find_submission
 from medthink.board.submissions import Upload, receive
 from medthink.board.worker import work_once
+from medthink.core.errors import UsageError
 from medthink.report.entries import group_entries, load_entries
 from medthink.runs.session import run as run_model
 from medthink.scoring.compare import compare_paths
 from medthink.scoring.together import rank_together
+from medthink.web.pages.board_versus import compare_rows
 from medthink.workflow.condition import Condition
 
 
@@ -52,6 +56,22 @@ def test_every_door_ranks_the_same_runs_alike(store, held, entered, bench, tmp_p
     assert [place(row)[:2] for row in made.rows] == [place(one)[:2] for one in compared.ranking.runs]
     own = next(row for row in made.rows if row.submission.token == token)
     assert place(preview) == place(own)
+
+
+def test_a_pair_is_refused_for_one_reason_on_the_board_and_in_a_comparison(store, held, entered, bench, tmp_path):
+    models = {"random": Condition(), "longest": Condition(summary="expert")}
+    runs = {
+        name: run_model(bench, model=f"baseline/{name}", condition=condition, out=tmp_path / name).path
+        for name, condition in models.items()
+    }
+    with pytest.raises(UsageError) as refused:
+        compare_paths(list(runs.values()))
+    for run in runs.values():
+        add_to_board(store, held, Addition(source=run, team="us"), actor="ann")
+    made = make_leaderboard(store, entered)
+    told = compare_rows(made.rows[0], made.cued[0], {})
+    assert told == "One of them was shown expert cues, and such runs can only be compared for the same model."
+    assert told[1:-1] in refused.value.problem
 
 
 def test_a_ranking_depends_on_the_answers_alone():

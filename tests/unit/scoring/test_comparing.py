@@ -84,7 +84,7 @@ def test_runs_that_differ_in_kind_or_cases_are_refused(make_run, bench, some_cas
     own_cued = score_run(make_run("own", condition=Condition(summary="expert")))
     with pytest.raises(UsageError, match="selection of cases"):
         compare_runs([blind, fewer], cases)
-    with pytest.raises(UsageError, match="kind of condition"):
+    with pytest.raises(UsageError, match="shown expert cues"):
         compare_runs([blind, cued], cases)
     assert compare_runs([blind, own_cued], cases).differing["kind"] == ("unaided", "expert-cued")
 
@@ -93,7 +93,7 @@ def test_every_pair_of_a_comparison_must_be_comparable(make_run, bench):
     cases = {case.id: case for case in Benchmark.open(bench)["test"]}
     blind, other = (score_run(make_run(name, model=f"baseline/{name}")) for name in ("random", "longest"))
     cued = score_run(make_run("cued", model="baseline/random", condition=Condition(summary="expert")))
-    with pytest.raises(UsageError, match="kind of condition"):
+    with pytest.raises(UsageError, match="shown expert cues"):
         compare_runs([blind, cued, other], cases)
     with pytest.raises(UsageError, match="given twice"):
         compare_runs([blind, other, blind], cases)

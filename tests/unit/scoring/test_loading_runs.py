@@ -111,4 +111,4 @@ def test_files_and_runs_are_compared_alike(make_run, bench, tmp_path, capsys):
     assert "theirs.jsonl" in capsys.readouterr().out
     cued = make_run("cued", condition=Condition(summary="expert"))
     assert enter(["compare", str(cued), str(file), "--data", str(bench)]) == 2
-    assert "kind of condition" in capsys.readouterr().err
+    assert "shown expert cues" in capsys.readouterr().err

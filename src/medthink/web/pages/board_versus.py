@@ -6,10 +6,10 @@ import msgspec
 
 from medthink.board.ranking import BoardRow, Leaderboard
 from medthink.cases.case import Case
-from medthink.core.errors import MedThinkError
 from medthink.core.numbers import count_of
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
 from medthink.scoring.scores import percent
+from medthink.scoring.together import why_incomparable
 from medthink.web.pages.board_columns import accuracy_of, board_columns
 from medthink.web.pages.case_strip import right_shares
 from medthink.web.pages.charting import row_name
@@ -51,12 +51,9 @@ def compare_rows(a: BoardRow, b: BoardRow, cases: Mapping[int, Case]) -> Compari
     """The paired comparison of two rows, or why there is none; with slices if the cases are available."""
     if a.submission.id == b.submission.id:
         return "Both are the same model. Choose another one."
-    if (a.kind == "cued") != (b.kind == "cued") and a.submission.model != b.submission.model:
-        return "One of them was shown expert cues: such runs can only be compared for the same model."
-    try:
-        return compare_runs([row.result.with_cases(f"{row.submission.id}") for row in (a, b)], dict(cases))
-    except MedThinkError as error:
-        return error.problem
+    scored = (a.comparable(), b.comparable())
+    why = why_incomparable(*scored)
+    return f"{why[:1].upper()}{why[1:]}." if why else compare_runs(scored, dict(cases))
 
 
 def make_compare_page(

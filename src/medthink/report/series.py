@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from medthink.models.request import Effort
-from medthink.report.entries import Entry
+from medthink.report.entries import Entry, ends_of
 from medthink.report.labels import model_family, model_size, short_models
 from medthink.report.tables import tokens_per_case
-from medthink.stats.estimate import Estimate, Measured, Undefined
+from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.pareto import pareto_set
 
 CurveAxis = Literal["share", "effort", "tokens", "size"]
@@ -43,7 +43,7 @@ class PlottedRun(NamedTuple):
     @property
     def ends(self) -> tuple[float, float] | None:
         """The ends of the interval, where there is one."""
-        return (self.accuracy.low, self.accuracy.high) if isinstance(self.accuracy, Estimate) else None
+        return ends_of(self.accuracy)
 
 
 class Point(NamedTuple):

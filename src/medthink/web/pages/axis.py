@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from medthink.stats.estimate import Estimate, Measured
+from medthink.report.entries import ends_of
+from medthink.stats.estimate import Measured
 
 _MARGIN = 8
 SHAPES = 6
@@ -49,7 +50,7 @@ class ShareAxis(msgspec.Struct, frozen=True, kw_only=True):
         """A value on this axis; None where there is none."""
         if value.value is None:
             return None
-        low, high = (value.low, value.high) if isinstance(value, Estimate) else (value.value, value.value)
+        low, high = ends_of(value) or (value.value, value.value)
         tick = None if rival is None or rival.value is None else self.x(rival.value)
         return IntervalMark(dot=self.x(value.value), low=self.x(low), high=self.x(high), tick=tick)
 
@@ -59,7 +60,7 @@ def fit_axis(shown: Iterable[Measured], width: int) -> ShareAxis:
     ends: list[float] = []
     for one in shown:
         if one.value is not None:
-            ends += [one.low, one.high] if isinstance(one, Estimate) else [one.value]
+            ends += ends_of(one) or [one.value]
     low = int(min(ends, default=0.0) * 10) / 10
     high = min(1.0, (int(max(ends, default=1.0) * 10 - 1e-9) + 1) / 10)
     return ShareAxis(low=low, high=max(high, low + 0.1), width=width)

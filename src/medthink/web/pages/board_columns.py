@@ -16,7 +16,7 @@ from medthink.report.tables import metric_value
 from medthink.scoring.scores import SliceScore
 from medthink.stats.estimate import Estimate, Measured, Undefined
 from medthink.web.pages.board_query import NO_COLUMNS, BoardQuery
-from medthink.web.pages.marks import NONE, tell_difference, tell_money
+from medthink.web.pages.marks import NONE, tell_difference, tell_ends, tell_money
 from medthink.workflow.condition import Condition
 from medthink.workflow.fields import FIELDS
 from medthink.workflow.tasks import TASKS, default_condition
@@ -288,10 +288,9 @@ def _slice_cell(by: str, value: str, row: BoardRow) -> BoardCell:
     found = _slice(by, value, row)
     if found is None or found.accuracy.value is None:
         return BoardCell(text=NONE, tone="faint")
-    rate = found.accuracy
-    ends = f"{rate.low * 100:.1f}–{rate.high * 100:.1f}, " if isinstance(rate, Estimate) else ""
+    under = ", ".join(filter(None, (tell_ends(found.accuracy), f"n {found.n}")))
     tone: Tone = "faint" if found.is_small else ""
-    return BoardCell(text=f"{found.accuracy.value * 100:.1f}", under=f"{ends}n {found.n}", tone=tone)
+    return BoardCell(text=f"{found.accuracy.value * 100:.1f}", under=under, tone=tone)
 
 
 def _slice_order(by: str, value: str, row: BoardRow) -> SortKey:

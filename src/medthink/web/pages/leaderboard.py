@@ -37,7 +37,7 @@ from medthink.web.pages.board_filters import (
 from medthink.web.pages.board_query import BoardQuery
 from medthink.web.pages.curve_figures import curve_figures
 from medthink.web.pages.drawing import BoardFigure
-from medthink.web.pages.marks import NONE
+from medthink.web.pages.marks import NONE, tell_ends
 from medthink.web.pages.price_figure import price_figure
 
 PER_PAGE = 100
@@ -187,7 +187,7 @@ def accuracy_cell(value: Measured, axis: ShareAxis, rival: Measured | None = Non
     """An accuracy as a table shows it."""
     if value.value is None:
         return AccuracyCell(value=NONE, ends="", wide=None, narrow=None)
-    ends = f"{value.low * 100:.1f}–{value.high * 100:.1f}" if isinstance(value, Estimate) else "no interval"
+    ends = tell_ends(value) or "no interval"
     narrow = msgspec.structs.replace(axis, width=NARROW)
     return AccuracyCell(
         value=f"{value.value * 100:.1f}", ends=ends, wide=axis.place(value, rival), narrow=narrow.place(value, rival)

@@ -3,6 +3,7 @@
 import msgspec
 
 from medthink.core.numbers import as_percent, as_usd
+from medthink.report.entries import ends_of
 from medthink.scoring.scores import percent, points
 from medthink.stats.estimate import Estimate, Measured
 
@@ -47,9 +48,15 @@ def place_rate(rate: Measured, *, rival: Measured | None = None) -> Interval | N
     """A rate with the rival's; None if there is no value."""
     if rate.value is None:
         return None
-    low, high = (rate.low, rate.high) if isinstance(rate, Estimate) else (rate.value, rate.value)
+    low, high = ends_of(rate) or (rate.value, rate.value)
     tick = None if rival is None or rival.value is None else _x(rival.value)
     return Interval(words=percent(rate), dot=_x(rate.value), low=_x(low), high=_x(high), tick=tick)
+
+
+def tell_ends(rate: Measured) -> str:
+    """`53.6–60.8`, the ends of the interval in per cent; nothing where there is none."""
+    ends = ends_of(rate)
+    return f"{ends[0] * 100:.1f}–{ends[1] * 100:.1f}" if ends else ""
 
 
 def tell_share(rate: Measured) -> str:

@@ -22,7 +22,7 @@ from medthink.web.pages.board_columns import PROOF_WORDS, BoardCell, accuracy_of
 from medthink.web.pages.board_filters import RANKING_WORDS
 from medthink.web.pages.case_strip import CaseStrips, draw_cases, right_shares
 from medthink.web.pages.leaderboard import tell_rank
-from medthink.web.pages.marks import STATE_WORDS, tell_share
+from medthink.web.pages.marks import STATE_WORDS, tell_ends, tell_share
 from medthink.web.pages.told_cases import ToldCase, tell_cases
 from medthink.web.revealed import RevealedCases
 from medthink.workflow.condition import Condition
@@ -182,8 +182,7 @@ def _lead(row: BoardRow, peers: Sequence[BoardRow]) -> str:
 def _stats(row: BoardRow) -> Iterator[tuple[str, BoardCell]]:
     known = board_columns([row])
     value = accuracy_of(row)
-    ends = f"{value.low * 100:.1f}–{value.high * 100:.1f}" if isinstance(value, Estimate) else ""
-    yield "Accuracy", BoardCell(text=tell_share(value), under=ends)
+    yield "Accuracy", BoardCell(text=tell_share(value), under=tell_ends(value))
     yield "Rank", BoardCell(text=tell_rank(row), under=f"tie group {row.group}" if row.group else "not ranked")
     yield "Gain", known["gain"].cell(row)
     yield "No letter", known["silent"].cell(row)
@@ -226,7 +225,7 @@ def _slices(parts: Sequence[SliceScore], axis: ShareAxis) -> tuple[tuple[str, tu
     groups: dict[str, list[SliceRow]] = {}
     for part in parts:
         rate = part.accuracy
-        ends = f"{rate.low * 100:.1f}–{rate.high * 100:.1f}" if isinstance(rate, Estimate) else "no interval"
+        ends = tell_ends(rate) or "no interval"
         groups.setdefault(part.by[:1].upper() + part.by[1:], []).append(
             SliceRow(
                 value=part.value,

@@ -96,8 +96,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 def fill(board: Board, held: HeldBenchmark, root: Any) -> Iterator[str]:
     """A published row for every value, another value in each of its fields."""
-    assert board.house._desk is not None
-    benchmark, rows = board.house._desk.benchmark.id, root / "rows.jsonl"
+    benchmark, rows = board.served.benchmark.id, root / "rows.jsonl"
     rows.write_text("".join(f'{{"title": "{case.title}", "prediction": "A"}}\n' for case in held.cases.values()))
     made = check_file(rows, held).scores
     assert made is not None

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from chromium import open_chromium
 from medthink.accounts.sessions import begin_session
 from medthink.readers.studies import desk, setup
+from medthink.web.house import serve_application
 from medthink.web.identify import COOKIE
 from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
@@ -71,7 +72,7 @@ def serve(root: Path, run: Path, **plan: Any) -> Iterator[ServedRoom]:
         opened = open_port(None)
         port = opened.getsockname()[1]
         hosts = sorted(loopback_hosts(port))
-        server = make_server(room.board.house.application(hosts=hosts, renditions=Renditions(root / "cache")))
+        server = make_server(serve_application(room.board.served, hosts=hosts, renditions=Renditions(root / "cache")))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
         thread.start()
         try:

@@ -16,7 +16,7 @@ from medthink.board.records import About
 from medthink.board.store import BoardStore, store_url
 from medthink.cases.case import Case
 from medthink.core.jsonio import write_jsonl
-from medthink.web.house import House
+from medthink.web.house import open_app, serve_application
 from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
 from medthink.web.server import make_server, open_port
@@ -70,15 +70,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         about = About(organisation=SCRIPT, effort=SCRIPT, notes=SCRIPT, family=SCRIPT)
         addition = Addition(source=run, team=SCRIPT, about=about, allows_download=True)
         add_to_board(store, held, addition, actor="test", name=SCRIPT)
-    house = House(store, bench, "test")
+    house = open_app(store, bench, "test")
     opened = open_port(None)
     port = opened.getsockname()[1]
-    app = house.application(hosts=sorted(loopback_hosts(port)), renditions=Renditions(root / "cache"))
+    app = serve_application(house, hosts=sorted(loopback_hosts(port)), renditions=Renditions(root / "cache"))
     server = make_server(app)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
     thread.start()
-    assert house.explorer is not None
-    codes = [house.explorer.bench.code(number) for number in range(100, 100 + CASES)]
+    codes = [house.bench.code(number) for number in range(100, 100 + CASES)]
     yield Served(f"http://127.0.0.1:{port}", codes)
     server.should_exit = True
     thread.join(timeout=120)

@@ -56,8 +56,7 @@ def bad_lines(payloads: list[str]) -> bytes:
 
 def fill(board: Board, held: HeldBenchmark) -> None:
     """Submissions in every state, a hostile text in every field that somebody else can write."""
-    assert board.house._desk is not None
-    benchmark = board.house._desk.benchmark.id
+    benchmark = board.served.benchmark.id
 
     def send(number: int, data: bytes) -> str:
         about = About(organisation=NAMES[number], family=NAMES[number + 1], effort=NAMES[number + 2],
@@ -184,9 +183,8 @@ def test_a_file_is_handed_in_and_followed(scene: Scene, browser: Any) -> None:
     page.click("form button:has-text('Submit')")
     expect(page.locator("h1")).to_contain_text("followed-7b")
     expect(page.locator("#now")).to_contain_text("in the queue")
-    assert scene.board.house._desk is not None
     held = HeldBenchmark.open(scene.tmp / "bench")
-    while work_once(scene.board.store, {scene.board.house._desk.benchmark.id: held}):
+    while work_once(scene.board.store, {scene.board.served.benchmark.id: held}):
         pass
     expect(page.locator("#now")).to_contain_text("Only your team and the maintainers see this")
     page.click("text=Ask for publication")

@@ -14,7 +14,7 @@ from medthink.accounts.people import NewAccount, add_account
 from medthink.accounts.roles import GivenRole
 from medthink.accounts.sessions import begin_session
 from medthink.board.store import BoardStore, store_url
-from medthink.web.house import House
+from medthink.web.house import open_app, serve_application
 from medthink.web.identify import COOKIE
 from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
@@ -40,9 +40,9 @@ class Board:
         review: Path | None = None,
     ) -> None:
         self.store = BoardStore(store_url(root / "board.sqlite"))
-        self.house = House(self.store, data, "test", settings, runs=runs, review=review)
+        self.served = open_app(self.store, data, "test", settings, runs=runs, review=review)
         self._renditions = Renditions(root / "cache")
-        self.app = self.house.application(hosts=sorted(loopback_hosts(PORT)), renditions=self._renditions)
+        self.app = serve_application(self.served, hosts=sorted(loopback_hosts(PORT)), renditions=self._renditions)
 
     def add(self, name: str, *roles: GivenRole, team: str = "", password: str | None = None) -> Account:
         """An account; without a password, which takes a while to hash, unless one is given."""
@@ -53,7 +53,7 @@ class Board:
         """Answer at a port on the loopback; yields the address, without the last slash."""
         with open_port(None) as opened:
             port = opened.getsockname()[1]
-            app = self.house.application(hosts=sorted(loopback_hosts(port)), renditions=self._renditions)
+            app = serve_application(self.served, hosts=sorted(loopback_hosts(port)), renditions=self._renditions)
             server = make_server(app)
             thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
             thread.start()

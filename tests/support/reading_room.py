@@ -10,6 +10,7 @@ from judged_run import make_discussions, make_run
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.readers.studies import desk, setup
 from medthink.readers.studies.plan import StudyPlan
+from medthink.web.room import find_seat
 from people import Board
 
 TEXT = (
@@ -71,7 +72,7 @@ class Room:
 
     def case(self, name: str, place: int = 0) -> int:
         """The number of the case of a reader's sitting."""
-        return self.board.house.room.seat(self.study.token, self.codes(name)[place], name).opened.sitting.case
+        return find_seat(self.board.served, self.study.token, self.codes(name)[place], name).opened.sitting.case
 
     def address(self, name: str, place: int = 0) -> str:
         """Where a reader's sitting is."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
     from medthink.board.store import BoardStore
-    from medthink.web.house import House
+    from medthink.web.serve_app import ServeApp
     from medthink.web.settings import ServeSettings
 
 LOOPBACK = "127.0.0.1"
@@ -110,19 +110,19 @@ def serve(is_demo: bool, **flags: Any) -> None:
 def _serve(
     store: "BoardStore", served: Served, settings: "ServeSettings", listening: Listening, *, is_demo: bool
 ) -> None:
-    from medthink.web.house import House
+    from medthink.web.house import open_app
     from medthink.web.server import open_port
     from medthink.web.server import serve as answer_requests
 
     review = served.review / "review.csv" if served.review else None
-    house = House(store, served.data, served.split, settings, runs=served.runs, review=review)
+    app = open_app(store, served.data, served.split, settings, runs=served.runs, review=review)
     if listening.fd is not None:
         follow_parent()
         opened = socket.socket(fileno=listening.fd)
-        answer_requests(_application(house, opened), opened, settings.trusted_proxies)
+        answer_requests(_application(app, opened), opened, settings.trusted_proxies)
         return
     opened = open_port(listening.port, listening.bind)
-    app = _application(house, opened)
+    application = _application(app, opened)
     address = f"{settings.public_url or f'http://{LOOPBACK}:{opened.getsockname()[1]}'}/"
     say(f"Leaderboard at {address}  (Ctrl+C ends it)")
     if is_demo:
@@ -132,7 +132,7 @@ def _serve(
     crew = [["board", "work", "--with-parent", *served.store_flags()]] * (listening.workers if served.data else 0)
     crew += [["serve", "--fd", str(opened.fileno()), *served.flags()]] * (listening.processes - 1)
     with Crew(crew, inherited=[opened.fileno()]).at_work():
-        answer_requests(app, opened, settings.trusted_proxies)
+        answer_requests(application, opened, settings.trusted_proxies)
 
 
 def _fill_demo(served: Served) -> Served:
@@ -154,10 +154,11 @@ def _fill_people(store: "BoardStore", served: Served, address: str) -> None:
         say(f"  as {who}: {address}invitation/{secret}")
 
 
-def _application(house: "House", opened: socket.socket) -> "ASGIApp":
+def _application(app: "ServeApp", opened: socket.socket) -> "ASGIApp":
+    from medthink.web.house import serve_application
     from medthink.web.security import loopback_hosts
 
-    return house.application(hosts=sorted(loopback_hosts(opened.getsockname()[1])))
+    return serve_application(app, hosts=sorted(loopback_hosts(opened.getsockname()[1])))
 
 
 def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:

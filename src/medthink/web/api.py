@@ -1,4 +1,4 @@
-"""The REST API: the board, a team's submissions and the cases, for programs; described by `/api/v1/openapi.json`.
+"""The REST API: the app, a team's submissions and the cases, for programs; described by `/api/v1/openapi.json`.
 
 It exposes the same as the pages and nothing more: only the question of a case that its reader has not committed to.
 """
@@ -13,9 +13,10 @@ from litestar.response import Response
 from medthink.board.exports import export_board, plain_row, plain_slices
 from medthink.web.access import Asked, RowNumber, needs
 from medthink.web.api_frame import ERRORS
-from medthink.web.board_site import GivenBoard
-from medthink.web.explorer import Explorer, GivenExplorer
+from medthink.web.board_site import find_row
+from medthink.web.explorer import find_case, list_codes, revealed_reference
 from medthink.web.feature import Feature
+from medthink.web.serve_app import GivenApp, ServeApp
 
 _PER_PAGE = 100
 _OPEN: dict[str, Any] = {"guards": [needs("visitor", scope="read")], "responses": ERRORS, "sync_to_thread": True}
@@ -41,49 +42,47 @@ class ApiCases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @get("/leaderboard", **_OPEN)
-def give_leaderboard(board: GivenBoard, as_of: Day = "") -> Response[Any]:
+def give_leaderboard(app: GivenApp, as_of: Day = "") -> Response[Any]:
     """The whole board with ranks, intervals, slices and provenance, current or as of a day."""
-    return Response(export_board(board.made(as_of or None), "json"), media_type=MediaType.JSON)
+    return Response(export_board(app.live.made(as_of or None), "json"), media_type=MediaType.JSON)
 
 
 @get("/leaderboard.csv", **_OPEN, media_type="text/csv")
-def give_csv(board: GivenBoard, as_of: Day = "") -> Response[bytes]:
+def give_csv(app: GivenApp, as_of: Day = "") -> Response[bytes]:
     """The same as a table."""
     headers = {"Content-Disposition": 'attachment; filename="leaderboard.csv"'}
-    return Response(export_board(board.made(as_of or None), "csv"), media_type="text/csv", headers=headers)
+    return Response(export_board(app.live.made(as_of or None), "csv"), media_type="text/csv", headers=headers)
 
 
 @get("/models/{number:int}", **_OPEN)
-def give_model(number: RowNumber, board: GivenBoard) -> dict[str, Any]:
+def give_model(number: RowNumber, app: GivenApp) -> dict[str, Any]:
     """One published model."""
-    row = board.row(number)
+    row = find_row(app, number)
     return plain_row(row) | {"slices": plain_slices(row)}
 
 
 @get("/cases", **_OPEN)
-def give_cases(
-    request: Asked, explorer: GivenExplorer, page: Annotated[int, QueryParameter(ge=1, le=10**6)] = 1
-) -> ApiCases:
+def give_cases(request: Asked, app: GivenApp, page: Annotated[int, QueryParameter(ge=1, le=10**6)] = 1) -> ApiCases:
     """The cases, a hundred per page."""
-    codes = explorer.codes()
+    codes = list_codes(app)
     chosen = codes[(page - 1) * _PER_PAGE : page * _PER_PAGE]
-    return ApiCases(total=len(codes), page=page, cases=tuple(_case(explorer, request, code) for code in chosen))
+    return ApiCases(total=len(codes), page=page, cases=tuple(_case(app, request, code) for code in chosen))
 
 
 @get("/cases/{code:str}", **_OPEN)
-def give_case(code: FromPath[str], request: Asked, explorer: GivenExplorer) -> ApiCase:
+def give_case(code: FromPath[str], request: Asked, app: GivenApp) -> ApiCase:
     """One case, with its reference once the caller has committed to an answer."""
-    return _case(explorer, request, code)
+    return _case(app, request, code)
 
 
-def _case(explorer: Explorer, request: Asked, code: str) -> ApiCase:
-    case = explorer.find(code)
-    reference = explorer.revealed_reference(request, case)
+def _case(app: ServeApp, request: Asked, code: str) -> ApiCase:
+    case = find_case(app, code)
+    reference = revealed_reference(app, request, case)
     return ApiCase(
         code=code,
         history=case.question.history,
         options=dict(case.question.options),
-        images=tuple(f"/images/{explorer.bench.id_of(image)}/1024" for image in case.question.images),
+        images=tuple(f"/images/{app.bench.id_of(image)}/1024" for image in case.question.images),
         reference=reference,
     )
 

@@ -6,9 +6,8 @@ from urllib.parse import quote
 import msgspec
 from litestar import get, post
 from litestar.datastructures import Cookie
-from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath, SkipValidation, URLEncodedBody
+from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.accounts.account import Account
@@ -23,8 +22,8 @@ from medthink.web.application import html
 from medthink.web.feature import Feature
 from medthink.web.identify import COOKIE, SECURE_COOKIE
 from medthink.web.pages.people import EnterPage, FormChoice, SignInPage, SignUpPage
-from medthink.web.rendering import Site, render
-from medthink.web.settings import ServeSettings
+from medthink.web.rendering import render
+from medthink.web.serve_app import GivenApp, ServeApp
 
 _MOST_SIGN_UPS = 20
 _WELCOME = "/account"
@@ -43,64 +42,60 @@ class NameForm(msgspec.Struct):
 Filled = URLEncodedBody[NameForm]
 
 
-class Entrance:
-    """Sign-in and sign-up of a board."""
-
-    def __init__(self, store: BoardStore, site: Site, settings: ServeSettings) -> None:
-        self.store = store
-        self.site = site
-        self.settings = settings
-
-    def providers(self) -> tuple[FormChoice, ...]:
-        """The identity providers."""
-        return tuple(FormChoice(name=one.name, words=one.words) for one in self.settings.providers)
-
-    def show_sign_in(self, *, next: str, name: str = "", problem: str = "") -> str:
-        """The page to sign in on."""
-        page = SignInPage(
-            next=local_path(next),
-            name=name,
-            problem=problem,
-            providers=self.providers(),
-            is_open=self.settings.sign_up == "open",
-        )
-        return render("sign-in.html", page, self.site)
-
-    def show_sign_up(self, page: SignUpPage) -> str:
-        """The sign-up page."""
-        return render("sign-up.html", page, self.site)
-
-    def let_in(self, account: Account, to: str) -> Redirect:
-        """Sign a person in with a new session, and redirect them."""
-        answer = Redirect(local_path(to), status_code=303)
-        answer.set_cookie(self.cookie(begin_session(self.store, account), LONGEST_S))
-        return answer
-
-    def cookie(self, value: str, max_age: int) -> Cookie:
-        """The session's cookie: not readable by scripts, and sent only by https if the board uses it."""
-        secure = self.settings.is_secure
-        name = SECURE_COOKIE if secure else COOKIE
-        return Cookie(
-            key=name, value=value, max_age=max_age, path="/", httponly=True, samesite="lax", secure=secure
-        )  # fmt: skip
-
-    def address(self, request: Asked) -> str:
-        """The public address of this site, without a trailing slash."""
-        return (self.settings.public_url or str(request.base_url)).rstrip("/")
-
-    def link(self, request: Asked, secret: str) -> str:
-        """The address to give to somebody who is invited."""
-        return f"{self.address(request)}/invitation/{secret}"
-
-    def invitation(self, secret: str) -> Invitation:
-        """The invitation behind a link, or an error page."""
-        found = find_invitation(self.store, secret)
-        if found is None:
-            raise NotFoundException(detail="This invitation has been used or has expired. Ask for a new one.")
-        return found
+def provider_choices(app: ServeApp) -> tuple[FormChoice, ...]:
+    """The identity providers."""
+    return tuple(FormChoice(name=one.name, words=one.words) for one in app.settings.providers)
 
 
-GivenEntrance = NamedDependency[SkipValidation[Entrance]]
+def sign_in_page(app: ServeApp, *, next: str, name: str = "", problem: str = "") -> str:
+    """The page to sign in on."""
+    page = SignInPage(
+        next=local_path(next),
+        name=name,
+        problem=problem,
+        providers=provider_choices(app),
+        is_open=app.settings.sign_up == "open",
+    )
+    return render("sign-in.html", page, app.site)
+
+
+def sign_up_page(app: ServeApp, page: SignUpPage) -> str:
+    """The sign-up page."""
+    return render("sign-up.html", page, app.site)
+
+
+def let_in(app: ServeApp, account: Account, to: str) -> Redirect:
+    """Sign a person in with a new session, and redirect them."""
+    answer = Redirect(local_path(to), status_code=303)
+    answer.set_cookie(make_cookie(app, begin_session(app.store, account), LONGEST_S))
+    return answer
+
+
+def make_cookie(app: ServeApp, value: str, max_age: int) -> Cookie:
+    """The session's cookie: not readable by scripts, and sent only by https if the board uses it."""
+    secure = app.settings.is_secure
+    name = SECURE_COOKIE if secure else COOKIE
+    return Cookie(
+        key=name, value=value, max_age=max_age, path="/", httponly=True, samesite="lax", secure=secure
+    )  # fmt: skip
+
+
+def site_address(app: ServeApp, request: Asked) -> str:
+    """The public address of this site, without a trailing slash."""
+    return (app.settings.public_url or str(request.base_url)).rstrip("/")
+
+
+def invitation_link(app: ServeApp, request: Asked, secret: str) -> str:
+    """The address to give to somebody who is invited."""
+    return f"{site_address(app, request)}/invitation/{secret}"
+
+
+def open_invitation(app: ServeApp, secret: str) -> Invitation:
+    """The invitation behind a link, or an error page."""
+    found = find_invitation(app.store, secret)
+    if found is None:
+        raise NotFoundException(detail="This invitation has been used or has expired. Ask for a new one.")
+    return found
 
 
 def local_path(given: str) -> str:
@@ -110,92 +105,92 @@ def local_path(given: str) -> str:
 
 
 @get("/sign-in", guards=[needs("visitor")], sync_to_thread=True)
-def show_sign_in(request: Asked, entrance: GivenEntrance) -> Response[Any]:
+def show_sign_in(request: Asked, app: GivenApp) -> Response[Any]:
     """The page to sign in on."""
     to = request.query_params.get("next", "/")
     if caller_of(request).account is not None:
         return Redirect(local_path(to), status_code=303)
-    return html(entrance.show_sign_in(next=to))
+    return html(sign_in_page(app, next=to))
 
 
 @post("/sign-in", guards=[needs("visitor")], sync_to_thread=True)
-def sign_in(request: Asked, entrance: GivenEntrance, data: Filled) -> Response[Any]:
+def sign_in(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
     """Sign in by name and password."""
     address = request.client.host if request.client else ""
     try:
-        admit_sign_in(entrance.store, data.name, address)
+        admit_sign_in(app.store, data.name, address)
     except TooManyAttempts as error:
-        page = entrance.show_sign_in(next=data.next, name=data.name, problem=tell(error))
+        page = sign_in_page(app, next=data.next, name=data.name, problem=tell(error))
         answer = html(page, status=429)
         answer.set_header("Retry-After", str(error.wait_s))
         return answer
-    account = check_password(entrance.store, data.name, data.password)
+    account = check_password(app.store, data.name, data.password)
     if account is None:
         said = "The name or the password is wrong."
-        return html(entrance.show_sign_in(next=data.next, name=data.name, problem=said), status=422)
-    forget_attempts(entrance.store, data.name, address)
-    return entrance.let_in(account, data.next)
+        return html(sign_in_page(app, next=data.next, name=data.name, problem=said), status=422)
+    forget_attempts(app.store, data.name, address)
+    return let_in(app, account, data.next)
 
 
 @post("/sign-out", guards=[needs("visitor")], sync_to_thread=True)
-def sign_out(request: Asked, entrance: GivenEntrance) -> Redirect:
+def sign_out(request: Asked, app: GivenApp) -> Redirect:
     """End this session."""
     caller = caller_of(request)
     if caller.session:
-        end_session(entrance.store, caller.session)
+        end_session(app.store, caller.session)
     answer = Redirect("/", status_code=303)
-    answer.set_cookie(entrance.cookie("", 0))
+    answer.set_cookie(make_cookie(app, "", 0))
     return answer
 
 
 @get("/sign-up", guards=[needs("visitor")], sync_to_thread=True)
-def show_sign_up(entrance: GivenEntrance) -> Response[str]:
+def show_sign_up(app: GivenApp) -> Response[str]:
     """The sign-up page, if sign-up is open."""
-    return html(entrance.show_sign_up(_open_page(entrance)))
+    return html(sign_up_page(app, _open_page(app)))
 
 
 @post("/sign-up", guards=[needs("visitor")], sync_to_thread=True)
-def sign_up(request: Asked, entrance: GivenEntrance, data: Filled) -> Response[Any]:
+def sign_up(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
     """Make an account for a new team."""
-    page = _open_page(entrance)
+    page = _open_page(app)
     new = NewAccount(
         name=data.name, shown_name=data.shown_name, team=data.team, password=data.password, roles=("submitter",)
     )
     try:
-        admit_sign_up(entrance.store, request)
+        admit_sign_up(app.store, request)
         if not data.team.strip():
             raise Declined("a team is needed", remedy="submissions are listed under its name")
-        account = add_account(entrance.store, new, actor=data.name[:100], is_team_new=True)
+        account = add_account(app.store, new, actor=data.name[:100], is_team_new=True)
     except MedThinkError as error:
-        return html(entrance.show_sign_up(again(page, data, error)), status=422)
-    return entrance.let_in(account, _WELCOME)
+        return html(sign_up_page(app, again(page, data, error)), status=422)
+    return let_in(app, account, _WELCOME)
 
 
 @get("/invitation/{secret:str}", guards=[needs("visitor")], sync_to_thread=True)
-def show_invitation(secret: FromPath[str], entrance: GivenEntrance) -> Response[str]:
+def show_invitation(secret: FromPath[str], app: GivenApp) -> Response[str]:
     """The page of an invitation."""
-    found = entrance.invitation(secret)
+    found = open_invitation(app, secret)
     if found.is_personal:
         page = EnterPage(action=f"invitation/{secret}", shown_name=found.note, expires_at=found.expires_at[:10])
-        return html(render("enter.html", page, entrance.site))
-    return html(entrance.show_sign_up(_invited_page(entrance, found, secret)))
+        return html(render("enter.html", page, app.site))
+    return html(sign_up_page(app, _invited_page(app, found, secret)))
 
 
 @post("/invitation/{secret:str}", guards=[needs("visitor")], sync_to_thread=True)
-def take_invitation(secret: FromPath[str], entrance: GivenEntrance, data: Filled) -> Response[Any]:
+def take_invitation(secret: FromPath[str], app: GivenApp, data: Filled) -> Response[Any]:
     """Sign in by a personal link, or create the invited account."""
-    found = entrance.invitation(secret)
+    found = open_invitation(app, secret)
     if found.is_personal:
-        account = enter(entrance.store, secret)
+        account = enter(app.store, secret)
         if account is None:
             raise NotFoundException(detail="This account is closed.")
-        return entrance.let_in(account, "/")
+        return let_in(app, account, "/")
     new = NewAccount(name=data.name, shown_name=data.shown_name, team=data.team, password=data.password, roles=())
     try:
-        account = accept(entrance.store, secret, new)
+        account = accept(app.store, secret, new)
     except MedThinkError as error:
-        return html(entrance.show_sign_up(again(_invited_page(entrance, found, secret), data, error)), status=422)
-    return entrance.let_in(account, _WELCOME)
+        return html(sign_up_page(app, again(_invited_page(app, found, secret), data, error)), status=422)
+    return let_in(app, account, _WELCOME)
 
 
 def admit_sign_up(store: BoardStore, request: Asked) -> None:
@@ -205,25 +200,25 @@ def admit_sign_up(store: BoardStore, request: Asked) -> None:
         raise Declined("too many accounts were created from your address", remedy="try again later")
 
 
-def _open_page(entrance: Entrance) -> SignUpPage:
-    if entrance.settings.sign_up != "open":
+def _open_page(app: ServeApp) -> SignUpPage:
+    if app.settings.sign_up != "open":
         raise NotFoundException(detail="Accounts are by invitation only.")
     return SignUpPage(
         action="sign-up",
         title="Make an account",
         intro="With an account you can submit predictions for a team. Nothing is public until you publish it.",
-        providers=entrance.providers(),
+        providers=provider_choices(app),
     )
 
 
-def _invited_page(entrance: Entrance, found: Invitation, secret: str) -> SignUpPage:
+def _invited_page(app: ServeApp, found: Invitation, secret: str) -> SignUpPage:
     return SignUpPage(
         action=f"invitation/{secret}",
         title="You are invited",
         intro=f"{found.made_by} invites you as {' and '.join(found.roles)}, until {found.expires_at[:10]}.",
         fixed_team=found.team or "",
         asks_team=found.team is None and "submitter" in found.roles,
-        providers=entrance.providers(),
+        providers=provider_choices(app),
     )
 
 
@@ -240,7 +235,6 @@ def tell(error: MedThinkError) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def entrance_feature(entrance: Entrance) -> Feature:
-    """Signing in, out and up."""
-    routes = [show_sign_in, sign_in, sign_out, show_sign_up, sign_up, show_invitation, take_invitation]
-    return Feature(routes=routes, shared={"entrance": entrance})
+entrance_feature = Feature(
+    routes=[show_sign_in, sign_in, sign_out, show_sign_up, sign_up, show_invitation, take_invitation]
+)

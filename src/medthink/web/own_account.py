@@ -16,10 +16,11 @@ from medthink.accounts.tokens import list_tokens, make_token, revoke_token
 from medthink.core.errors import Declined, MedThinkError
 from medthink.web.access import Asked, RowNumber, account_of, needs
 from medthink.web.application import html
-from medthink.web.entrance import Entrance, GivenEntrance, tell
+from medthink.web.entrance import let_in, provider_choices, tell
 from medthink.web.feature import Feature
 from medthink.web.pages.people import AccountPage, role_choices, scope_choices
 from medthink.web.rendering import render
+from medthink.web.serve_app import GivenApp, ServeApp
 
 Ticked = tuple[str, ...] | str
 
@@ -45,32 +46,32 @@ def listed(given: Ticked) -> tuple[str, ...]:
 
 
 @get("/account", guards=[needs("member")], sync_to_thread=True)
-def show_account(request: Asked, entrance: GivenEntrance) -> Response[str]:
+def show_account(request: Asked, app: GivenApp) -> Response[str]:
     """One's own account."""
-    return _show(entrance, account_of(request))
+    return _show(app, account_of(request))
 
 
 @post("/account/password", guards=[needs("member")], sync_to_thread=True)
 def change_password(
     request: Asked,
-    entrance: GivenEntrance,
+    app: GivenApp,
     data: URLEncodedBody[PasswordForm],
 ) -> Response[Any]:
     """Change the password; all sessions end except the new one."""
     account = account_of(request)
     try:
-        if account.has_password and check_password(entrance.store, account.name, data.old) is None:
+        if account.has_password and check_password(app.store, account.name, data.old) is None:
             raise Declined("the old password is wrong", remedy="type the one you sign in with")
-        set_password(entrance.store, account, data.password, actor=account.name)
+        set_password(app.store, account, data.password, actor=account.name)
     except MedThinkError as error:
-        return _show(entrance, account, problem=tell(error), status=422)
-    return entrance.let_in(account, "/account")
+        return _show(app, account, problem=tell(error), status=422)
+    return let_in(app, account, "/account")
 
 
 @post("/account/tokens", guards=[needs("member")], sync_to_thread=True)
 def add_token(
     request: Asked,
-    entrance: GivenEntrance,
+    app: GivenApp,
     data: URLEncodedBody[TokenForm],
 ) -> Response[str]:
     """Create a token, and show it once."""
@@ -78,40 +79,40 @@ def add_token(
     offered = {choice.name for choice in scope_choices(account)}
     scopes = [scope for scope in SCOPES if scope in listed(data.scopes) and scope in offered]
     try:
-        made = make_token(entrance.store, account, data.label, scopes, days=_number(data.days))
+        made = make_token(app.store, account, data.label, scopes, days=_number(data.days))
     except MedThinkError as error:
-        return _show(entrance, account, problem=tell(error), status=422)
-    return _show(entrance, account, new_token=made)
+        return _show(app, account, problem=tell(error), status=422)
+    return _show(app, account, new_token=made)
 
 
 @post("/account/tokens/{number:int}/revoke", guards=[needs("member")], sync_to_thread=True)
-def end_token(number: RowNumber, request: Asked, entrance: GivenEntrance) -> Redirect:
+def end_token(number: RowNumber, request: Asked, app: GivenApp) -> Redirect:
     """Revoke a token."""
-    if not revoke_token(entrance.store, account_of(request), number):
+    if not revoke_token(app.store, account_of(request), number):
         raise NotFoundException(detail="You have no such token.")
     return Redirect("/account", status_code=303)
 
 
 @post("/account/sign-out-everywhere", guards=[needs("member")], sync_to_thread=True)
-def sign_out_everywhere(request: Asked, entrance: GivenEntrance) -> Redirect:
+def sign_out_everywhere(request: Asked, app: GivenApp) -> Redirect:
     """End every session."""
-    end_sessions(entrance.store, account_of(request))
+    end_sessions(app.store, account_of(request))
     return Redirect("/sign-in", status_code=303)
 
 
 def _show(
-    entrance: Entrance, account: Account, *, new_token: str = "", problem: str = "", status: int = 200
+    app: ServeApp, account: Account, *, new_token: str = "", problem: str = "", status: int = 200
 ) -> Response[str]:
     page = AccountPage(
         account=account,
         roles=tuple(choice for choice in role_choices(account) if choice.is_on),
-        tokens=tuple(list_tokens(entrance.store, account)),
+        tokens=tuple(list_tokens(app.store, account)),
         scopes=scope_choices(account),
-        providers=entrance.providers(),
+        providers=provider_choices(app),
         new_token=new_token,
         problem=problem,
     )
-    return html(render("account.html", page, entrance.site, here="account"), status=status)
+    return html(render("account.html", page, app.site, here="account"), status=status)
 
 
 def _number(text: str) -> int:

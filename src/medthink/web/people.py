@@ -13,11 +13,12 @@ from medthink.accounts.roles import ROLES, GivenRole
 from medthink.core.errors import Declined, MedThinkError
 from medthink.web.access import Asked, RowNumber, account_of, needs
 from medthink.web.application import html
-from medthink.web.entrance import Entrance, GivenEntrance, tell
+from medthink.web.entrance import invitation_link, tell
 from medthink.web.feature import Feature
 from medthink.web.own_account import Ticked, listed
 from medthink.web.pages.people import PeoplePage, PersonLine, role_choices
 from medthink.web.rendering import render
+from medthink.web.serve_app import GivenApp, ServeApp
 
 
 class RolesForm(msgspec.Struct):
@@ -40,15 +41,15 @@ class OpenForm(msgspec.Struct):
 
 
 @get("/people", guards=[needs("maintainer")], sync_to_thread=True)
-def show_people(entrance: GivenEntrance) -> Response[str]:
+def show_people(app: GivenApp) -> Response[str]:
     """Everybody."""
-    return _show(entrance)
+    return _show(app)
 
 
 @post("/people/invite", guards=[needs("maintainer")], sync_to_thread=True)
 def invite_person(
     request: Asked,
-    entrance: GivenEntrance,
+    app: GivenApp,
     data: URLEncodedBody[InviteForm],
 ) -> Response[str]:
     """Create an invitation link, and show it once."""
@@ -57,25 +58,25 @@ def invite_person(
         if not roles:
             raise Declined("no role is ticked", remedy="choose at least one role")
         secret = invite(
-            entrance.store, roles, actor=account_of(request).name, team=data.team, about=data.note.strip()
+            app.store, roles, actor=account_of(request).name, team=data.team, about=data.note.strip()
         )  # fmt: skip
     except MedThinkError as error:
-        return _show(entrance, problem=tell(error), status=422)
-    return _show(entrance, new_link=entrance.link(request, secret))
+        return _show(app, problem=tell(error), status=422)
+    return _show(app, new_link=invitation_link(app, request, secret))
 
 
 @post("/people/{number:int}/roles", guards=[needs("maintainer")], sync_to_thread=True)
 def change_roles(
     number: RowNumber,
     request: Asked,
-    entrance: GivenEntrance,
+    app: GivenApp,
     data: URLEncodedBody[RolesForm],
 ) -> Response[str] | Redirect:
     """Change an account's roles."""
     try:
-        set_roles(entrance.store, _find(entrance, number), _roles(data), actor=account_of(request).name)
+        set_roles(app.store, _find(app, number), _roles(data), actor=account_of(request).name)
     except Declined as error:
-        return _show(entrance, problem=tell(error), status=422)
+        return _show(app, problem=tell(error), status=422)
     return Redirect("/people", status_code=303)
 
 
@@ -83,41 +84,39 @@ def change_roles(
 def open_or_close(
     number: RowNumber,
     request: Asked,
-    entrance: GivenEntrance,
+    app: GivenApp,
     data: URLEncodedBody[OpenForm],
 ) -> Response[str] | Redirect:
     """Close an account, or open it again."""
     try:
-        set_disabled(
-            entrance.store, _find(entrance, number), is_disabled=data.open != "yes", actor=account_of(request).name
-        )
+        set_disabled(app.store, _find(app, number), is_disabled=data.open != "yes", actor=account_of(request).name)
     except Declined as error:
-        return _show(entrance, problem=tell(error), status=422)
+        return _show(app, problem=tell(error), status=422)
     return Redirect("/people", status_code=303)
 
 
 @post("/people/invitations/{number:int}/revoke", guards=[needs("maintainer")], sync_to_thread=True)
-def end_invitation(number: RowNumber, request: Asked, entrance: GivenEntrance) -> Redirect:
+def end_invitation(number: RowNumber, request: Asked, app: GivenApp) -> Redirect:
     """Revoke a link."""
-    if not revoke_invitation(entrance.store, number, actor=account_of(request).name):
+    if not revoke_invitation(app.store, number, actor=account_of(request).name):
         raise NotFoundException(detail="There is no such invitation.")
     return Redirect("/people", status_code=303)
 
 
-def _show(entrance: Entrance, *, new_link: str = "", problem: str = "", status: int = 200) -> Response[str]:
-    people = list_accounts(entrance.store)
+def _show(app: ServeApp, *, new_link: str = "", problem: str = "", status: int = 200) -> Response[str]:
+    people = list_accounts(app.store)
     page = PeoplePage(
         people=tuple(PersonLine(account=one, roles=role_choices(one)) for one in people),
-        invitations=tuple(one for one in list_invitations(entrance.store) if not one.is_over and not one.is_personal),
+        invitations=tuple(one for one in list_invitations(app.store) if not one.is_over and not one.is_personal),
         roles=role_choices(),
         new_link=new_link,
         problem=problem,
     )
-    return html(render("people.html", page, entrance.site, here="people"), status=status)
+    return html(render("people.html", page, app.site, here="people"), status=status)
 
 
-def _find(entrance: Entrance, number: int) -> Account:
-    found = next((one for one in list_accounts(entrance.store) if one.id == number), None)
+def _find(app: ServeApp, number: int) -> Account:
+    found = next((one for one in list_accounts(app.store) if one.id == number), None)
     if found is None:
         raise NotFoundException(detail="There is no such account.")
     return found

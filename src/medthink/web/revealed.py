@@ -1,8 +1,10 @@
 """The cases that a reader has revealed: the only ones whose answers may be shown to that reader."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
+from medthink.board.store import BoardStore
 from medthink.cases.case import Case
+from medthink.readers.studies.setup import is_awaited
 from medthink.web.access import Asked, caller_of
 from medthink.web.human_answers import HumanAnswer, HumanAnswers
 from medthink.web.library import OpenBenchmark
@@ -32,22 +34,22 @@ class RevealedCases:
 class Reveals:
     """What each reader may see of one benchmark, except what they still have to read blind in a study."""
 
-    def __init__(
-        self, bench: OpenBenchmark, answers: HumanAnswers, is_awaited: Callable[[str, int], bool] | None = None
-    ) -> None:
+    def __init__(self, bench: OpenBenchmark, store: BoardStore) -> None:
         self.bench = bench
-        self._answers = answers
-        self._is_awaited = is_awaited
+        self._store = store
 
     def answers(self, request: Asked) -> dict[int, HumanAnswer]:
         """What the reader who asks has committed to, by case: the cases that are revealed to them."""
-        found = self._answers.of_reader(reader_of(request), self.bench.text_fingerprint)
+        found = HumanAnswers(self._store).of_reader(reader_of(request), self.bench.text_fingerprint)
         return {number: one for number, one in found.items() if not self.awaits(request, number)}
 
     def awaits(self, request: Asked, number: int) -> bool:
         """Whether the account that asks has still to read this case blind in a study."""
         account = caller_of(request).account
-        return account is not None and self._is_awaited is not None and self._is_awaited(account.name, number)
+        if account is None:
+            return False
+        with self._store.read() as connection:
+            return is_awaited(connection, account.name, self.bench.benchmark.path, number)
 
     def of(self, request: Asked) -> RevealedCases:
         """What the calling reader may see."""

@@ -1,15 +1,14 @@
 """The reading room's routes for readers: their studies, one case, its marks. Only the server decides what is shown."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 from anyio import to_thread
 from litestar import get, post
-from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
-from litestar.params import FromPath, JSONBody, SkipValidation, URLEncodedBody
+from litestar.params import FromPath, JSONBody, URLEncodedBody
 from litestar.response import Redirect, Response
 from sqlalchemy import Connection
 
@@ -24,7 +23,7 @@ from medthink.readers.studies.setup import Study, StudyReader
 from medthink.web.access import Asked, account_of, caller_of, needs
 from medthink.web.application import SENT_AS_IS, html
 from medthink.web.feature import Feature
-from medthink.web.library import Library, OpenBenchmark
+from medthink.web.library import OpenBenchmark
 from medthink.web.pages.room import (
     ReadingsPage,
     RoomPage,
@@ -34,7 +33,8 @@ from medthink.web.pages.room import (
     make_room_page,
     needs_training,
 )
-from medthink.web.rendering import Site, render
+from medthink.web.rendering import render
+from medthink.web.serve_app import GivenApp, ServeApp
 
 _HERE = "readings"
 
@@ -47,102 +47,90 @@ class RoomSeat(msgspec.Struct, frozen=True):
     opened: OpenSitting
 
 
-class ReadingRoom:
-    """The studies of a store, and their benchmarks."""
+def _bench_of(app: ServeApp, study: Study) -> OpenBenchmark:
+    """The benchmark of a study."""
+    return app.library.open(study.plan.folder, study.plan.split)
 
-    def __init__(self, store: BoardStore, library: Library, site: Site) -> None:
-        self.store = store
-        self.library = library
-        self.site = site
 
-    def bench(self, study: Study) -> OpenBenchmark:
-        """The benchmark of a study."""
-        return self.library.open(study.plan.folder, study.plan.split)
-
-    def awaiting(self, bench: OpenBenchmark) -> Callable[[str, int], bool]:
-        """Whether an account still has to read a case of this benchmark in a study."""
-
-        def is_awaited(name: str, case_id: int) -> bool:
-            with self.store.read() as connection:
-                return setup.is_awaited(connection, name, bench.benchmark.path, case_id)
-
-        return is_awaited
-
-    def readings(self, name: str) -> str:
-        """This account's studies."""
-        with self.store.read() as connection:
-            found = [
-                (study, reader, desk.list_sittings(connection, reader.id))
-                for study, reader in setup.readings_of(connection, name)
-            ]
-        lines = tuple(
-            StudyLine(
-                token=study.token,
-                name=study.plan.name,
-                done=sum(one.submitted_at is not None for one in sittings),
-                total=len(sittings),
-                is_adjudication=reader.is_adjudicator,
-                is_closed=study.closed_at is not None,
-            )
-            for study, reader, sittings in found
+def _readings_page(app: ServeApp, name: str) -> str:
+    """This account's studies."""
+    with app.store.read() as connection:
+        found = [
+            (study, reader, desk.list_sittings(connection, reader.id))
+            for study, reader in setup.readings_of(connection, name)
+        ]
+    lines = tuple(
+        StudyLine(
+            token=study.token,
+            name=study.plan.name,
+            done=sum(one.submitted_at is not None for one in sittings),
+            total=len(sittings),
+            is_adjudication=reader.is_adjudicator,
+            is_closed=study.closed_at is not None,
         )
-        return render("readings.html", ReadingsPage(studies=lines), self.site, here=_HERE)
-
-    def find(self, token: str, name: str) -> tuple[Study, StudyReader]:
-        """The study with this token, if this account reads in it."""
-        with self.store.read() as connection:
-            return _find(connection, token, name)
-
-    def seat(self, token: str, code: str, name: str) -> RoomSeat:
-        """One of this account's sittings."""
-        with self.store.read() as connection:
-            study, reader = _find(connection, token, name)
-            opened, _ = _find_sitting(connection, ReaderSeat(token, code, name))
-        return RoomSeat(study, reader, opened)
-
-    @contextmanager
-    def at_work(self, seat: ReaderSeat) -> Iterator[tuple[Connection, OpenSitting]]:
-        """A transaction that has locked one sitting of this account's; UsageError where the study is closed."""
-        with self.store.write() as connection:
-            opened, is_closed = _find_sitting(connection, seat, is_locked=True)
-            if is_closed:
-                raise UsageError("this study is closed", remedy="ask the coordinator")
-            yield connection, opened
-
-    def entry(self, token: str, name: str) -> str:
-        """The entry to a study."""
-        study, reader = self.find(token, name)
-        with self.store.read() as connection:
-            sittings = desk.list_sittings(connection, reader.id)
-        page = make_entry_page(study, reader, sittings, self.bench(study))
-        return render("room-entry.html", page, self.site, here=_HERE)
-
-    def next_case(self, token: str, name: str) -> str:
-        """The code of the next case to read; "" if all are read."""
-        _, reader = self.find(token, name)
-        with self.store.read() as connection:
-            following = find_next(desk.list_sittings(connection, reader.id))
-        return following.sitting.code if following else ""
-
-    def page(self, seat: RoomSeat) -> RoomPage:
-        """One case as its reader may see it now."""
-        with self.store.read() as connection:
-            sittings = desk.list_sittings(connection, seat.reader.id)
-            # A case that was reassigned a moment ago is no longer on the list.
-            opened = next((one for one in sittings if one.id == seat.opened.id), seat.opened)
-            marks = desk.read_marks(connection, opened.id) if opened.is_revealed else {}
-            frozen = read_frozen(connection, opened.id) if opened.is_revealed else {}
-        return make_room_page(
-            seat.study, seat.reader, sittings, opened, self.bench(seat.study), marks=marks, frozen=frozen
-        )
-
-    def show(self, seat: RoomSeat, *, problem: str = "") -> str:
-        """The page of one case."""
-        page = msgspec.structs.replace(self.page(seat), problem=problem)
-        return render("room.html", page, self.site, here=_HERE)
+        for study, reader, sittings in found
+    )
+    return render("readings.html", ReadingsPage(studies=lines), app.site, here=_HERE)
 
 
-GivenRoom = NamedDependency[SkipValidation[ReadingRoom]]
+def find_reading(app: ServeApp, token: str, name: str) -> tuple[Study, StudyReader]:
+    """The study with this token, if this account reads in it."""
+    with app.store.read() as connection:
+        return _find(connection, token, name)
+
+
+def find_seat(app: ServeApp, token: str, code: str, name: str) -> RoomSeat:
+    """One of this account's sittings."""
+    with app.store.read() as connection:
+        study, reader = _find(connection, token, name)
+        opened, _ = _find_sitting(connection, ReaderSeat(token, code, name))
+    return RoomSeat(study, reader, opened)
+
+
+@contextmanager
+def at_work(store: BoardStore, seat: ReaderSeat) -> Iterator[tuple[Connection, OpenSitting]]:
+    """A transaction that has locked one sitting of this account's; UsageError where the study is closed."""
+    with store.write() as connection:
+        opened, is_closed = _find_sitting(connection, seat, is_locked=True)
+        if is_closed:
+            raise UsageError("this study is closed", remedy="ask the coordinator")
+        yield connection, opened
+
+
+def _entry_page(app: ServeApp, token: str, name: str) -> str:
+    """The entry to a study."""
+    study, reader = find_reading(app, token, name)
+    with app.store.read() as connection:
+        sittings = desk.list_sittings(connection, reader.id)
+    page = make_entry_page(study, reader, sittings, _bench_of(app, study))
+    return render("room-entry.html", page, app.site, here=_HERE)
+
+
+def _next_case(app: ServeApp, token: str, name: str) -> str:
+    """The code of the next case to read; "" if all are read."""
+    _, reader = find_reading(app, token, name)
+    with app.store.read() as connection:
+        following = find_next(desk.list_sittings(connection, reader.id))
+    return following.sitting.code if following else ""
+
+
+def _case_page(app: ServeApp, seat: RoomSeat) -> RoomPage:
+    """One case as its reader may see it now."""
+    with app.store.read() as connection:
+        sittings = desk.list_sittings(connection, seat.reader.id)
+        # A case that was reassigned a moment ago is no longer on the list.
+        opened = next((one for one in sittings if one.id == seat.opened.id), seat.opened)
+        marks = desk.read_marks(connection, opened.id) if opened.is_revealed else {}
+        frozen = read_frozen(connection, opened.id) if opened.is_revealed else {}
+    return make_room_page(
+        seat.study, seat.reader, sittings, opened, _bench_of(app, seat.study), marks=marks, frozen=frozen
+    )
+
+
+def _show_page(app: ServeApp, seat: RoomSeat, *, problem: str = "") -> str:
+    """The page of one case."""
+    page = msgspec.structs.replace(_case_page(app, seat), problem=problem)
+    return render("room.html", page, app.site, here=_HERE)
 
 
 class CommitForm(msgspec.Struct):
@@ -154,40 +142,40 @@ class CommitForm(msgspec.Struct):
 
 
 @get("/readings", guards=[needs("reader")], sync_to_thread=True)
-def show_readings(request: Asked, room: GivenRoom) -> Response[str]:
+def show_readings(request: Asked, app: GivenApp) -> Response[str]:
     """The reader's studies."""
-    return html(room.readings(account_of(request).name))
+    return html(_readings_page(app, account_of(request).name))
 
 
 @get("/room/{study:str}", guards=[needs("reader")], sync_to_thread=True)
-def show_entry(study: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
+def show_entry(study: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """The entry to a study or, with `?next`, its next case."""
     name = account_of(request).name
-    if "next" in request.query_params and (code := room.next_case(study, name)):
+    if "next" in request.query_params and (code := _next_case(app, study, name)):
         return Redirect(f"/room/{study}/{code}", status_code=303)
-    return html(room.entry(study, name))
+    return html(_entry_page(app, study, name))
 
 
 @get("/room/{study:str}/{code:str}", guards=[needs("reader")], sync_to_thread=True)
-def show_case(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
+def show_case(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """One case; opening it begins the reader's time."""
-    seat = room.seat(study, code, account_of(request).name)
+    seat = find_seat(app, study, code, account_of(request).name)
     if needs_training(seat.study, seat.reader):
         return Redirect(f"/room/{study}/training", status_code=303)
     problem = ""
     if seat.opened.submitted_at is None and seat.study.closed_at is None:
         try:
-            with room.store.write() as connection:
+            with app.store.write() as connection:
                 desk.hold(connection, seat.opened, _device(request))
         except UsageError as error:
             problem = error.problem
-    return html(room.show(seat, problem=problem))
+    return html(_show_page(app, seat, problem=problem))
 
 
 @get("/room/{study:str}/{code:str}/state", guards=[needs("reader")], sync_to_thread=True)
-def tell_state(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[bytes]:
+def tell_state(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[bytes]:
     """The same as data for the page's script: nothing withheld before the reveal."""
-    page = room.page(room.seat(study, code, account_of(request).name))
+    page = _case_page(app, find_seat(app, study, code, account_of(request).name))
     return _json(page)
 
 
@@ -196,26 +184,26 @@ def commit(
     study: FromPath[str],
     code: FromPath[str],
     request: Asked,
-    room: GivenRoom,
+    app: GivenApp,
     data: URLEncodedBody[CommitForm],
 ) -> Response[Any]:
     """Commit to a diagnosis, which reveals the case."""
     name = account_of(request).name
     sure = int(data.confidence) if data.confidence.isdecimal() else 0
     try:
-        with room.at_work(ReaderSeat(study, code, name)) as (connection, opened):
+        with at_work(app.store, ReaderSeat(study, code, name)) as (connection, opened):
             held = desk.hold(connection, opened, _device(request))
             desk.commit_diagnosis(connection, held, data.option, sure, seconds=_number(data.seconds))
     except UsageError as error:
-        return html(room.show(room.seat(study, code, name), problem=str(error)), status=422)
+        return html(_show_page(app, find_seat(app, study, code, name), problem=str(error)), status=422)
     return Redirect(f"/room/{study}/{code}", status_code=303)
 
 
 @post("/room/{study:str}/{code:str}/hold", guards=[needs("reader")], sync_to_thread=True)
-def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[bytes]:
+def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[bytes]:
     """Keep-alive from the page: the case stays with this device."""
     try:
-        with room.at_work(ReaderSeat(study, code, account_of(request).name)) as (connection, opened):
+        with at_work(app.store, ReaderSeat(study, code, account_of(request).name)) as (connection, opened):
             held = desk.hold(connection, opened, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=423)
@@ -224,11 +212,11 @@ def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, room: G
 
 @post("/room/{study:str}/{code:str}/marks", guards=[needs("reader")], opt=SENT_AS_IS, sync_to_thread=True)
 def save_change(
-    study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom, data: JSONBody[MarkChange]
+    study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp, data: JSONBody[MarkChange]
 ) -> Response[bytes]:
     """Save a mark: 200 with its version, or 409 with the current mark if it is based on another version."""
     try:
-        with room.at_work(ReaderSeat(study, code, account_of(request).name)) as (connection, opened):
+        with at_work(app.store, ReaderSeat(study, code, account_of(request).name)) as (connection, opened):
             answer = save_mark(connection, opened, data, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=422)
@@ -236,47 +224,47 @@ def save_change(
 
 
 @post("/room/{study:str}/{code:str}/submit", guards=[needs("reader")], sync_to_thread=True)
-def submit(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
+def submit(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """Lock the reading, or say what is missing."""
     name = account_of(request).name
     is_script = "application/json" in request.headers.get("accept", "")
     try:
-        with room.at_work(ReaderSeat(study, code, name)) as (connection, opened):
+        with at_work(app.store, ReaderSeat(study, code, name)) as (connection, opened):
             gaps = desk.submit_sitting(connection, opened, _device(request))
     except UsageError as error:
-        problem = _json({"problem": error.problem}, status=422)
-        return problem if is_script else html(room.show(room.seat(study, code, name), problem=str(error)), status=422)
+        if is_script:
+            return _json({"problem": error.problem}, status=422)
+        return html(_show_page(app, find_seat(app, study, code, name), problem=str(error)), status=422)
     if is_script:
         return _json({"gaps": gaps})
     if gaps:
         words = f"{len(gaps)} of {opened.sitting.units} units are not fully marked."
-        return html(room.show(room.seat(study, code, name), problem=words), status=422)
+        return html(_show_page(app, find_seat(app, study, code, name), problem=words), status=422)
     return Redirect(f"/room/{study}", status_code=303)
 
 
 @post("/room/{study:str}/{code:str}/form", guards=[needs("reader")])
-async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, room: GivenRoom) -> Response[Any]:
+async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """Save all marks of a page without JavaScript, whose fields are named by item and column."""
     fields, name = await request.form(), account_of(request).name
 
     def save() -> Response[Any]:
         try:
-            with room.at_work(ReaderSeat(study, code, name)) as (connection, opened):
+            with at_work(app.store, ReaderSeat(study, code, name)) as (connection, opened):
                 stale = _save_form(connection, opened, list(fields.multi_items()), _device(request))
         except UsageError as error:
-            return html(room.show(room.seat(study, code, name), problem=str(error)), status=409)
+            return html(_show_page(app, find_seat(app, study, code, name), problem=str(error)), status=409)
         if stale:
             words = f"{stale} units were marked elsewhere in the meantime. The current marks are shown."
-            return html(room.show(room.seat(study, code, name), problem=words), status=409)
+            return html(_show_page(app, find_seat(app, study, code, name), problem=words), status=409)
         return Redirect(f"/room/{study}/{code}", status_code=303)
 
     return await to_thread.run_sync(save)
 
 
-def room_feature(room: ReadingRoom) -> Feature:
-    """The readers' pages."""
-    routes = [show_readings, show_entry, show_case, tell_state, commit, keep_held, save_change, submit, save_form]
-    return Feature(routes=routes, shared={"room": room})
+room_feature = Feature(
+    routes=[show_readings, show_entry, show_case, tell_state, commit, keep_held, save_change, submit, save_form]
+)
 
 
 def _find(connection: Connection, token: str, name: str) -> tuple[Study, StudyReader]:

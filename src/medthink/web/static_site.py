@@ -15,10 +15,11 @@ from medthink.board.store import BoardStore
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
 from medthink.web.board_cache import LiveBoard
-from medthink.web.board_site import BoardSite
+from medthink.web.board_site import compare_page, comparisons_page, leaderboard_page, model_page, public_file
 from medthink.web.pages.board_filters import RANKING_FOLDERS
 from medthink.web.pages.charting import row_name
 from medthink.web.rendering import Link, Site, list_assets, load_asset
+from medthink.web.serve_app import ServeApp
 
 SITE = Site(links=(Link("", "Leaderboard"),), is_static=True)
 _SIGN = "leaderboard.json"
@@ -34,7 +35,8 @@ def build_site(store: BoardStore, out: Path, benchmark: str | None = None) -> in
         raise UsageError(f"{out} is not empty and not a board's site", remedy="name another folder")
     live = LiveBoard(store, benchmark, most=None)
     made = live.made(last_change(store, live.benchmark()))
-    files = dict(_files(BoardSite(live, SITE), made))
+    app = ServeApp(store=store, site=SITE, live=live)
+    files = dict(_files(app, made))
     for name, data in files.items():
         path = out / name
         if not path.is_file() or path.read_bytes() != data:
@@ -50,14 +52,14 @@ def pairs_to_show(rows: Sequence[BoardRow]) -> list[tuple[BoardRow, BoardRow]]:
     return [(rows[0], row) for row in rows[1:]] + list(pairwise(rows[1:]))
 
 
-def _files(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
-    yield from _rankings(board, made)
+def _files(app: ServeApp, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
+    yield from _rankings(app, made)
     for row in made.every_row():
         number = row.submission.id
-        yield f"models/{number}/index.html", board.model(number, root="../../").encode()
+        yield f"models/{number}/index.html", model_page(app, number, root="../../").encode()
         if row.submission.allows_download and not row.is_withdrawn:
-            yield f"models/{number}/predictions.jsonl", board.predictions(number)
-    yield from _comparisons(board, made)
+            yield f"models/{number}/predictions.jsonl", public_file(app, number)
+    yield from _comparisons(app, made)
     for name in list_assets():
         asset = load_asset(name)
         if asset is not None:
@@ -67,31 +69,31 @@ def _files(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
     yield ".nojekyll", b""
 
 
-def _rankings(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
+def _rankings(app: ServeApp, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
     """One page per ranking, and the main one with all provenance levels."""
     asked = {"as_of": made.as_of, "rows": "all"}
-    yield "index.html", board.leaderboard(asked, root="./").encode()
-    yield "all/index.html", board.leaderboard(asked | {"proof": _EVERY_LEVEL}, root="../").encode()
+    yield "index.html", leaderboard_page(app, asked, root="./").encode()
+    yield "all/index.html", leaderboard_page(app, asked | {"proof": _EVERY_LEVEL}, root="../").encode()
     for kind in RANKINGS[1:]:
         if made.ranking(kind):
-            page = board.leaderboard(asked | {"ranking": kind, "proof": _EVERY_LEVEL}, root="../")
+            page = leaderboard_page(app, asked | {"ranking": kind, "proof": _EVERY_LEVEL}, root="../")
             yield f"{RANKING_FOLDERS[kind]}index.html", page.encode()
 
 
-def _comparisons(board: BoardSite, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
+def _comparisons(app: ServeApp, made: Leaderboard) -> Iterator[tuple[str, bytes]]:
     links = []
     for kind in RANKINGS:
         for a, b in pairs_to_show(made.ranking(kind)):
             first, second = str(a.submission.id), str(b.submission.id)
-            page = board.compare({"a": first, "b": second}, root="../../").encode()
+            page = compare_page(app, {"a": first, "b": second}, root="../../").encode()
             links.append((f"compare/{first}-{second}/", f"{row_name(a)} and {row_name(b)}"))
             yield f"compare/{first}-{second}/index.html", page
     if links:
-        yield "compare/index.html", board.comparisons(tuple(links), root="../").encode()
+        yield "compare/index.html", comparisons_page(app, tuple(links), root="../").encode()
 
 
 def _remove_others(out: Path, files: set[str]) -> None:
-    """Remove pages that are no longer part of the board, and empty folders."""
+    """Remove pages that are no longer part of the app, and empty folders."""
     for folder in _FOLDERS:
         for path in sorted((out / folder).rglob("*"), reverse=True):
             if path.is_file() and path.relative_to(out).as_posix() not in files:

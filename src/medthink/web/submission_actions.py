@@ -6,7 +6,8 @@ from typing import NamedTuple
 from medthink.accounts.roles import Role, TokenScope
 from medthink.board.moderation import annotate, approve, decline, discard, flag, try_again, withdraw
 from medthink.board.records import SubmissionRecord
-from medthink.web.submission_desk import SubmissionDesk
+from medthink.web.serve_app import ServeApp
+from medthink.web.submission_desk import make_public
 
 
 class SubmissionAction(NamedTuple):
@@ -16,41 +17,41 @@ class SubmissionAction(NamedTuple):
     role: Role
     scope: TokenScope
     words: str
-    does: Callable[[SubmissionDesk, SubmissionRecord, str, str], SubmissionRecord]
+    does: Callable[[ServeApp, SubmissionRecord, str, str], SubmissionRecord]
     says: bool = False
 
 
 ACTIONS = (
     SubmissionAction(
         "publish", "submitter", "submit", "Publish it, or ask the maintainers to",
-        lambda desk, one, actor, _: desk.make_public(one, actor),
+        lambda app, one, actor, _: make_public(app, one, actor),
     ),
     SubmissionAction(
         "discard", "submitter", "submit", "Discard it",
-        lambda desk, one, actor, _: discard(desk.store, one.token, actor=actor),
+        lambda app, one, actor, _: discard(app.store, one.token, actor=actor),
     ),
     SubmissionAction(
         "again", "submitter", "submit", "Check it again",
-        lambda desk, one, actor, _: try_again(desk.store, one.token, actor=actor),
+        lambda app, one, actor, _: try_again(app.store, one.token, actor=actor),
     ),
     SubmissionAction(
         "withdraw", "submitter", "submit", "Take it off the ranking",
-        lambda desk, one, actor, why: withdraw(desk.store, one.token, actor=actor, why=why), says=True,
+        lambda app, one, actor, why: withdraw(app.store, one.token, actor=actor, why=why), says=True,
     ),
     SubmissionAction(
         "approve", "maintainer", "maintain", "Approve an offered submission",
-        lambda desk, one, actor, _: approve(desk.store, one.token, actor=actor),
+        lambda app, one, actor, _: approve(app.store, one.token, actor=actor),
     ),
     SubmissionAction(
         "decline", "maintainer", "maintain", "Decline an offered submission",
-        lambda desk, one, actor, why: decline(desk.store, one.token, actor=actor, why=why), says=True,
+        lambda app, one, actor, why: decline(app.store, one.token, actor=actor, why=why), says=True,
     ),
     SubmissionAction(
         "annotate", "maintainer", "maintain", "Add a public note",
-        lambda desk, one, actor, words: annotate(desk.store, one.token, actor=actor, words=words), says=True,
+        lambda app, one, actor, words: annotate(app.store, one.token, actor=actor, words=words), says=True,
     ),
     SubmissionAction(
         "flag", "maintainer", "maintain", "Flag it as doubtful; without a reason, remove the flag",
-        lambda desk, one, actor, why: flag(desk.store, one.token, actor=actor, why=why), says=True,
+        lambda app, one, actor, why: flag(app.store, one.token, actor=actor, why=why), says=True,
     ),
 )  # fmt: skip

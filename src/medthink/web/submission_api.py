@@ -20,9 +20,10 @@ from medthink.web.access import Asked, account_of, caller_of, needs
 from medthink.web.api_frame import ERRORS
 from medthink.web.feature import Feature
 from medthink.web.pages.submissions import SHOWN_PROBLEMS, is_scored
+from medthink.web.serve_app import GivenApp, ServeApp
 from medthink.web.submission_actions import ACTIONS, SubmissionAction
-from medthink.web.submission_desk import SubmissionDesk
-from medthink.web.submission_routes import UPLOAD_S, GivenDesk, find_seen
+from medthink.web.submission_desk import own_submissions, receive_file, refuse_full_quota
+from medthink.web.submission_routes import UPLOAD_S, find_seen
 
 _DECLARED: dict[str, Any] = {"responses": ERRORS, "security": [{"token": []}]}
 _READ: dict[str, Any] = {"guards": [needs("submitter", scope="read")], **_DECLARED, "sync_to_thread": True}
@@ -75,21 +76,21 @@ class UploadOperation(Operation):
 
 
 @get("/submissions", **_READ)
-def list_own(request: Asked, desk: GivenDesk) -> list[SubmissionInfo]:
+def list_own(request: Asked, app: GivenApp) -> list[SubmissionInfo]:
     """The submissions of the caller's team, newest first."""
-    return [_info(desk, one) for one in desk.own(caller_of(request))]
+    return [_info(app, one) for one in own_submissions(app, caller_of(request))]
 
 
 @get("/submissions/{token:str}", **_READ)
-def give_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> SubmissionInfo:
+def give_submission(token: FromPath[str], request: Asked, app: GivenApp) -> SubmissionInfo:
     """One submission: its state, its problems or its preview."""
-    return _info(desk, find_seen(desk, request, token))
+    return _info(app, find_seen(app, request, token))
 
 
 @get("/submissions/{token:str}/problems", **_READ, media_type="text/plain")
-def give_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> str:
+def give_problems(token: FromPath[str], request: Asked, app: GivenApp) -> str:
     """Every problem, one per line, as in `medthink submit check`."""
-    return "".join(f"{line}\n" for line in problem_lines(find_seen(desk, request, token).problems))
+    return "".join(f"{line}\n" for line in problem_lines(find_seen(app, request, token).problems))
 
 
 def _make_upload_api(largest: int) -> HTTPRouteHandler:
@@ -105,7 +106,7 @@ def _make_upload_api(largest: int) -> HTTPRouteHandler:
     )
     async def send_submission(
         request: Asked,
-        desk: GivenDesk,
+        app: GivenApp,
         model: Annotated[str, QueryParameter(min_length=1, max_length=200)],
         organisation: Short = "",
         family: Short = "",
@@ -115,7 +116,7 @@ def _make_upload_api(largest: int) -> HTTPRouteHandler:
     ) -> SubmissionInfo:
         """Submit a file; the same file again is the same submission. `condition=cued` for runs with expert cues."""
         account = account_of(request)
-        await to_thread.run_sync(desk.refuse_full_quota, account)
+        await to_thread.run_sync(refuse_full_quota, app, account)
         try:
             async with asyncio.timeout(UPLOAD_S):
                 data = b"".join([chunk async for chunk in request.stream()])
@@ -123,8 +124,8 @@ def _make_upload_api(largest: int) -> HTTPRouteHandler:
             raise ClientException(detail="the upload was too slow", status_code=408) from None
         said = {"organisation": organisation, "family": family, "effort": effort, "link": link}
         fields = said | {"model": model, "condition": condition}
-        received = await to_thread.run_sync(desk.hand_in, account, fields, data or None)
-        return await to_thread.run_sync(lambda: _info(desk, find_seen(desk, request, received.token)))
+        received = await to_thread.run_sync(receive_file, app, account, fields, data or None)
+        return await to_thread.run_sync(lambda: _info(app, find_seen(app, request, received.token)))
 
     return send_submission
 
@@ -141,25 +142,25 @@ def _make_action(action: SubmissionAction) -> HTTPRouteHandler:
         operation_id=f"{action.name}Submission",
     )
 
-    def act(token: FromPath[str], request: Asked, desk: GivenDesk) -> SubmissionInfo:
-        return act_saying(token, request, desk, Reason())
+    def act(token: FromPath[str], request: Asked, app: GivenApp) -> SubmissionInfo:
+        return act_saying(token, request, app, Reason())
 
-    def act_saying(token: FromPath[str], request: Asked, desk: GivenDesk, data: JSONBody[Reason]) -> SubmissionInfo:
-        found = find_seen(desk, request, token)
-        return _info(desk, action.does(desk, found, account_of(request).name, data.words))
+    def act_saying(token: FromPath[str], request: Asked, app: GivenApp, data: JSONBody[Reason]) -> SubmissionInfo:
+        found = find_seen(app, request, token)
+        return _info(app, action.does(app, found, account_of(request).name, data.words))
 
     return route(act_saying if action.says else act)
 
 
-def _info(desk: SubmissionDesk, one: SubmissionRecord) -> SubmissionInfo:
-    scores = read_scores(desk.store, one.id) if is_scored(one) else None
+def _info(app: ServeApp, one: SubmissionRecord) -> SubmissionInfo:
+    scores = read_scores(app.store, one.id) if is_scored(one) else None
     return SubmissionInfo(
         token=one.token,
         number=one.id,
         status=one.status,
         status_at=one.status_at,
         deadline_at=one.deadline_at,
-        position=queue_position(desk.store, one),
+        position=queue_position(app.store, one),
         progress=one.progress,
         model=one.model,
         team=one.team,

@@ -8,10 +8,9 @@ import msgspec
 from anyio import to_thread
 from litestar import get, post
 from litestar.datastructures import UploadFile
-from litestar.di import NamedDependency
 from litestar.exceptions import ClientException, NotFoundException
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath, SkipValidation, URLEncodedBody
+from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.board.records import SubmissionRecord
@@ -23,10 +22,18 @@ from medthink.web.entrance import tell
 from medthink.web.feature import Feature
 from medthink.web.pages.query import read_query
 from medthink.web.pages.submissions import SubmitQuery
+from medthink.web.serve_app import GivenApp, ServeApp
 from medthink.web.submission_actions import ACTIONS, SubmissionAction
-from medthink.web.submission_desk import SubmissionDesk, fill_form
+from medthink.web.submission_desk import (
+    fill_form,
+    find_visible,
+    queue_page,
+    receive_file,
+    refuse_full_quota,
+    submission_page,
+    submit_page,
+)
 
-GivenDesk = NamedDependency[SkipValidation[SubmissionDesk]]
 # A slower upload would block a worker for too long.
 UPLOAD_S = 600
 _MOST_FIELDS = 40
@@ -39,21 +46,21 @@ class WordsForm(msgspec.Struct):
 
 
 @get("/submit", guards=[needs("visitor")], sync_to_thread=True)
-def show_submit(request: Asked, desk: GivenDesk) -> Response[str]:
+def show_submit(request: Asked, app: GivenApp) -> Response[str]:
     """The submission page."""
-    return html(desk.show_submit(caller_of(request)))
+    return html(submit_page(app, caller_of(request)))
 
 
 @get("/submissions/{token:str}", guards=[needs("submitter")], sync_to_thread=True)
-def show_submission(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[str]:
+def show_submission(token: FromPath[str], request: Asked, app: GivenApp) -> Response[str]:
     """One submission."""
-    return html(desk.show(caller_of(request), find_seen(desk, request, token)))
+    return html(submission_page(app, caller_of(request), find_seen(app, request, token)))
 
 
 @get("/submissions/{token:str}/problems.txt", guards=[needs("submitter")], sync_to_thread=True)
-def download_problems(token: FromPath[str], request: Asked, desk: GivenDesk) -> Response[str]:
+def download_problems(token: FromPath[str], request: Asked, app: GivenApp) -> Response[str]:
     """Every problem, as in `medthink submit check`."""
-    found = find_seen(desk, request, token)
+    found = find_seen(app, request, token)
     text = "".join(f"{line}\n" for line in problem_lines(found.problems))
     headers = {"Content-Disposition": 'attachment; filename="problems.txt"'}
     return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
@@ -63,17 +70,17 @@ def _make_upload_route(largest: int) -> HTTPRouteHandler:
     """The route that accepts files up to this many bytes."""
 
     @post("/submit", guards=[needs("submitter")], request_max_body_size=largest, multipart_form_part_limit=_MOST_FIELDS)
-    async def hand_in(request: Asked, desk: GivenDesk) -> Response[Any]:
+    async def hand_in(request: Asked, app: GivenApp) -> Response[Any]:
         """Receive a file."""
         account = account_of(request)
         fields: dict[str, str] = {}
         try:
             # Before the file is read: a refusal must cost nothing.
-            await to_thread.run_sync(desk.refuse_full_quota, account)
+            await to_thread.run_sync(refuse_full_quota, app, account)
             fields, data = await read_upload(request)
-            received = await to_thread.run_sync(desk.hand_in, account, fields, data)
+            received = await to_thread.run_sync(receive_file, app, account, fields, data)
         except MedThinkError as error:
-            shown = partial(desk.show_submit, caller_of(request), form=fill_form(fields), problem=tell(error))
+            shown = partial(submit_page, app, caller_of(request), form=fill_form(fields), problem=tell(error))
             return html(await to_thread.run_sync(shown), status=422)
         return Redirect(f"/submissions/{received.token}", status_code=303)
 
@@ -95,14 +102,14 @@ async def read_upload(request: Asked) -> tuple[dict[str, str], bytes | None]:
 
 
 @get("/queue", guards=[needs("maintainer")], sync_to_thread=True)
-def show_queue(request: Asked, desk: GivenDesk) -> Response[str]:
+def show_queue(request: Asked, app: GivenApp) -> Response[str]:
     """Every submission."""
-    return html(desk.show_queue(read_query(SubmitQuery, request.query_params)))
+    return html(queue_page(app, read_query(SubmitQuery, request.query_params)))
 
 
-def find_seen(desk: SubmissionDesk, request: Asked, token: str) -> SubmissionRecord:
+def find_seen(app: ServeApp, request: Asked, token: str) -> SubmissionRecord:
     """The submission, if the caller may see it; otherwise a 404."""
-    found = desk.find(caller_of(request), token)
+    found = find_visible(app, caller_of(request), token)
     if found is None:
         raise NotFoundException(detail="There is no such submission, or it is not your team's.")
     return found
@@ -112,18 +119,18 @@ def _make_action(action: SubmissionAction) -> HTTPRouteHandler:
     """The route that performs an action and shows the submission again."""
 
     @post(f"/submissions/{{token:str}}/{action.name}", guards=[needs(action.role)], sync_to_thread=True)
-    def act(token: FromPath[str], request: Asked, desk: GivenDesk, data: URLEncodedBody[WordsForm]) -> Response[Any]:
-        found = find_seen(desk, request, token)
+    def act(token: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[WordsForm]) -> Response[Any]:
+        found = find_seen(app, request, token)
         try:
-            action.does(desk, found, account_of(request).name, data.words)
+            action.does(app, found, account_of(request).name, data.words)
         except MedThinkError as error:
-            return html(desk.show(caller_of(request), found, problem=tell(error)), status=422)
+            return html(submission_page(app, caller_of(request), found, problem=tell(error)), status=422)
         return Redirect(f"/submissions/{found.token}", status_code=303)
 
     return act
 
 
-def submission_feature(desk: SubmissionDesk, largest: int) -> Feature:
+def submission_feature(largest: int) -> Feature:
     """Submissions of teams, with files of at most so many bytes."""
     routes = [
         show_submit,
@@ -133,4 +140,4 @@ def submission_feature(desk: SubmissionDesk, largest: int) -> Feature:
         show_queue,
         *map(_make_action, ACTIONS),
     ]
-    return Feature(routes=routes, shared={"desk": desk})
+    return Feature(routes=routes)

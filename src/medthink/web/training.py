@@ -1,12 +1,12 @@
 """Training before a study: a few sentences with known answers, with feedback and a pass mark; it does not count."""
 
-import threading
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from litestar import get, post
-from litestar.di import NamedDependency
-from litestar.params import FromPath, SkipValidation, URLEncodedBody
+from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.cases.case import Case
@@ -22,71 +22,65 @@ from medthink.web.application import html
 from medthink.web.feature import Feature
 from medthink.web.pages.training import label_choices, make_training_page, read_labels
 from medthink.web.rendering import render
-from medthink.web.room import ReadingRoom
+from medthink.web.room import find_reading
+from medthink.web.serve_app import GivenApp, ServeApp
 
 ITEMS = 5
+_BENCHMARKS_KEPT = 8
 _ATTEMPT = "attempt"
 _KINDS = ("steps", "findings", "discussion")
 
 
-class TrainingDesk:
-    """The items of every study's training, made once for each benchmark."""
-
-    def __init__(self, room: ReadingRoom) -> None:
-        self.room = room
-        self._made: dict[str, tuple[tuple[ExamSheet, ...], dict[int, Case]]] = {}
-        self._lock = threading.Lock()
-
-    def training(self, study: Study, reader: StudyReader) -> tuple[Training, dict[int, Case]]:
-        """The items of this reader's current attempt, and their cases; none from the study."""
-        sheets, cases = self._sheets(study)
-        with self.room.store.read() as connection:
-            read = {one.sitting.case for one in desk.list_sittings(connection, reader.id)}
-        usable = [one for one in sheets if cases[one.case].split != study.plan.split or one.case not in read]
-        what = next((kind for kind in _KINDS if kind in study.plan.kinds), "steps")
-        seed = seed_from(study.token, reader.name, reader.training.get(_ATTEMPT, "1"))
-        return draw_training(usable, items=ITEMS, seed=seed, what=what), cases
-
-    def show(self, study: Study, reader: StudyReader, seen: str) -> str:
-        """The reader's current page."""
-        training, cases = self.training(study, reader)
-        split = next(iter(cases.values())).split
-        page = make_training_page(
-            study.token,
-            study.plan.name,
-            training,
-            reader.training,
-            cases=cases,
-            bench=self.room.library.open(study.plan.folder, split),
-            seen=seen,
-        )
-        return render("training.html", page, self.room.site, here="readings")
-
-    def answer(self, study: Study, reader: StudyReader, code: str, label: str) -> None:
-        """Store an answer; the first one to an item counts."""
-        training, _ = self.training(study, reader)
-        truth = training.truths.get(code)
-        if truth is None or label not in label_choices(truth.what) or code in reader.training:
-            return
-        answers = reader.training | {code: label}
-        is_passed = mark_training(training.truths, read_labels(answers)).is_passed
-        with self.room.store.write() as connection:
-            setup.note_training(connection, reader.id, answers, is_passed=is_passed)
-
-    def begin_again(self, reader: StudyReader) -> None:
-        """Another attempt, with other items."""
-        attempt = int(reader.training.get(_ATTEMPT, "1")) + 1
-        with self.room.store.write() as connection:
-            setup.note_training(connection, reader.id, {_ATTEMPT: str(attempt)}, is_passed=False)
-
-    def _sheets(self, study: Study) -> tuple[tuple[ExamSheet, ...], dict[int, Case]]:
-        with self._lock:
-            if study.plan.data not in self._made:
-                self._made[study.plan.data] = training_sheets(study.plan.folder, None, 0)
-            return self._made[study.plan.data]
+@lru_cache(maxsize=_BENCHMARKS_KEPT)
+def _find_sheets(place: Path) -> tuple[tuple[ExamSheet, ...], dict[int, Case]]:
+    """The items that a benchmark offers, and their cases; made once."""
+    return training_sheets(place, None, 0)
 
 
-GivenTraining = NamedDependency[SkipValidation[TrainingDesk]]
+def current_training(app: ServeApp, study: Study, reader: StudyReader) -> tuple[Training, dict[int, Case]]:
+    """The items of this reader's current attempt, and their cases; none from the study."""
+    sheets, cases = _find_sheets(study.plan.folder)
+    with app.store.read() as connection:
+        read = {one.sitting.case for one in desk.list_sittings(connection, reader.id)}
+    usable = [one for one in sheets if cases[one.case].split != study.plan.split or one.case not in read]
+    what = next((kind for kind in _KINDS if kind in study.plan.kinds), "steps")
+    seed = seed_from(study.token, reader.name, reader.training.get(_ATTEMPT, "1"))
+    return draw_training(usable, items=ITEMS, seed=seed, what=what), cases
+
+
+def _training_page(app: ServeApp, study: Study, reader: StudyReader, seen: str) -> str:
+    """The reader's current page."""
+    training, cases = current_training(app, study, reader)
+    split = next(iter(cases.values())).split
+    page = make_training_page(
+        study.token,
+        study.plan.name,
+        training,
+        reader.training,
+        cases=cases,
+        bench=app.library.open(study.plan.folder, split),
+        seen=seen,
+    )
+    return render("training.html", page, app.site, here="readings")
+
+
+def _keep_answer(app: ServeApp, study: Study, reader: StudyReader, code: str, label: str) -> None:
+    """Store an answer; the first one to an item counts."""
+    training, _ = current_training(app, study, reader)
+    truth = training.truths.get(code)
+    if truth is None or label not in label_choices(truth.what) or code in reader.training:
+        return
+    answers = reader.training | {code: label}
+    is_passed = mark_training(training.truths, read_labels(answers)).is_passed
+    with app.store.write() as connection:
+        setup.note_training(connection, reader.id, answers, is_passed=is_passed)
+
+
+def _begin_again(app: ServeApp, reader: StudyReader) -> None:
+    """Another attempt, with other items."""
+    attempt = int(reader.training.get(_ATTEMPT, "1")) + 1
+    with app.store.write() as connection:
+        setup.note_training(connection, reader.id, {_ATTEMPT: str(attempt)}, is_passed=False)
 
 
 class AnswerForm(msgspec.Struct):
@@ -97,13 +91,13 @@ class AnswerForm(msgspec.Struct):
 
 
 @get("/room/{study:str}/training", guards=[needs("reader")], sync_to_thread=True)
-def show_training(study: FromPath[str], request: Asked, training: GivenTraining) -> Response[Any]:
+def show_training(study: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """The current item, feedback, or the result; without training material the reader may continue."""
-    found, reader = training.room.find(study, account_of(request).name)
+    found, reader = find_reading(app, study, account_of(request).name)
     try:
-        return html(training.show(found, reader, request.query_params.get("seen", "")))
+        return html(_training_page(app, found, reader, request.query_params.get("seen", "")))
     except DataError:
-        with training.room.store.write() as connection:
+        with app.store.write() as connection:
             setup.note_training(connection, reader.id, {}, is_passed=True)
         return Redirect(f"/room/{study}", status_code=303)
 
@@ -112,25 +106,23 @@ def show_training(study: FromPath[str], request: Asked, training: GivenTraining)
 def answer_training(
     study: FromPath[str],
     request: Asked,
-    training: GivenTraining,
+    app: GivenApp,
     data: URLEncodedBody[AnswerForm],
 ) -> Redirect:
     """Answer an item, then see whether it was right."""
-    found, reader = training.room.find(study, account_of(request).name)
-    training.answer(found, reader, data.code, data.label)
+    found, reader = find_reading(app, study, account_of(request).name)
+    _keep_answer(app, found, reader, data.code, data.label)
     seen = data.code if data.code.isalnum() else ""
     return Redirect(f"/room/{study}/training?seen={seen}", status_code=303)
 
 
 @post("/room/{study:str}/training/again", guards=[needs("reader")], sync_to_thread=True)
-def repeat_training(study: FromPath[str], request: Asked, training: GivenTraining) -> Redirect:
+def repeat_training(study: FromPath[str], request: Asked, app: GivenApp) -> Redirect:
     """Try again with other items."""
-    _, reader = training.room.find(study, account_of(request).name)
+    _, reader = find_reading(app, study, account_of(request).name)
     if reader.trained_at is None:
-        training.begin_again(reader)
+        _begin_again(app, reader)
     return Redirect(f"/room/{study}/training", status_code=303)
 
 
-def training_feature(training: TrainingDesk) -> Feature:
-    """The readers' training."""
-    return Feature(routes=[show_training, answer_training, repeat_training], shared={"training": training})
+training_feature = Feature(routes=[show_training, answer_training, repeat_training])

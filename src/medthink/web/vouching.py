@@ -24,9 +24,22 @@ from medthink.accounts.providers import (
 from medthink.core.errors import Declined, MedThinkError, UsageError
 from medthink.web.access import Asked, caller_of, needs
 from medthink.web.application import html
-from medthink.web.entrance import Entrance, Filled, GivenEntrance, NameForm, admit_sign_up, again, local_path, tell
+from medthink.web.entrance import (
+    Filled,
+    NameForm,
+    admit_sign_up,
+    again,
+    let_in,
+    local_path,
+    open_invitation,
+    sign_in_page,
+    sign_up_page,
+    site_address,
+    tell,
+)
 from medthink.web.feature import Feature
 from medthink.web.pages.people import SignUpPage
+from medthink.web.serve_app import GivenApp, ServeApp
 
 FLOW_COOKIE = "medthink_flow"
 _FLOW_S = 600
@@ -34,26 +47,26 @@ _INVITATION = "invitation/"
 
 
 @get("/sign-in/{provider:str}", guards=[needs("visitor")], sync_to_thread=True)
-def leave(provider: FromPath[str], request: Asked, entrance: GivenEntrance) -> Response[Any]:
+def leave(provider: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """Redirect the browser to the provider; a cookie identifies the attempt."""
     asked = request.query_params
     detail = {"next": local_path(asked.get("next", "/")), "from": asked.get("from", "")[:200]}
     try:
         begun = begin_flow(
-            entrance.store,
-            _provider(entrance, provider),
-            callback=_callback(entrance, request, provider),
+            app.store,
+            _provider(app, provider),
+            callback=_callback(app, request, provider),
             detail=detail,
         )
     except MedThinkError as error:
-        return html(entrance.show_sign_in(next=detail["next"], problem=tell(error)), status=502)
+        return html(sign_in_page(app, next=detail["next"], problem=tell(error)), status=502)
     answer = Redirect(begun.address, status_code=303)
-    answer.set_cookie(_flow_cookie(entrance, begun.state))
+    answer.set_cookie(_flow_cookie(app, begun.state))
     return answer
 
 
 @get("/sign-in/{provider:str}/back", guards=[needs("visitor")], sync_to_thread=True)
-def come_back(provider: FromPath[str], request: Asked, entrance: GivenEntrance) -> Response[Any]:
+def come_back(provider: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """Handle the provider's answer: sign in, link an account, or offer to create one."""
     asked = request.query_params
     try:
@@ -63,100 +76,100 @@ def come_back(provider: FromPath[str], request: Asked, entrance: GivenEntrance) 
         if asked.get("error"):
             raise Declined(f"{provider} did not sign you in", remedy="try again, or sign in in another way")
         identity, detail = finish_flow(
-            entrance.store,
-            _provider(entrance, provider),
-            callback=_callback(entrance, request, provider),
+            app.store,
+            _provider(app, provider),
+            callback=_callback(app, request, provider),
             state=state,
             code=asked.get("code", ""),
         )
     except MedThinkError as error:
-        return html(entrance.show_sign_in(next="/", problem=tell(error)), status=422)
-    return _admit(entrance, request, identity, detail)
+        return html(sign_in_page(app, next="/", problem=tell(error)), status=422)
+    return _admit(app, request, identity, detail)
 
 
-def _admit(entrance: Entrance, request: Asked, identity: Identity, detail: dict[str, str]) -> Response[Any]:
+def _admit(app: ServeApp, request: Asked, identity: Identity, detail: dict[str, str]) -> Response[Any]:
     caller = caller_of(request)
-    known = find_by_identity(entrance.store, identity)
+    known = find_by_identity(app.store, identity)
     if detail["from"] == "account" and caller.account is not None:
         if known is None:
-            link_identity(entrance.store, caller.account, identity)
+            link_identity(app.store, caller.account, identity)
         return Redirect("/account", status_code=303)
     if known is not None:
-        return entrance.let_in(known, detail["next"])
-    if entrance.settings.sign_up != "open" and not detail["from"].startswith(_INVITATION):
+        return let_in(app, known, detail["next"])
+    if app.settings.sign_up != "open" and not detail["from"].startswith(_INVITATION):
         said = "You have no account here yet. Accounts are by invitation only."
-        return html(entrance.show_sign_in(next=detail["next"], problem=said), status=403)
+        return html(sign_in_page(app, next=detail["next"], problem=said), status=403)
     answer = Redirect("/welcome", status_code=303)
-    answer.set_cookie(_flow_cookie(entrance, hold_identity(entrance.store, identity, detail["from"])))
+    answer.set_cookie(_flow_cookie(app, hold_identity(app.store, identity, detail["from"])))
     return answer
 
 
 @get("/welcome", guards=[needs("visitor")], sync_to_thread=True)
-def show_welcome(request: Asked, entrance: GivenEntrance) -> Response[str]:
+def show_welcome(request: Asked, app: GivenApp) -> Response[str]:
     """Ask a confirmed person for the account's name."""
-    return html(entrance.show_sign_up(_welcome_page(entrance, request)))
+    return html(sign_up_page(app, _welcome_page(app, request)))
 
 
 @post("/welcome", guards=[needs("visitor")], sync_to_thread=True)
-def welcome(request: Asked, entrance: GivenEntrance, data: Filled) -> Response[Any]:
+def welcome(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
     """Create the account of a confirmed person."""
-    page = _welcome_page(entrance, request)
-    identity, origin = _held(entrance, request)
+    page = _welcome_page(app, request)
+    identity, origin = _held(app, request)
     try:
-        admit_sign_up(entrance.store, request)
-        account = _make_account(entrance, data, origin)
+        admit_sign_up(app.store, request)
+        account = _make_account(app, data, origin)
     except MedThinkError as error:
-        return html(entrance.show_sign_up(again(page, data, error)), status=422)
-    link_identity(entrance.store, account, identity)
-    return entrance.let_in(account, "/account")
+        return html(sign_up_page(app, again(page, data, error)), status=422)
+    link_identity(app.store, account, identity)
+    return let_in(app, account, "/account")
 
 
-def _make_account(entrance: Entrance, data: NameForm, origin: str) -> Account:
+def _make_account(app: ServeApp, data: NameForm, origin: str) -> Account:
     new = NewAccount(name=data.name, shown_name=data.shown_name, team=data.team, roles=("submitter",))
     if origin.startswith(_INVITATION):
-        return accept(entrance.store, origin.removeprefix(_INVITATION), new)
-    if entrance.settings.sign_up != "open":
+        return accept(app.store, origin.removeprefix(_INVITATION), new)
+    if app.settings.sign_up != "open":
         raise Declined("accounts are by invitation only", remedy="ask the maintainers for one")
     if not data.team.strip():
         raise Declined("a team is needed", remedy="submissions are listed under its name")
-    return add_account(entrance.store, new, actor=data.name[:100], is_team_new=True)
+    return add_account(app.store, new, actor=data.name[:100], is_team_new=True)
 
 
-def _welcome_page(entrance: Entrance, request: Asked) -> SignUpPage:
-    identity, origin = _held(entrance, request)
-    page = SignUpPage(action="welcome", title="Welcome", vouched=_words(entrance, identity), shown_name=identity.name)
+def _welcome_page(app: ServeApp, request: Asked) -> SignUpPage:
+    identity, origin = _held(app, request)
+    page = SignUpPage(action="welcome", title="Welcome", vouched=_words(app, identity), shown_name=identity.name)
     if not origin.startswith(_INVITATION):
         return page
-    found = entrance.invitation(origin.removeprefix(_INVITATION))
+    found = open_invitation(app, origin.removeprefix(_INVITATION))
     return msgspec.structs.replace(
         page, fixed_team=found.team or "", asks_team=found.team is None and "submitter" in found.roles
     )
 
 
-def _held(entrance: Entrance, request: Asked) -> tuple[Identity, str]:
-    found = held_identity(entrance.store, request.cookies.get(FLOW_COOKIE, ""))
+def _held(app: ServeApp, request: Asked) -> tuple[Identity, str]:
+    found = held_identity(app.store, request.cookies.get(FLOW_COOKIE, ""))
     if found is None:
         raise NotFoundException(detail="This took too long. Sign in again.")
     return found
 
 
-def _words(entrance: Entrance, identity: Identity) -> str:
-    known = (one.words for one in entrance.settings.providers if one.issuer.rstrip("/") == identity.issuer.rstrip("/"))
+def _words(app: ServeApp, identity: Identity) -> str:
+    known = (one.words for one in app.settings.providers if one.issuer.rstrip("/") == identity.issuer.rstrip("/"))
     return next(known, identity.issuer)
 
 
-def _provider(entrance: Entrance, name: str) -> IdentityProvider:
-    found = entrance.settings.provider(name)
+def _provider(app: ServeApp, name: str) -> IdentityProvider:
+    found = app.settings.provider(name)
     if found is None:
         raise NotFoundException(detail="There is no identity provider of that name.")
     return found
 
 
-def _callback(entrance: Entrance, request: Asked, provider: str) -> str:
-    return f"{entrance.address(request)}/sign-in/{provider}/back"
+def _callback(app: ServeApp, request: Asked, provider: str) -> str:
+    return f"{site_address(app, request)}/sign-in/{provider}/back"
 
 
-def _flow_cookie(entrance: Entrance, value: str) -> Cookie:
+def _flow_cookie(app: ServeApp, value: str) -> Cookie:
     # Lax: the callback from the provider is a visit from another site.
     return Cookie(
         key=FLOW_COOKIE,
@@ -165,7 +178,7 @@ def _flow_cookie(entrance: Entrance, value: str) -> Cookie:
         path="/",
         httponly=True,
         samesite="lax",
-        secure=entrance.settings.is_secure,
+        secure=app.settings.is_secure,
     )
 
 

@@ -35,7 +35,7 @@ def board(tmp_path_factory):
     bench = write_benchmark(root / "bench", cases=CASES)
     held = HeldBenchmark.open(bench)
     board = Board(root, bench, ServeSettings(uploads_per_day=10_000, publications_per_week=10_000))
-    board.work = lambda: work_once(board.store, {board.house._desk.benchmark.id: held})
+    board.work = lambda: work_once(board.store, {board.served.benchmark.id: held})
     board.boss = board.add("boss", "maintainer", team="North")
     board.ann = board.add("ann", "submitter", team="North")
     board.eve = board.add("eve", "submitter", team="East")

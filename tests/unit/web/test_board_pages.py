@@ -20,7 +20,7 @@ from medthink.board.records import find_submission, list_submissions
 from medthink.board.store import BoardStore, store_url
 from medthink.board.submissions import Upload, claim, receive, refuse
 from medthink.runs.session import run as run_model
-from medthink.web.house import House
+from medthink.web.house import open_app, serve_application
 from medthink.web.identify import COOKIE
 from medthink.web.renditions import Renditions
 from medthink.web.security import loopback_hosts
@@ -47,8 +47,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     (root / "bare.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     addition = Addition(source=root / "bare.jsonl", team="South", model="plain file", allows_download=True)
     add_to_board(store, held, addition, actor="test")
-    house = House(store, bench, "test")
-    yield house, house.application(hosts=sorted(loopback_hosts(7350)), renditions=Renditions(root / "cache"))
+    house = open_app(store, bench, "test")
+    yield house, serve_application(house, hosts=sorted(loopback_hosts(7350)), renditions=Renditions(root / "cache"))
     store.close()
 
 
@@ -73,7 +73,7 @@ def test_rows_without_traces_are_ranked_but_shown_on_request(visitor):
 
 
 def test_pages_are_kept_until_the_board_changes_not_while_a_file_waits(scene):
-    live, benchmark = scene[0].board.live, scene[0].board.live.benchmark()
+    live, benchmark = scene[0].live, scene[0].live.benchmark()
     before = live.version()
     upload = Upload(benchmark_id=benchmark.id, team="East", model="bad", data=b"{}\n")
     token = receive(live.store, upload).token
@@ -84,7 +84,7 @@ def test_pages_are_kept_until_the_board_changes_not_while_a_file_waits(scene):
 
 
 def test_a_change_is_on_the_front_page_at_once(scene, visitor):
-    live = scene[0].board.live
+    live = scene[0].live
     shown = visitor.get("/").content
     assert visitor.get("/").content == shown
     before, token = live.made(), next(one.token for one in list_submissions(live.store))
@@ -95,7 +95,7 @@ def test_a_change_is_on_the_front_page_at_once(scene, visitor):
 
 
 def test_who_asks_at_the_same_time_waits_for_one_and_a_failure_is_not_kept(scene):
-    live, begin, made = scene[0].board.live, threading.Barrier(4), []
+    live, begin, made = scene[0].live, threading.Barrier(4), []
 
     def ask(_: int) -> object:
         begin.wait()
@@ -110,7 +110,7 @@ def test_who_asks_at_the_same_time_waits_for_one_and_a_failure_is_not_kept(scene
 
 
 def test_a_kept_page_has_the_name_of_its_own_reader(scene):
-    store = scene[0].board.live.store
+    store = scene[0].live.store
     names = ("Ada of North", "Bo of South")
     accounts = [
         add_account(store, NewAccount(name=f"p{at}", shown_name=name, roles=()), actor="x")
@@ -166,7 +166,7 @@ def test_a_model_and_a_comparison_tell_only_of_revealed_cases(scene, visitor):
     for address in addresses:
         page = visitor.get(address).text
         assert "WITHHELD" not in page and "Case 1" not in page and "Disease" not in page and "/images/" not in page
-    code = scene[0].explorer.bench.code(103)
+    code = scene[0].bench.code(103)
     visitor.post(f"/cases/{code}/answer", data={"option": "A"}, headers={"origin": OWN})
     assert "Case 103" in visitor.get(f"/models/{a}").text
     assert "Case 104" not in visitor.get(f"/models/{a}").text

@@ -12,6 +12,7 @@ import yaml
 
 from medthink.cli.door import enter
 from medthink.core.errors import DataError
+from medthink.web.house import serve_application
 from medthink.web.server import make_server, open_port
 from medthink.web.settings import ServeSettings, read_settings
 from people import Board
@@ -83,7 +84,7 @@ def test_the_container_copies_and_installs_what_is_there():
 
 def sign_in_from(board: Board, proxies: tuple[str, ...], address: str) -> int:
     """The status of a wrong password, sent by a proxy on this machine that names who asked."""
-    app = board.house.application(hosts=["127.0.0.1"])
+    app = serve_application(board.served, hosts=["127.0.0.1"])
     with open_port(None) as opened:
         server = make_server(app, proxies)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))

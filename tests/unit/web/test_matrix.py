@@ -80,8 +80,8 @@ def scene(tmp_path_factory):
     with board.client(accounts["owner"]) as client:
         sent = client.post("/api/v1/submissions?model=m", content=data, headers=FROM_HERE).json()
     held = HeldBenchmark.open(bench)
-    work_once(board.store, {board.house._desk.benchmark.id: held})
-    code = board.house.explorer.bench.code(102)
+    work_once(board.store, {board.served.benchmark.id: held})
+    code = board.served.bench.code(102)
     # What is read comes first: a POST may reveal a case to its reader.
     endpoints = sorted(_endpoints(board), key=lambda one: one.method != "GET")
     with TestClient(board.app, base_url=OWN) as client:

@@ -17,6 +17,8 @@ from medthink.readers.studies import desk, setup
 from medthink.runs.run import Run
 from medthink.runs.session import carry_out
 from medthink.runs.spec import RunSpec
+from medthink.web.room import find_reading
+from medthink.web.training import current_training
 from people import FROM_HERE, send
 from reading_room import TEXT, Room, make_judged_run, open_room
 
@@ -120,7 +122,7 @@ def test_a_page_has_the_browser_load_the_images_of_the_next_case_alone(room: Roo
 
 
 def test_a_case_of_a_study_cannot_be_revealed_in_the_explorer_before_it_is_read(room: Room):
-    code, number = room.board.house.explorer.bench.code, room.case("anna")
+    code, number = room.board.served.bench.code, room.case("anna")
     with room.board.client(room.anna) as client:
         assert client.get(f"/cases/{code(number)}").status_code == 403
         assert send(client, f"/cases/{code(number)}/answer", option="skip").status_code == 403
@@ -315,7 +317,9 @@ def test_training_gives_feedback_on_known_sentences_before_the_first_case(tmp_pa
     with open_room(tmp_path, run, **plan) as room, room.board.client(room.anna) as client:
         assert client.get(room.address("anna"), follow_redirects=False).headers["location"].endswith("/training")
         place = f"/room/{room.study.token}/training"
-        training, cases = room.board.house.training.training(*room.board.house.room.find(room.study.token, "anna"))
+        training, cases = current_training(
+            room.board.served, *find_reading(room.board.served, room.study.token, "anna")
+        )
         assert len(training.items) == 5 and {cases[item.case].split for item in training.items} == {"train"}
         for number, item in enumerate(training.items):
             said = str(training.truths[item.code].expected) if number else "unsure"

@@ -17,9 +17,7 @@ from medthink.readers.studies.desk import OpenSitting, ReaderSeat
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.saving import MarkChange, Saved, Stale, save_mark
 from medthink.readers.studies.setup import StudyReader
-from medthink.web.library import Library
-from medthink.web.rendering import Site
-from medthink.web.room import ReadingRoom
+from medthink.web.room import at_work
 from reading_room import make_judged_run
 
 pytest_plugins = ("stores",)
@@ -76,9 +74,8 @@ class ManyReaders:
 
     def save(self, sent: Sent) -> object:
         """What the reader is answered."""
-        room = ReadingRoom(self.store, Library(), Site(links=()))
         try:
-            with room.at_work(sent.seat) as (connection, opened):
+            with at_work(self.store, sent.seat) as (connection, opened):
                 return save_mark(connection, opened, sent.change, sent.seat.name)
         except (MedThinkError, NotFoundException) as error:
             return error

@@ -91,7 +91,7 @@ def _post_mark(client: Any, sat: Sat, cells: dict[str, str], version: int = 0) -
 def _ask(scene: Scene, client: Any, method: str, path: str, sat: Sat) -> Any:
     """Ask for a route with the ids of this sitting, its study and its case."""
     _, _, study, sitting = sat.place.split("/")
-    bench = scene.room.board.house.explorer.bench
+    bench = scene.room.board.served.bench
     image = bench.id_of(next(iter(bench.cases.values())).question.images[0])
     in_room = path.startswith(("/room", "/studies"))
     names = {"study": study, "code": sitting if in_room else bench.code(sat.case), "name": "ui.js", "size": "112"}

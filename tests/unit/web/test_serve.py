@@ -12,10 +12,12 @@ from made_runs import make_run
 from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
 from medthink.board.store import BoardStore, store_url
-from medthink.web.house import House
+from medthink.web.board_site import board_answers
+from medthink.web.house import open_app, serve_application
 from medthink.web.renditions import Renditions
 from medthink.web.revealed import Reveals
 from medthink.web.security import loopback_hosts
+from medthink.web.serve_app import ServeApp
 from small_benchmark import make_row, write_benchmark
 
 PORT = 7350
@@ -32,7 +34,7 @@ ASKING = (
 class Serving(NamedTuple):
     """A house and how to reach it."""
 
-    house: House
+    house: ServeApp
     root: Path
     app: Any
 
@@ -50,8 +52,8 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         run = make_run(root / name, bench, model=f"server/{name}", skill=skill, task="twi", words=f"{WORDS} {name}")
         addition = Addition(source=run, team=f"<b>{name}</b>", model="", allows_download=name == "good")
         add_to_board(store, held, addition, actor="test")
-    house = House(store, bench, "test")
-    app = house.application(hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
+    house = open_app(store, bench, "test")
+    app = serve_application(house, hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
     yield Serving(house, root, app)
     store.close()
 
@@ -63,7 +65,7 @@ def reader(serving: Serving) -> Iterator[TestClient[Any]]:
 
 
 def code(serving: Serving, number: int) -> str:
-    return serving.house.explorer.bench.code(number)
+    return serving.house.bench.code(number)
 
 
 def commit(client: TestClient[Any], at: str, **form: str) -> Any:
@@ -97,7 +99,7 @@ def test_filters_over_withheld_fields_find_only_what_is_revealed(serving, reader
     assert {found(reader, asked) for asked in ASKING if asked != "model=1"} == {0}
     # Its reference is B; both models answer each case, the good one nearly always right.
     commit(reader, f"/cases/{code(serving, 101)}", option="A")
-    models = {str(one.number): one.letters[101] == "B" for one in serving.house.board.answers()}
+    models = {str(one.number): one.letters[101] == "B" for one in board_answers(serving.house)}
     assert found(reader, "modality=CT") == found(reader, "course=single") == found(reader, "wrong=me") == 1
     assert found(reader, "course=longitudinal") == found(reader, "modality=MRI") == 0
     assert {number: found(reader, f"wrong={number}") == 0 for number in models} == models
@@ -140,10 +142,10 @@ def test_an_answer_cannot_be_changed(serving, reader):
 
 def test_revealing_without_an_answer_is_no_answer(serving, reader):
     at = f"/cases/{code(serving, 100)}"
-    before = len(serving.house.explorer._answers.of_all(serving.house.explorer._key))
+    before = len(serving.house.answers.of_all(serving.house.bench.text_fingerprint))
     commit(reader, at, option="skip", confidence="4")
     assert "Revealed without an answer" in reader.get(at).text
-    assert len(serving.house.explorer._answers.of_all(serving.house.explorer._key)) == before
+    assert len(serving.house.answers.of_all(serving.house.bench.text_fingerprint)) == before
 
 
 def test_the_models_answers_stand_beside_the_reveal(serving, reader):
@@ -213,7 +215,7 @@ def test_a_model_has_its_page_and_others_do_not(reader):
 
 def test_a_store_without_a_benchmark_says_so(tmp_path):
     store = BoardStore(store_url(tmp_path / "board.sqlite"))
-    app = House(store, None, "test").application(hosts=sorted(loopback_hosts(PORT)))
+    app = serve_application(open_app(store, None, "test"), hosts=sorted(loopback_hosts(PORT)))
     with TestClient(app, base_url=OWN) as client:
         assert "none yet" in client.get("/").text
         assert client.get("/cases").status_code == 404

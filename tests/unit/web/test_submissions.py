@@ -36,7 +36,7 @@ def make_board(tmp_path, bench, held):
         board.boss = board.add("boss", "maintainer")
         board.ann = board.add("ann", "submitter", team="North")
         board.eve = board.add("eve", "submitter", team="East")
-        board.work = lambda: work_once(board.store, {board.house._desk.benchmark.id: held})
+        board.work = lambda: work_once(board.store, {board.served.benchmark.id: held})
         made.append(board)
         return board
 

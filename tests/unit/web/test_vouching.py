@@ -40,7 +40,7 @@ def board(provider, tmp_path, monkeypatch):
 def closed(provider, board, tmp_path):
     """The same provider on a board that is by invitation."""
     (tmp_path / "closed").mkdir()
-    settings = ServeSettings(providers=board.house._settings.providers)
+    settings = ServeSettings(providers=board.served.settings.providers)
     other = Board(tmp_path / "closed", settings=settings)
     yield other
     other.store.close()

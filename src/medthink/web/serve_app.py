@@ -1,0 +1,65 @@
+"""What handlers are given: a store with its settings and board, and the benchmark and files that are served with it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from litestar.di import NamedDependency
+from litestar.params import SkipValidation
+
+from medthink.board.benchmarks import BoardBenchmark
+from medthink.board.store import BoardStore
+from medthink.web.board_cache import LiveBoard
+from medthink.web.human_answers import HumanAnswers
+from medthink.web.library import Library, OpenBenchmark
+from medthink.web.rendering import Site
+from medthink.web.revealed import Reveals
+from medthink.web.settings import ServeSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeApp:
+    """Everything that is served: a store, and optionally a benchmark, runs to read and a sheet to review.
+
+    `entry` is the benchmark's entry in the store; `reveals` has its cases, and what each reader may see of them.
+    """
+
+    store: BoardStore
+    site: Site
+    live: LiveBoard
+    settings: ServeSettings = field(default_factory=ServeSettings)
+    library: Library = field(default_factory=Library)
+    entry: BoardBenchmark | None = None
+    reveals: Reveals | None = None
+    runs: tuple[Path, ...] = ()
+    review: Path | None = None
+
+    @property
+    def benchmark(self) -> BoardBenchmark:
+        """The entry, for features that are only served with a benchmark."""
+        assert self.entry is not None
+        return self.entry
+
+    @property
+    def revealed(self) -> Reveals:
+        """What each reader may see, for the same features."""
+        assert self.reveals is not None
+        return self.reveals
+
+    @property
+    def bench(self) -> OpenBenchmark:
+        """The cases, for the same features."""
+        return self.revealed.bench
+
+    @property
+    def answers(self) -> HumanAnswers:
+        """What readers answered in the case explorer."""
+        return HumanAnswers(self.store)
+
+    @property
+    def sheet(self) -> Path:
+        """The sheet to review, for the feature that is only served with one."""
+        assert self.review is not None
+        return self.review
+
+
+GivenApp = NamedDependency[SkipValidation[ServeApp]]

@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from medthink.cases.case import Image
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
-from medthink.models.request import EXAMPLE_SCHEMA, Effort, Reply, Request, TextPart
+from medthink.models.request import Reply, Request
 from medthink.runs.answerers import Answerer
-from medthink.runs.asking import Desk
+from medthink.runs.calls import Calls
 from medthink.runs.forms import FormAsker, open_form_answerer
+from medthink.runs.spec import CallTerms
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import RULES, Fault, FormPrompt, PromptFiles, ReplyForm, form_schema, read_form
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
 
 CURATE_LEDGER = "ledger.sqlite"
 
@@ -50,24 +54,10 @@ def prompts_version() -> str:
 class StageAsk:
     """`ask` for the cases of a stage: a reply in the form asked for, or `Unanswered`."""
 
-    def __init__(
-        self,
-        desk: Desk[FormPrompt],
-        *,
-        effort: Effort | None = None,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-    ) -> None:
-        example = Request(
-            parts=(TextPart("?"),),
-            schema=EXAMPLE_SCHEMA,
-            is_json_checked=False,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            effort=effort,
-        )
-        self.desk = desk
-        self._asker = FormAsker(desk, example, Condition())
+    def __init__(self, calls: Calls[FormPrompt], example: Request) -> None:
+        (self.desk,) = calls.desks.values()
+        self.calls = calls
+        self._asker = FormAsker(self.desk, example, Condition())
 
     @property
     def by(self) -> str:
@@ -90,13 +80,17 @@ class StageAsk:
         return result
 
 
-def open_stage_answerer(spec: str, *, base_urls: tuple[str, ...], concurrency: int) -> Answerer[FormPrompt]:
+def open_stage_answerer(spec: str, terms: CallTerms, transport: "Transport") -> Answerer[FormPrompt]:
     """Open the model that answers a stage's prompts; a baseline that picks options cannot."""
-    from medthink.models.limits import Pace
-    from medthink.models.transport import Transport
-
     refusal = UsageError(
         f"{spec} answers cases, not a curator's questions", remedy=f"use {RULES} for the embedded rules"
     )
-    transport = Transport(pace=Pace(concurrency=concurrency))
-    return open_form_answerer(spec, ledger=CURATE_LEDGER, refusal=refusal, base_urls=base_urls, transport=transport)
+    return open_form_answerer(
+        spec,
+        ledger=CURATE_LEDGER,
+        refusal=refusal,
+        base_urls=terms.base_urls,
+        transport=transport,
+        prices=terms.prices,
+        is_batch=terms.batch,
+    )

@@ -36,11 +36,15 @@ from medthink.curate.review import PersonsRuling, Rulings
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.curate.work import WorkFolder
 from medthink.models.errors import ModelError
-from medthink.runs.asking import Desk
-from medthink.runs.budget import Budget, BudgetReached
+from medthink.runs.answerers import refuse_unfit
+from medthink.runs.asking import Deferred
+from medthink.runs.budget import BudgetReached
+from medthink.runs.calls import open_calls
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
+from medthink.runs.progress import Tracker
+from medthink.runs.spools import FOLDER
 from medthink.workflow.ask import Unanswered
 
 StageProgress = Callable[[], None]
@@ -68,21 +72,35 @@ def _read_kept(work: WorkFolder, stage: str, counts: StageCounts) -> Iterator[Dr
 
 
 async def _decide_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress) -> StageEnd:
-    tally, stops = Tally(), list[MedThinkError]()
+    """Decide on every case, with batches in pass after pass; each writes the files anew, and the last one counts."""
+    ends: list[StageEnd] = []
+
     async with _open_ask(stage, work) as ask:
-        with (
-            open_for_writing(work.case_file(stage.name)) as cases,
-            open_for_writing(work.decision_file(stage.name)) as log,
-        ):
-            async for draft, result in _results(stage, ask, rulings, stops):
-                decision = _record(stage, draft, result)
-                tally.add(decision)
-                log.write(encode_json(msgspec.to_builtins(decision)) + b"\n")
-                if result.draft is not None:
-                    if _is_from_elsewhere(stage):
-                        copy_images(result.draft.case, work.cases)
-                    cases.write(encode_json(result.draft.row()) + b"\n")
-                progress()
+
+        async def make_pass() -> BudgetReached | None:
+            stage.begin_pass()
+            ends.append(await _make_pass(stage, work, rulings, progress, ask))
+            stop = ends[-1].stopped_by
+            return stop if isinstance(stop, BudgetReached) else None
+
+        await (make_pass() if ask is None else ask.calls.work(make_pass))
+    return ends[-1]
+
+
+async def _make_pass(
+    stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress, ask: StageAsk | None
+) -> StageEnd:
+    tally, stops = Tally(), list[MedThinkError]()
+    with open_for_writing(work.case_file(stage.name)) as cases, open_for_writing(work.decision_file(stage.name)) as log:
+        async for draft, result in _results(stage, ask, rulings, stops):
+            decision = _record(stage, draft, result)
+            tally.add(decision)
+            log.write(encode_json(msgspec.to_builtins(decision)) + b"\n")
+            if result.draft is not None:
+                if _is_from_elsewhere(stage):
+                    copy_images(result.draft.case, work.cases)
+                cases.write(encode_json(result.draft.row()) + b"\n")
+            progress()
     return StageEnd(tally.counts(), stops[0] if stops else None)
 
 
@@ -120,6 +138,8 @@ async def _decide(
         return _obey(stage, draft, ruling)
     try:
         result = await stage.decide(draft, ask)
+    except Deferred:
+        return leave_open(NOT_ASKED, by=ask.by if ask else "", detail="its call waits in a batch")
     except Unanswered as stop:
         return leave_open(CALL_FAILED, by=ask.by if ask else "", detail=f"{stop.state}: {stop.detail}")
     except (BudgetReached, ModelError) as stop:
@@ -182,21 +202,21 @@ async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageA
     if not isinstance(settings, ModelSettings) or not settings.model:
         yield None
         return
-    answerer = open_stage_answerer(settings.model, base_urls=settings.base_url, concurrency=settings.concurrency)
+    from medthink.models.limits import Pace
+    from medthink.models.transport import Transport
+
+    terms, transport = settings.terms(stage.context.plan_folder), Transport(pace=Pace(concurrency=settings.concurrency))
+    example, spools = settings.example_request(), work.path / FOLDER
+    answerer = open_stage_answerer(settings.model, terms, transport)
     try:
+        refuse_unfit(answerer, example, max_usd=terms.max_usd)
         await answerer.check()
         with closing(Ledger(work.ledger, places=answerer.concurrency)) as ledger:
-            totals = ledger.totals()
-            budget = Budget(
-                max_usd=settings.max_usd,
-                max_calls=settings.max_calls,
-                spent_usd=totals.cost_usd,
-                calls=totals.calls_made,
+            opened = open_calls(
+                [answerer], ledger, terms, spools=spools, tracker=Tracker(), transport=transport, is_checked=True
             )
-            desk = Desk(answerer, ledger, budget)
-            yield StageAsk(
-                desk, effort=settings.effort, temperature=settings.temperature, max_tokens=settings.max_tokens
-            )
+            async with opened as calls:
+                yield StageAsk(calls, example)
     finally:
         await answerer.close()
 

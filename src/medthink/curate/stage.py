@@ -11,7 +11,8 @@ from medthink.core.errors import MedThinkError, UsageError
 from medthink.curate.asking import StageAsk, prompts_version
 from medthink.curate.decision import StageResult
 from medthink.curate.draft import Draft, read_drafts
-from medthink.models.request import Effort
+from medthink.models.request import EXAMPLE_SCHEMA, Effort, Request, TextPart
+from medthink.runs.spec import CallTerms
 from medthink.workflow.forms import RULES
 
 Drafts = Callable[[], Iterator[Draft]]
@@ -37,11 +38,36 @@ class ModelSettings(StageSettings, frozen=True, kw_only=True):
     max_calls: Annotated[WholeNumber | None, Meta(description="Stop after this many calls.")] = None
     max_usd: Annotated[NotNegative | None, Meta(description="Stop before the cost exceeds this.")] = None
     concurrency: Annotated[int, Meta(description="Concurrent calls.", ge=1)] = 16
+    prices: Annotated[str, Meta(description="Your own prices (TOML).")] = ""
+    batch: Annotated[bool, Meta(description="Use the provider's batch API: half the price, up to a day per step.")] = (
+        False
+    )
 
     @property
     def has_model(self) -> bool:
         """Whether a model is asked that knows more than the stage's own rules, which `baseline/rules` repeats."""
         return self.model not in ("", RULES)
+
+    def terms(self, folder: Path) -> CallTerms:
+        """The terms of its calls; the file of prices is named from this folder."""
+        return CallTerms(
+            base_urls=self.base_url,
+            prices=folder / self.prices if self.prices else None,
+            max_usd=self.max_usd,
+            max_calls=self.max_calls,
+            batch=self.batch,
+        )
+
+    def example_request(self) -> Request:
+        """An almost empty request with these settings, to see whether the provider accepts them."""
+        return Request(
+            parts=(TextPart("?"),),
+            schema=EXAMPLE_SCHEMA,
+            is_json_checked=False,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            effort=self.effort,
+        )
 
 
 class StageContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +118,9 @@ class Stage(Generic[Settings]):
 
     def survey(self, drafts: Drafts) -> None:
         """Go through all cases once, before the first decision, keeping little of each."""
+
+    def begin_pass(self) -> None:
+        """Forget what was asked in an earlier pass over the cases: with batches there are several."""
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
         """Keep, change or drop the draft, or leave it open; `ask` is there when the settings name a model.

@@ -61,6 +61,9 @@ class AliasStage(Stage[AliasSettings]):
     def survey(self, drafts: Any) -> None:  # noqa: ARG002
         """Read the file of known names."""
         self._book = self._read_book()
+
+    def begin_pass(self) -> None:
+        """Ask for every name anew; what is answered is in the ledger."""
         self._asked: dict[str, asyncio.Task[tuple[str, ...]]] = {}
 
     async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:

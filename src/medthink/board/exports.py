@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from medthink.board.ranking import BoardRow, Leaderboard
+from medthink.board.records import LISTED
 from medthink.core.jsonio import encode_json
 from medthink.core.tables import guard
 from medthink.metrics.registry import shown_in
@@ -28,7 +29,7 @@ DOWNLOADS = {
 
 # Text columns stay text even if every value is missing.
 _TEXTS = frozenset(
-    {"ranking", "ties", "model", "team", "organisation", "family", "effort", "task", "condition", "rival", "provenance"}
+    {"ranking", "ties", "model", "team", *LISTED, "task", "condition", "rival", "provenance"}
     | {"judge", "note", "published_at", "withdrawn_at", "withdrawn_why"}
 )
 
@@ -57,9 +58,7 @@ def plain_row(row: BoardRow) -> dict[str, Any]:
         "ties": " ".join(row.letters),
         "model": one.model,
         "team": one.team,
-        "organisation": one.about.organisation,
-        "family": one.about.family,
-        "effort": one.about.effort,
+        **{name: getattr(one.about, name) for name in LISTED},
         "task": row.scores.origin.task,
         "condition": row.scores.origin.condition_label,
         **_plain_accuracy(row),

@@ -2,7 +2,7 @@
 
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -38,6 +38,40 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     is_expert_cued: bool = False
     attempts: int = 1
     notes: str = ""
+
+
+class AskedText(msgspec.Struct, frozen=True, kw_only=True):
+    """A text of `About` that the submission form asks for.
+
+    With `is_listed` it is a column of exports and can be searched for; `fact` is its title among the facts of the
+    model's page, empty for one that stands elsewhere on it.
+    """
+
+    name: str
+    title: str
+    hint: str = ""
+    type: Literal["text", "url"] = "text"
+    is_listed: bool = True
+    fact: str = ""
+
+
+ASKED = (
+    AskedText(name="family", title="Family", hint="submissions are counted by it"),
+    AskedText(name="effort", title="Reasoning effort", fact="Effort"),
+    AskedText(name="organisation", title="Made by"),
+    AskedText(name="link", title="Link", type="url", is_listed=False),
+)
+"""The short texts that a submitter may add, in the order of the form; `notes` come last, in a larger box."""
+
+_LISTED = frozenset(one.name for one in ASKED if one.is_listed)
+LISTED = tuple(name for name in About.__struct_fields__ if name in _LISTED)
+"""The texts that exports have as columns, in their order."""
+
+
+def read_about(fields: Mapping[str, str], *, is_expert_cued: bool = False) -> About:
+    """A submitter's texts as given in a form or a request."""
+    texts = {name: fields.get(name, "") for name in (*(one.name for one in ASKED), "notes")}
+    return msgspec.convert(texts | {"is_expert_cued": is_expert_cued}, About)
 
 
 class QueueProgress(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,20 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from medthink.accounts.account import Account
 from medthink.board.moderation import offer, publish, published_this_week
 from medthink.board.ranking import family_of
 from medthink.board.records import (
     EVER_SCORED,
-    About,
     SubmissionRecord,
     file_size,
     find_submission,
     history,
     list_submissions,
     queue_position,
+    read_about,
     read_scores,
 )
 from medthink.board.submissions import Received, Upload, enforce_deadlines, receive, received_today
@@ -44,7 +42,6 @@ from medthink.web.rendering import render
 from medthink.web.serve_app import ServeApp
 
 _MOST_LISTED = 500
-_TOLD = ("organisation", "family", "effort", "link", "notes")
 
 
 def receive_file(app: ServeApp, account: Account, fields: Mapping[str, str], data: bytes | None) -> Received:
@@ -53,13 +50,12 @@ def receive_file(app: ServeApp, account: Account, fields: Mapping[str, str], dat
         raise UsageError("no file was chosen", remedy="choose a file in the submission format")
     if account.team is None:
         raise UsageError("your account has no team", remedy="ask a maintainer to invite you into one")
-    said: dict[str, Any] = {name: fields.get(name, "") for name in _TOLD}
     upload = Upload(
         benchmark_id=app.benchmark.id,
         team=account.team,
         model=fields.get("model", ""),
         data=data,
-        about=About(is_expert_cued=fields.get("condition", "") == "cued", **said),
+        about=read_about(fields, is_expert_cued=fields.get("condition", "") == "cued"),
         allows_download=fields.get("download", "") in ("yes", "on", "true"),
         sent_by=account.name,
     )
@@ -185,8 +181,9 @@ def _family_count(app: ServeApp, found: SubmissionRecord) -> int:
 
 def fill_form(fields: Mapping[str, Any]) -> UploadForm:
     """The form as filled in."""
-    known = {name: str(fields[name])[:2000] for name in UploadForm.__struct_fields__ if name in fields}
-    return msgspec.convert(known, UploadForm)
+    texts = {name: str(text)[:2000] for name, text in fields.items()}
+    known = {name: texts[name] for name in ("model", "condition", "download") if name in texts}
+    return UploadForm(about=read_about(texts), **known)
 
 
 def _tell_size(size: int) -> str:

@@ -7,6 +7,7 @@ import msgspec
 
 from medthink.board.provenance import LEVELS, SHOWN_FROM
 from medthink.board.ranking import RANKINGS, BoardRow, Leaderboard, RankingKind
+from medthink.board.records import LISTED
 from medthink.web.pages.board_columns import PROOF_WORDS, BoardColumn
 from medthink.web.pages.board_query import BoardQuery
 
@@ -54,7 +55,7 @@ def least_proof(rows: Sequence[BoardRow], query: BoardQuery) -> int:
 
 def _searched(row: BoardRow) -> str:
     one = row.submission
-    parts = (one.model, one.team, one.about.organisation, one.about.family, one.about.effort, one.about.mode)
+    parts = (one.model, one.team, *(getattr(one.about, name) for name in LISTED), one.about.mode)
     return " ".join([*parts, row.scores.origin.condition_label]).casefold()
 
 

@@ -10,6 +10,7 @@ from medthink.board.exports import telling_slices
 from medthink.board.judged_profile import JudgedProfile
 from medthink.board.provenance import LEVELS, PROVENANCE
 from medthink.board.ranking import BoardRow, Leaderboard
+from medthink.board.records import ASKED
 from medthink.board.rerun import Rerun, tell_rerun
 from medthink.core.numbers import as_count, count_of
 from medthink.metrics.registry import shown_in
@@ -293,7 +294,7 @@ def _facts(row: BoardRow) -> Iterator[tuple[str, str]]:
     states = row.scores.answers.states if row.scores.answers else {}
     yield "Task", origin.task
     yield "Condition", origin.condition_label
-    yield "Effort", one.about.effort
+    yield from ((text.fact, getattr(one.about, text.name)) for text in ASKED if text.fact)
     yield "Prompts", ", ".join(f"{kind} {version[:8]}" for kind, version in origin.prompts.items())
     yield "Model as the provider names it", ", ".join(origin.reported_models)
     yield "Answers", ", ".join(f"{count:,} {STATE_WORDS.get(state, state)}" for state, count in states.items() if count)

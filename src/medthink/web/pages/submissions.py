@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from medthink.board.records import EVER_SCORED, Status, SubmissionRecord
+from medthink.board.records import ASKED, EVER_SCORED, About, AskedText, Status, SubmissionRecord
 from medthink.scoring.scores import Scores
 from medthink.scoring.submission import SubmissionProblem
 from medthink.web.pages.board_columns import PROOF_WORDS, rival_name
@@ -66,11 +66,7 @@ class UploadForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form as filled in, shown again with an error."""
 
     model: str = ""
-    organisation: str = ""
-    family: str = ""
-    effort: str = ""
-    link: str = ""
-    notes: str = ""
+    about: About = About()
     condition: str = ""
     download: str = ""
 
@@ -88,6 +84,7 @@ class SubmitPage(msgspec.Struct, frozen=True, kw_only=True):
     per_week: int
     largest_mb: int
     form: UploadForm
+    asked: tuple[AskedText, ...] = ASKED
     problem: str
     lines: tuple[SubmissionLine, ...]
 

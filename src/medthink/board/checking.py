@@ -10,7 +10,7 @@ from medthink.board.provenance import Provenance
 from medthink.board.records import QueueProgress
 from medthink.board.traces import Trails, check_trails, read_trails
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.case import Case
+from medthink.cases.held import HeldSplit
 from medthink.core.files import open_for_reading
 from medthink.scoring.material import Material
 from medthink.scoring.score import score
@@ -18,20 +18,18 @@ from medthink.scoring.scores import Scores
 from medthink.scoring.submission import Submission, read_submission
 
 
-class HeldBenchmark(msgspec.Struct, frozen=True, kw_only=True):
+class HeldBenchmark(HeldSplit, frozen=True, kw_only=True):
     """A split whose files are available, read once, so that its submissions can be checked and scored."""
 
-    split: Benchmark
-    cases: dict[int, Case]
     fingerprint: str
-    text_fingerprint: str
 
     @classmethod
     def open(cls, data: Path, split: str = "test") -> "HeldBenchmark":
         """Open a split and pin what it holds."""
         part = Benchmark.open(data)[split]
-        prints = part.fingerprints()
-        cases = {case.id: case for case in part}
+        passing = part.pass_prints()
+        cases = {case.id: case for case in passing.cases}
+        prints = passing.finish()
         return cls(split=part, cases=cases, fingerprint=prints.whole, text_fingerprint=prints.texts)
 
 

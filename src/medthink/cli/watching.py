@@ -20,22 +20,24 @@ _CLAIMS = {
 
 def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown":
     """The stopping rule for a goal: a half-width in points, or a finished run or file to compare with."""
-    from medthink.cases.benchmark import Benchmark
-    from medthink.runs.selection import select_cases
+    from medthink.runs.selection import read_selected
     from medthink.scoring.material import load_all, refuse_partial
     from medthink.scoring.sequential import StopWhenKnown, case_rights
     from medthink.workflow.tasks import has_letters
 
     if not has_letters(spec.task, spec.condition):
         raise UsageError("this task gives no letters, so there is nothing to watch", remedy="leave out --until-known")
-    benchmark = Benchmark.open(spec.benchmark)
-    cases = {case.id: case for case in select_cases(benchmark, spec.selection)}
-    fingerprint = benchmark[spec.selection.split].text_fingerprint()
+    held = read_selected(spec.benchmark, spec.selection)
     half_width, rival = _read_points(goal), None
     if half_width is None:
         rival = case_rights(refuse_partial(load_all([Path(goal)], spec.benchmark, split=spec.selection.split)[0]))
     return StopWhenKnown(
-        cases, fingerprint, samples=spec.condition.samples, claim=claim, half_width=half_width, rival=rival
+        held.cases,
+        held.text_fingerprint,
+        samples=spec.condition.samples,
+        claim=claim,
+        half_width=half_width,
+        rival=rival,
     )
 
 

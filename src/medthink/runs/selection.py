@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.cases.held import HeldSplit, hold_split
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 
@@ -119,18 +119,10 @@ def refuse_missing(selection: Selection, found: Set[int]) -> None:
         )
 
 
-class SelectedCases(NamedTuple):
-    """The cases of a selection by number, and the fingerprint of the texts of their whole split."""
-
-    text_fingerprint: str
-    cases: dict[int, Case]
+ReadSelected = Callable[[Path, Selection], HeldSplit]
 
 
-ReadSelected = Callable[[Path, Selection], SelectedCases]
-
-
-def read_selected(benchmark: Path, selection: Selection) -> SelectedCases:
+def read_selected(benchmark: Path, selection: Selection) -> HeldSplit:
     """Read the cases that a selection names."""
-    opened = Benchmark.open(benchmark)
-    cases = {case.id: case for case in select_cases(opened, selection)}
-    return SelectedCases(opened[selection.split].text_fingerprint(), cases)
+    held = hold_split(Benchmark.open(benchmark)[selection.split])
+    return replace(held, cases={case.id: case for case in pick_cases(held.cases.values(), selection)})

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from medthink.cases.case import Case
+from medthink.cases.held import HeldSplit
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.index import PREDICTIONS_FILE
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
-from medthink.runs.selection import ReadSelected, SelectedCases, Selection, read_selected
+from medthink.runs.selection import ReadSelected, Selection, read_selected
 from medthink.scoring.scores import Partial
 from medthink.scoring.submission import read_submission, refuse_problems
 from medthink.workflow.tasks import has_letters
@@ -126,7 +127,7 @@ def refuse_partial(material: Material) -> Material:
     return material
 
 
-def _load_submission(path: Path, selected: SelectedCases) -> Material:
+def _load_submission(path: Path, selected: HeldSplit) -> Material:
     """Predictions made elsewhere, in the card's submission format; any answer key in them is ignored."""
     submission = read_submission(path, selected.cases)
     refuse_problems(path, submission.problems)

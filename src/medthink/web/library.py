@@ -6,8 +6,9 @@ from functools import cached_property
 from pathlib import Path
 
 from medthink.baselines.learning import is_usable
-from medthink.cases.benchmark import Benchmark, fingerprint_texts
+from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image
+from medthink.cases.held import hold_split
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.runs.manifest import Manifest
@@ -24,9 +25,8 @@ class OpenBenchmark:
 
     def __init__(self, place: Path, split: str) -> None:
         self._whole = Benchmark.open(place)
-        self.benchmark = self._whole[split]
-        self.cases: dict[int, Case] = {case.id: case for case in self.benchmark}
-        self.text_fingerprint = fingerprint_texts(self.cases.values())
+        held = hold_split(self._whole[split])
+        self.benchmark, self.cases, self.text_fingerprint = held.split, held.cases, held.text_fingerprint
         self._images = {
             self.image_id(case.id, image.slot): image for case in self.cases.values() for image in case.question.images
         }

@@ -9,6 +9,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.cases.held import HeldSplit, hold_split
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import write_json
 from medthink.core.stored import read_stored
@@ -105,24 +106,23 @@ def _open_made(
     place = benchmark or Path(manifest.benchmark)
     if not place.exists() and benchmark is None:
         raise UsageError(f"the exam's benchmark is no longer at {place}", remedy="name the benchmark: DATA")
-    opened = _open_split(place, manifest.split)
-    if opened.text_fingerprint() != manifest.fingerprint:
+    held = _hold_split(place, manifest.split)
+    if held.text_fingerprint != manifest.fingerprint:
         raise UsageError(f"{out} holds an exam made from another benchmark", remedy="name another folder with --out")
     sheets = read_sheets(out)
     wanted = {sheet.case for sheet in sheets}
-    return manifest, sheets, {case.id: case for case in opened if case.id in wanted}
+    return manifest, sheets, {number: case for number, case in held.cases.items() if number in wanted}
 
 
 def _make(
     out: Path, benchmark: Path, split: str, plan: ExamPlan
 ) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
-    opened = _open_split(benchmark, split)
-    cases = {case.id: case for case in opened}
-    sheets = make_exam(cases.values(), plan)
+    held = _hold_split(benchmark, split)
+    sheets = make_exam(held.cases.values(), plan)
     manifest = ExamManifest(
         benchmark=str(benchmark.resolve()),
         split=split,
-        fingerprint=opened.text_fingerprint(),
+        fingerprint=held.text_fingerprint,
         items=plan.items,
         seed=plan.seed,
     )
@@ -130,12 +130,12 @@ def _make(
     write_sheets(out, sheets)
     # Written last: a folder that has it holds a complete exam.
     write_json(out / EXAM_FILE, msgspec.to_builtins(manifest))
-    return manifest, sheets, {number: cases[number] for number in {sheet.case for sheet in sheets}}
+    return manifest, sheets, {number: held.cases[number] for number in {sheet.case for sheet in sheets}}
 
 
-def _open_split(place: Path, split: str) -> Benchmark:
+def _hold_split(place: Path, split: str) -> HeldSplit:
     opened = Benchmark.open(place)
-    return opened[split] if len(opened.splits) > 1 or split in opened.splits else opened
+    return hold_split(opened[split] if len(opened.splits) > 1 or split in opened.splits else opened)
 
 
 class _Sitting:

@@ -7,8 +7,8 @@ import click
 from msgspec.structs import replace
 
 from medthink.cli.params import Real
-from medthink.workflow.condition import Condition
-from medthink.workflow.fields import FIELDS, ConditionField
+from medthink.workflow.condition import FIELDS, Condition
+from medthink.workflow.fields import ConditionField
 from medthink.workflow.tasks import default_condition
 
 

@@ -4,8 +4,7 @@ import shlex
 from pathlib import Path
 
 from medthink.runs.manifest import Manifest
-from medthink.workflow.condition import Condition
-from medthink.workflow.fields import FIELDS
+from medthink.workflow.condition import FIELDS, Condition
 from medthink.workflow.tasks import default_condition
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from medthink.core.markup import clean, one_line
 from medthink.runs.manifest import Manifest
-from medthink.workflow.fields import FIELDS
+from medthink.workflow.condition import FIELDS
 from medthink.workflow.tasks import default_condition, ends_in_answer
 
 _LONGEST = 60

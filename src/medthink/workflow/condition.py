@@ -4,7 +4,7 @@ Two runs may be compared if their conditions differ only in what is under study;
 printed with every number.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -12,7 +12,17 @@ from msgspec.structs import force_setattr
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.models.request import Effort
-from medthink.workflow.fields import FIELD, FIELDS
+from medthink.workflow.fields import (
+    LARGEST_SEED,
+    ConditionField,
+    either,
+    named,
+    parse_share,
+    read_field,
+    read_option_order,
+    say_option_order,
+    write_share,
+)
 
 ImageChoice = Literal["first", "spread", "seeded"]
 ImageOrder = Literal["as_is", "reversed", "seeded"]
@@ -32,29 +42,72 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     `option_order` is "as_is", "seeded", or a number k: every option moves by k letters, the last ones to the front.
     `image_max_side` and `image_max_bytes` allow images to be resized; without them every image is sent unchanged.
     `effort`, `temperature` and `max_tokens` are the provider's defaults if None. `seed` determines what is shown at
-    random; `model_seed` goes to the model, raised by one for each further sample.
+    random; `model_seed` goes to the model, raised by one for each further sample. A new field is a line here and its
+    effect: flag, help, range and label come from its annotation.
     """
 
-    image_share: float = 1.0
-    image_choice: ImageChoice = "first"
-    image_order: ImageOrder = "as_is"
-    swap_images: bool = False
-    show_history: bool = True
-    show_options: bool = True
-    option_order: OptionOrder = "as_is"
-    findings: CueSource = "task"
-    summary: CueSource = "task"
-    single_call: bool = False
-    prompt_set: str = "default"
-    use_schema: bool = True
-    image_max_side: int | None = None
-    image_max_bytes: int | None = None
-    effort: Effort | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
-    samples: int = 1
-    seed: int = 0
-    model_seed: int | None = None
+    image_share: Annotated[float, ConditionField(
+        "Share of each case's images, such as 40%.  [default: 100%]",
+        say=lambda share: f"{share * 100:g} % images", metavar="SHARE", low=0, high=1, read=parse_share,
+        write=write_share,
+    )] = 1.0  # fmt: skip
+    image_choice: Annotated[
+        ImageChoice,
+        ConditionField("Which images make the share: the first, spread over the case, or drawn.  [default: first]"),
+    ] = "first"
+    image_order: Annotated[
+        ImageOrder, ConditionField("The order in which they are shown. [default: as_is]")
+    ] = "as_is"  # fmt: skip
+    swap_images: Annotated[bool, ConditionField(
+        "Show another case's images, to test whether the model looks at them.",
+        say=either("swapped images", "own images"),
+    )] = False  # fmt: skip
+    show_history: Annotated[bool, ConditionField(
+        "Do not show the clinical history.", say=either("history", "no history"), flag="--hide-history"
+    )] = True  # fmt: skip
+    show_options: Annotated[bool, ConditionField(
+        "Do not show the options: free-text diagnosis.", say=either("options", "no options"), flag="--hide-options"
+    )] = True  # fmt: skip
+    option_order: Annotated[OptionOrder, ConditionField(
+        "as_is, seeded, or a number k: rotate by k letters.  [default: as_is]",
+        say=say_option_order, metavar="ORDER", read=read_option_order,
+    )] = "as_is"  # fmt: skip
+    findings: Annotated[CueSource, ConditionField(
+        "Step 1, findings per image: the expert's or the model's own.  [default: self for twi, else none]",
+        say=lambda source: f"{source} findings",
+    )] = "task"  # fmt: skip
+    summary: Annotated[CueSource, ConditionField(
+        "Step 2, summary of all images: the same choices.", say=lambda source: f"{source} summary"
+    )] = "task"  # fmt: skip
+    single_call: Annotated[bool, ConditionField(
+        "twi: ask for all three steps in one reply.", say=either("single call", "several calls")
+    )] = False  # fmt: skip
+    prompt_set: Annotated[str, ConditionField(
+        "default, brief, or the path of a folder of your own.  [default: default]",
+        say=named("prompts"), metavar="NAME",
+    )] = "default"  # fmt: skip
+    use_schema: Annotated[bool, ConditionField(
+        "Ask for JSON in words only, for servers without schema support.",
+        say=either("schema", "no schema"), flag="--no-schema",
+    )] = True  # fmt: skip
+    image_max_side: Annotated[int | None, ConditionField(
+        "Shrink images to this longest side.", say=named("side ≤"), flag="--max-side", metavar="PX", low=1
+    )] = None  # fmt: skip
+    image_max_bytes: Annotated[int | None, ConditionField(
+        "Shrink images to this many bytes.", say=named("bytes ≤"), flag="--max-bytes", low=1
+    )] = None  # fmt: skip
+    effort: Annotated[Effort | None, ConditionField("Reasoning effort, by the provider's own parameter.")] = None
+    temperature: Annotated[
+        float | None, ConditionField("Sampling temperature.", metavar="T", low=0, high=2)
+    ] = None  # fmt: skip
+    max_tokens: Annotated[int | None, ConditionField("Maximum tokens per reply.", low=1)] = None
+    samples: Annotated[int, ConditionField("Answers per case.  [default: 1]", low=1)] = 1
+    seed: Annotated[int, ConditionField(
+        "Seed for random choices: images, options, swapped images. [default: 0]", low=0, high=LARGEST_SEED
+    )] = 0  # fmt: skip
+    model_seed: Annotated[int | None, ConditionField(
+        "Seed sent to the model, and N + k with sample k.", low=0, high=LARGEST_SEED
+    )] = None  # fmt: skip
 
     def __post_init__(self) -> None:
         # 1 and 1.0 are one share and one digest.
@@ -85,6 +138,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __str__(self) -> str:
         return self.label()
+
+
+FIELDS: tuple[ConditionField, ...] = tuple(read_field(info) for info in msgspec.structs.fields(Condition))
+FIELD: dict[str, ConditionField] = {field.name: field for field in FIELDS}
 
 
 def _refuse_contradiction(condition: Condition) -> None:

@@ -2,8 +2,8 @@ import msgspec
 import pytest
 
 from medthink.core.errors import UsageError
-from medthink.workflow.condition import Condition
-from medthink.workflow.fields import FIELDS, parse_share
+from medthink.workflow.condition import FIELDS, Condition
+from medthink.workflow.fields import parse_share
 from medthink.workflow.tasks import default_condition, resolve_condition
 
 
@@ -95,7 +95,7 @@ def test_every_field_stands_in_the_table_in_the_same_order() -> None:
     assert [field.name for field in FIELDS] == list(Condition.__struct_fields__)
     switches = {field.name: field.sets for field in FIELDS if field.sets is not None}
     assert switches == {
-        field.name: not field.default for field in msgspec.structs.fields(Condition) if field.type is bool
+        field.name: not field.default for field in msgspec.structs.fields(Condition) if isinstance(field.default, bool)
     }
 
 

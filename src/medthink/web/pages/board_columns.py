@@ -17,8 +17,7 @@ from medthink.scoring.scores import SliceScore
 from medthink.stats.estimate import Estimate, Measured, Undefined
 from medthink.web.pages.board_query import NO_COLUMNS, BoardQuery
 from medthink.web.pages.marks import NONE, tell_difference, tell_ends, tell_money
-from medthink.workflow.condition import Condition
-from medthink.workflow.fields import FIELDS
+from medthink.workflow.condition import FIELDS, Condition
 from medthink.workflow.tasks import TASKS, default_condition
 
 PROOF_WORDS: dict[Provenance, str] = {

@@ -78,7 +78,9 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
     manifest = trace.manifest
     if as_json:
         about = {"run": str(trace.path), "model": manifest.model, "task": manifest.task}
-        print_json(about | {"condition_label": manifest.condition.label(), "doubt": trace.doubt, "cases": _plain(rows)})
+        print_json(
+            about | {"condition_label": manifest.condition.label(), "doubt": trace.doubt, "cases": to_builtins(rows)}
+        )
         return
     has_samples = manifest.condition.samples > 1
     columns = [
@@ -109,10 +111,6 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
     say(f"{len(rows)} listed; medthink show {trace.path} CASE shows one in full.")
     if trace.doubt:
         say(f"Right or wrong is unknown: {trace.doubt}")
-
-
-def _plain(rows: "list[CaseRow]") -> object:
-    return to_builtins(rows)
 
 
 def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:

@@ -21,21 +21,21 @@ PREDICTIONS_FILE = "predictions.jsonl"
 _LONGEST = 200
 
 
-class IndexRow(msgspec.Struct, frozen=True, array_like=True):
+class IndexRow(msgspec.Struct, frozen=True, kw_only=True):
     """What a list shows about one prediction; `answer` is the letter, or the beginning of a diagnosis in free text."""
 
     case: int
     sample: int
     state: str
-    letter: str | None
-    answer: str | None
-    detail: str
-    is_lenient: bool
-    calls: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cost_usd: float | None
-    latency_s: float | None
+    letter: str | None = None
+    answer: str | None = None
+    detail: str = ""
+    is_lenient: bool = False
+    calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    latency_s: float | None = 0.0
 
 
 class _Line(msgspec.Struct):

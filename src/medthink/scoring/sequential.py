@@ -15,6 +15,7 @@ from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.metrics.answers import GradedAnswer
 from medthink.runs.prediction import Prediction
+from medthink.scoring.answering import outcomes_by_case
 from medthink.scoring.material import Material
 from medthink.stats.sequence import MeanSequence, RateSequence, SignSequence, WatchClaim
 
@@ -167,11 +168,11 @@ def watch_runs(materials: Sequence[Material]) -> list[KnownStatement]:
 def case_rights(material: Material) -> dict[int, float]:
     """The share of right samples of every case that has all of them."""
     samples = max((one.sample for one in material.predictions), default=0) + 1
-    found: dict[int, list[bool]] = {}
-    for one in material.predictions:
-        gold = material.cases[one.case].reference.answer
-        found.setdefault(one.case, []).append(GradedAnswer(one.state, one.prediction, gold).is_right)
-    return {case: sum(listed) / samples for case, listed in found.items() if len(listed) == samples}
+    return {
+        case: sum(one.is_right for one in listed) / samples
+        for case, listed in outcomes_by_case(material).items()
+        if len(listed) == samples
+    }
 
 
 def cost_per_case(material: Material) -> float | None:

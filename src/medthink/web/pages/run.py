@@ -141,7 +141,7 @@ def make_case_lines(run: ShelfRun, other: ShelfRun | None, verdicts: CaseVerdict
     made = [_line(run, row, other, theirs.get((row.case, row.sample)), verdicts) for row in run.rows]
     done = {row.case for row in run.rows}
     waiting = [
-        _line(run, IndexRow(number, 0, "waiting", None, None, "", False, 0, None, None, None, 0.0), None, None, {})
+        _line(run, IndexRow(case=number, sample=0, state="waiting"), None, None, {})
         for number in run.selected
         if number not in done
     ]

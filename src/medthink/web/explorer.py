@@ -22,16 +22,6 @@ from medthink.web.rendering import render
 from medthink.web.serve_app import GivenApp, ServeApp
 
 
-def _list_page(app: ServeApp, request: Asked) -> str:
-    """All cases."""
-    query = read_query(ExploreQuery, request.query_params)
-    mine = app.revealed.answers(request)
-    page = make_explore_page(
-        app.bench, app.bench.benchmark.path.resolve().name, mine, query, board_answers(app) if mine else ()
-    )
-    return render("explore.html", page, app.site, here="cases")
-
-
 def _case_page(app: ServeApp, request: Asked, reader: str, code: str) -> str:
     """One case, as this reader may see it."""
     case, query = find_case(app, code), read_query(ExploreQuery, request.query_params)
@@ -53,23 +43,10 @@ def _told(app: ServeApp, case: Case, query: ExploreQuery) -> ToldOfCase:
     return ToldOfCase(others=app.answers.of_all(app.bench.text_fingerprint), models=models, shown=shown, words=words)
 
 
-def _commit(app: ServeApp, reader: str, code: str, letter: str, confidence: str) -> None:
-    """Store an answer; a letter that is not an option reveals without an answer."""
-    case = find_case(app, code)
-    chosen = letter if letter in case.question.options else None
-    sure = int(confidence) if confidence.isdecimal() and int(confidence) in CONFIDENCES else None
-    app.answers.commit(reader, app.bench.text_fingerprint, case.id, chosen, sure if chosen else None)
-
-
 def _refuse_awaited(app: ServeApp, request: Asked, code: str) -> None:
     """Refuse a case that the caller still has to read blind in a study."""
     if app.revealed.awaits(request, find_case(app, code).id):
         raise PermissionDeniedException(detail="This case is part of a study you read in. Read it there first.")
-
-
-def list_codes(app: ServeApp) -> list[str]:
-    """The codes of all cases, in their order."""
-    return sorted(app.bench.code(number) for number in app.bench.cases)
 
 
 def revealed_reference(app: ServeApp, request: Asked, case: Case) -> dict[str, Any] | None:
@@ -78,17 +55,6 @@ def revealed_reference(app: ServeApp, request: Asked, case: Case) -> dict[str, A
         return None
     plain: dict[str, Any] = msgspec.to_builtins(case.reference)
     return plain
-
-
-def _readers_page(app: ServeApp) -> str:
-    """The human baseline."""
-    page = make_readers_page(
-        app.bench,
-        app.bench.benchmark.path.resolve().name,
-        app.answers.of_all(app.bench.text_fingerprint),
-        board_answers(app),
-    )
-    return render("readers.html", page, app.site, here="readers")
 
 
 def find_case(app: ServeApp, code: str) -> Case:
@@ -109,8 +75,13 @@ class Committed(msgspec.Struct):
 @get("/cases", guards=[needs("visitor")], sync_to_thread=True)
 def show_cases(request: Asked, app: GivenApp) -> Response[str]:
     """All cases."""
-    reader = reader_of(request)
-    return remember_reader(html(_list_page(app, request)), request, reader)
+    query = read_query(ExploreQuery, request.query_params)
+    mine = app.revealed.answers(request)
+    page = make_explore_page(
+        app.bench, app.bench.benchmark.path.resolve().name, mine, query, board_answers(app) if mine else ()
+    )
+    answer = html(render("explore.html", page, app.site, here="cases"))
+    return remember_reader(answer, request, reader_of(request))
 
 
 @get("/cases/{code:str}", guards=[needs("visitor")], sync_to_thread=True)
@@ -122,16 +93,14 @@ def read_case(code: FromPath[str], request: Asked, app: GivenApp) -> Response[st
 
 
 @post("/cases/{code:str}/answer", guards=[needs("visitor")], sync_to_thread=True)
-def commit_answer(
-    code: FromPath[str],
-    request: Asked,
-    app: GivenApp,
-    data: URLEncodedBody[Committed],
-) -> Redirect:
+def commit_answer(code: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[Committed]) -> Redirect:
     """Commit to an answer, and reveal."""
     _refuse_awaited(app, request, code)
     reader = reader_of(request)
-    _commit(app, reader, code, data.option, data.confidence)
+    case = find_case(app, code)
+    chosen = data.option if data.option in case.question.options else None
+    sure = int(data.confidence) if data.confidence.isdecimal() and int(data.confidence) in CONFIDENCES else None
+    app.answers.commit(reader, app.bench.text_fingerprint, case.id, chosen, sure if chosen else None)
     query = read_query(ExploreQuery, request.query_params).encode()
     return remember_reader(Redirect(f"/cases/{code}{query}", status_code=303), request, reader)
 
@@ -139,7 +108,13 @@ def commit_answer(
 @get("/readers", guards=[needs("visitor")], sync_to_thread=True)
 def show_readers(app: GivenApp) -> Response[str]:
     """The human baseline."""
-    return html(_readers_page(app))
+    page = make_readers_page(
+        app.bench,
+        app.bench.benchmark.path.resolve().name,
+        app.answers.of_all(app.bench.text_fingerprint),
+        board_answers(app),
+    )
+    return html(render("readers.html", page, app.site, here="readers"))
 
 
 explorer_feature = Feature(routes=[show_cases, read_case, commit_answer, show_readers])

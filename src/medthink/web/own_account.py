@@ -52,11 +52,7 @@ def show_account(request: Asked, app: GivenApp) -> Response[str]:
 
 
 @post("/account/password", guards=[needs("member")], sync_to_thread=True)
-def change_password(
-    request: Asked,
-    app: GivenApp,
-    data: URLEncodedBody[PasswordForm],
-) -> Response[Any]:
+def change_password(request: Asked, app: GivenApp, data: URLEncodedBody[PasswordForm]) -> Response[Any]:
     """Change the password; all sessions end except the new one."""
     account = account_of(request)
     try:
@@ -69,11 +65,7 @@ def change_password(
 
 
 @post("/account/tokens", guards=[needs("member")], sync_to_thread=True)
-def add_token(
-    request: Asked,
-    app: GivenApp,
-    data: URLEncodedBody[TokenForm],
-) -> Response[str]:
+def add_token(request: Asked, app: GivenApp, data: URLEncodedBody[TokenForm]) -> Response[str]:
     """Create a token, and show it once."""
     account = account_of(request)
     offered = {choice.name for choice in scope_choices(account)}

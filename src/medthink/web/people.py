@@ -47,11 +47,7 @@ def show_people(app: GivenApp) -> Response[str]:
 
 
 @post("/people/invite", guards=[needs("maintainer")], sync_to_thread=True)
-def invite_person(
-    request: Asked,
-    app: GivenApp,
-    data: URLEncodedBody[InviteForm],
-) -> Response[str]:
+def invite_person(request: Asked, app: GivenApp, data: URLEncodedBody[InviteForm]) -> Response[str]:
     """Create an invitation link, and show it once."""
     roles = _roles(data)
     try:

@@ -52,27 +52,6 @@ def _bench_of(app: ServeApp, study: Study) -> OpenBenchmark:
     return app.library.open(study.plan.folder, study.plan.split)
 
 
-def _readings_page(app: ServeApp, name: str) -> str:
-    """This account's studies."""
-    with app.store.read() as connection:
-        found = [
-            (study, reader, desk.list_sittings(connection, reader.id))
-            for study, reader in setup.readings_of(connection, name)
-        ]
-    lines = tuple(
-        StudyLine(
-            token=study.token,
-            name=study.plan.name,
-            done=sum(one.submitted_at is not None for one in sittings),
-            total=len(sittings),
-            is_adjudication=reader.is_adjudicator,
-            is_closed=study.closed_at is not None,
-        )
-        for study, reader, sittings in found
-    )
-    return render("readings.html", ReadingsPage(studies=lines), app.site, here=_HERE)
-
-
 def find_reading(app: ServeApp, token: str, name: str) -> tuple[Study, StudyReader]:
     """The study with this token, if this account reads in it."""
     with app.store.read() as connection:
@@ -95,23 +74,6 @@ def at_work(store: BoardStore, seat: ReaderSeat) -> Iterator[tuple[Connection, O
         if is_closed:
             raise UsageError("this study is closed", remedy="ask the coordinator")
         yield connection, opened
-
-
-def _entry_page(app: ServeApp, token: str, name: str) -> str:
-    """The entry to a study."""
-    study, reader = find_reading(app, token, name)
-    with app.store.read() as connection:
-        sittings = desk.list_sittings(connection, reader.id)
-    page = make_entry_page(study, reader, sittings, _bench_of(app, study))
-    return render("room-entry.html", page, app.site, here=_HERE)
-
-
-def _next_case(app: ServeApp, token: str, name: str) -> str:
-    """The code of the next case to read; "" if all are read."""
-    _, reader = find_reading(app, token, name)
-    with app.store.read() as connection:
-        following = find_next(desk.list_sittings(connection, reader.id))
-    return following.sitting.code if following else ""
 
 
 def _case_page(app: ServeApp, seat: RoomSeat) -> RoomPage:
@@ -144,16 +106,35 @@ class CommitForm(msgspec.Struct):
 @get("/readings", guards=[needs("reader")], sync_to_thread=True)
 def show_readings(request: Asked, app: GivenApp) -> Response[str]:
     """The reader's studies."""
-    return html(_readings_page(app, account_of(request).name))
+    with app.store.read() as connection:
+        found = [
+            (study, reader, desk.list_sittings(connection, reader.id))
+            for study, reader in setup.readings_of(connection, account_of(request).name)
+        ]
+    lines = tuple(
+        StudyLine(
+            token=study.token,
+            name=study.plan.name,
+            done=sum(one.submitted_at is not None for one in sittings),
+            total=len(sittings),
+            is_adjudication=reader.is_adjudicator,
+            is_closed=study.closed_at is not None,
+        )
+        for study, reader, sittings in found
+    )
+    return html(render("readings.html", ReadingsPage(studies=lines), app.site, here=_HERE))
 
 
 @get("/room/{study:str}", guards=[needs("reader")], sync_to_thread=True)
 def show_entry(study: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """The entry to a study or, with `?next`, its next case."""
-    name = account_of(request).name
-    if "next" in request.query_params and (code := _next_case(app, study, name)):
-        return Redirect(f"/room/{study}/{code}", status_code=303)
-    return html(_entry_page(app, study, name))
+    found, reader = find_reading(app, study, account_of(request).name)
+    with app.store.read() as connection:
+        sittings = desk.list_sittings(connection, reader.id)
+    if "next" in request.query_params and (following := find_next(sittings)):
+        return Redirect(f"/room/{study}/{following.sitting.code}", status_code=303)
+    page = make_entry_page(found, reader, sittings, _bench_of(app, found))
+    return html(render("room-entry.html", page, app.site, here=_HERE))
 
 
 @get("/room/{study:str}/{code:str}", guards=[needs("reader")], sync_to_thread=True)

@@ -53,25 +53,6 @@ def _list_runs(app: ServeApp) -> tuple[RunChoice, ...]:
     return tuple(_describe(name, path, app.bench) for name, path in find_runs(app.runs).items())
 
 
-def _list_page(app: ServeApp) -> str:
-    """All studies."""
-    rows = []
-    with app.store.read() as connection:
-        for study in setup.list_studies(connection):
-            progress = results.read_progress(connection, study)
-            rows.append(
-                StudyRow(
-                    token=study.token,
-                    name=study.plan.name,
-                    made_at=study.made_at[:10],
-                    done=sum(one.done for one in progress),
-                    total=sum(one.total for one in progress),
-                    is_closed=study.closed_at is not None,
-                )
-            )
-    return render("studies.html", StudiesPage(studies=tuple(rows)), app.site, here=_HERE)
-
-
 def _form_page(app: ServeApp, form: StudyForm, **more: Any) -> str:
     """The form to set up a study."""
     modalities = sorted({name for case in app.bench.cases.values() for name in case.modalities})
@@ -164,7 +145,21 @@ class MoveForm(msgspec.Struct):
 @get("/studies", guards=[needs("coordinator")], sync_to_thread=True)
 def show_studies(app: GivenApp) -> Response[str]:
     """All studies."""
-    return html(_list_page(app))
+    rows = []
+    with app.store.read() as connection:
+        for study in setup.list_studies(connection):
+            progress = results.read_progress(connection, study)
+            rows.append(
+                StudyRow(
+                    token=study.token,
+                    name=study.plan.name,
+                    made_at=study.made_at[:10],
+                    done=sum(one.done for one in progress),
+                    total=sum(one.total for one in progress),
+                    is_closed=study.closed_at is not None,
+                )
+            )
+    return html(render("studies.html", StudiesPage(studies=tuple(rows)), app.site, here=_HERE))
 
 
 @get("/studies/new", guards=[needs("coordinator")], sync_to_thread=True)
@@ -204,12 +199,7 @@ def close(study: FromPath[str], app: GivenApp) -> Redirect:
 
 
 @post("/studies/{study:str}/link", guards=[needs("coordinator")], sync_to_thread=True)
-def new_link(
-    study: FromPath[str],
-    request: Asked,
-    app: GivenApp,
-    data: URLEncodedBody[ReaderForm],
-) -> Response[str]:
+def new_link(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[ReaderForm]) -> Response[str]:
     """A new personal link for a reader who lost theirs."""
     found = _find_study(app, study)
     account = find_account(app.store, data.name)
@@ -224,11 +214,7 @@ def new_link(
 
 
 @post("/studies/{study:str}/move", guards=[needs("coordinator")], sync_to_thread=True)
-def move(
-    study: FromPath[str],
-    app: GivenApp,
-    data: URLEncodedBody[MoveForm],
-) -> Response[Any]:
+def move(study: FromPath[str], app: GivenApp, data: URLEncodedBody[MoveForm]) -> Response[Any]:
     """Give an unopened case to another reader."""
     found = _find_study(app, study)
     try:
@@ -248,12 +234,7 @@ def move(
 
 
 @post("/studies/{study:str}/adjudicate", guards=[needs("coordinator")], sync_to_thread=True)
-def adjudicate(
-    study: FromPath[str],
-    request: Asked,
-    app: GivenApp,
-    data: URLEncodedBody[ReaderForm],
-) -> Response[str]:
+def adjudicate(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[ReaderForm]) -> Response[str]:
     """Have a third reader settle what the readers differ on."""
     found, name = _find_study(app, study), data.name.strip().lower()
     try:
@@ -266,11 +247,7 @@ def adjudicate(
 
 
 @post("/studies/{study:str}/import", guards=[needs("coordinator")], sync_to_thread=True)
-def take_in(
-    study: FromPath[str],
-    app: GivenApp,
-    data: MultipartBody[TableForm],
-) -> Response[str]:
+def take_in(study: FromPath[str], app: GivenApp, data: MultipartBody[TableForm]) -> Response[str]:
     """Import a table that a reader filled in offline."""
     found = _find_study(app, study)
     if data.table is None or not data.table.filename:

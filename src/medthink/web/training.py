@@ -76,13 +76,6 @@ def _keep_answer(app: ServeApp, study: Study, reader: StudyReader, code: str, la
         setup.note_training(connection, reader.id, answers, is_passed=is_passed)
 
 
-def _begin_again(app: ServeApp, reader: StudyReader) -> None:
-    """Another attempt, with other items."""
-    attempt = int(reader.training.get(_ATTEMPT, "1")) + 1
-    with app.store.write() as connection:
-        setup.note_training(connection, reader.id, {_ATTEMPT: str(attempt)}, is_passed=False)
-
-
 class AnswerForm(msgspec.Struct):
     """A reader's answer to an item."""
 
@@ -103,12 +96,7 @@ def show_training(study: FromPath[str], request: Asked, app: GivenApp) -> Respon
 
 
 @post("/room/{study:str}/training", guards=[needs("reader")], sync_to_thread=True)
-def answer_training(
-    study: FromPath[str],
-    request: Asked,
-    app: GivenApp,
-    data: URLEncodedBody[AnswerForm],
-) -> Redirect:
+def answer_training(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[AnswerForm]) -> Redirect:
     """Answer an item, then see whether it was right."""
     found, reader = find_reading(app, study, account_of(request).name)
     _keep_answer(app, found, reader, data.code, data.label)
@@ -121,7 +109,9 @@ def repeat_training(study: FromPath[str], request: Asked, app: GivenApp) -> Redi
     """Try again with other items."""
     _, reader = find_reading(app, study, account_of(request).name)
     if reader.trained_at is None:
-        _begin_again(app, reader)
+        attempt = int(reader.training.get(_ATTEMPT, "1")) + 1
+        with app.store.write() as connection:
+            setup.note_training(connection, reader.id, {_ATTEMPT: str(attempt)}, is_passed=False)
     return Redirect(f"/room/{study}/training", status_code=303)
 
 

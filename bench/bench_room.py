@@ -78,14 +78,17 @@ def make_room(root: Path, url: str, readers: int) -> tuple[BoardStore, list[Seat
 
 
 async def save_all(address: str, readers: list[Seat], saves: int) -> list[float]:
-    """Every reader's saves, one every two seconds or after the one before. Returns how long each took."""
+    """Every reader's saves, one every two seconds, once all have committed. Returns how long each took."""
     times, chance = list[float](), random.Random(1)
 
-    async def read(client: aiohttp.ClientSession, wait: float, seat: Seat) -> None:
-        headers, place, items = {"origin": address, "cookie": f"{COOKIE}={seat.session}"}, seat.cases[0], seat.items
+    async def commit(client: aiohttp.ClientSession, seat: Seat) -> None:
+        headers, place = {"origin": address, "cookie": f"{COOKIE}={seat.session}"}, seat.cases[0]
         form = {"option": "A", "confidence": "2"}
         async with client.post(f"{address}{place}/commit", data=form, headers=headers, allow_redirects=False) as answer:
             assert answer.status == 303, await answer.text()
+
+    async def read(client: aiohttp.ClientSession, wait: float, seat: Seat) -> None:
+        headers, place, items = {"origin": address, "cookie": f"{COOKIE}={seat.session}"}, seat.cases[0], seat.items
         versions: dict[str, int] = {}
         due = time.perf_counter() + wait
         for number in range(saves):
@@ -104,6 +107,7 @@ async def save_all(address: str, readers: list[Seat], saves: int) -> list[float]
         assert sum(versions.values()) == saves, "an update was lost"
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
+        await asyncio.gather(*(commit(client, seat) for seat in readers))
         await asyncio.gather(*(read(client, chance.uniform(0, PACE_S), seat) for seat in readers))
     return times
 

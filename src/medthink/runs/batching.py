@@ -7,7 +7,9 @@ interrupted, the next one finds the job at the provider or knows that it was nev
 """
 
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from medthink.models.errors import ModelError
 from medthink.models.request import Reply, Request
@@ -16,9 +18,14 @@ from medthink.runs.asking import Asked, Deferred, Desk, Pass, unanswered
 from medthink.runs.budget import Budget, BudgetReached
 from medthink.runs.ledger import Call, Ledger
 from medthink.runs.office import BatchOffice, wait_for_any
+from medthink.runs.opening import open_model_answerer
 from medthink.runs.prediction import Spent
 from medthink.runs.progress import Tracker
 from medthink.runs.siblings import Siblings
+from medthink.runs.spec import CallTerms
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
 
 
 async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is_patient: bool) -> BudgetReached | None:
@@ -38,15 +45,31 @@ async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is
 
 
 async def take_in_batches(
-    answerer: ModelAnswerer, ledger: Ledger, *, tracker: Tracker, folder: Path, cancels: bool
+    model: str,
+    ledger: Ledger,
+    terms: CallTerms,
+    *,
+    tracker: Tracker,
+    folder: Path,
+    transport: "Transport | None" = None,
+    needs_key: bool = True,
 ) -> float:
     """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
-    office = BatchOffice(answerer, ledger, Budget(), tracker=tracker, folder=folder)
-    try:
-        await (office.cancel() if cancels else office.look_round(sends=False))
+    answerer = open_model_answerer(
+        model,
+        base_urls=terms.base_urls,
+        transport=transport,
+        prices=terms.prices,
+        needs_key=needs_key,
+        is_batch=True,
+    )
+    assert isinstance(answerer, ModelAnswerer)
+    async with AsyncExitStack() as opened:
+        opened.push_async_callback(answerer.close)
+        office = BatchOffice(answerer, ledger, Budget(), tracker=tracker, folder=folder)
+        opened.push_async_callback(office.close)
+        await (office.cancel() if terms.cancel_batches else office.look_round(sends=False))
         return office.set_aside_usd
-    finally:
-        await office.close()
 
 
 class BatchDesk(Desk[Asked]):

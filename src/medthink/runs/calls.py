@@ -10,10 +10,9 @@ from medthink.runs.answerers import Answerer, ModelAnswerer
 from medthink.runs.asking import Asked, Desk, Pass
 from medthink.runs.batching import BatchDesk, take_in_batches, work_by_batches
 from medthink.runs.budget import Budget, BudgetReached
-from medthink.runs.jobs import Batch, read_batches
+from medthink.runs.jobs import Batch, read_unsettled
 from medthink.runs.ledger import Ledger
 from medthink.runs.office import BatchOffice
-from medthink.runs.opening import open_model_answerer
 from medthink.runs.progress import Tracker
 from medthink.runs.siblings import Siblings
 from medthink.runs.spec import CallTerms
@@ -53,7 +52,7 @@ class Calls(Generic[Asked]):
     @property
     def jobs(self) -> tuple[Batch, ...]:
         """The batches that have not ended."""
-        return _unsettled(self.ledger)
+        return tuple(read_unsettled(self.ledger.connection))
 
     async def work(self, make_pass: Pass) -> BudgetReached | None:
         """Ask everything: once, or with batches, pass after pass until nothing is left to ask.
@@ -84,7 +83,10 @@ async def open_calls(
     tracker.counts.take_spent(ledger)
     set_aside_usd = 0.0
     if terms.cancel_batches or not terms.batch:
-        set_aside_usd = await _take_in(ledger, terms, spools, tracker, transport)
+        for model in dict.fromkeys(batch.model for batch in read_unsettled(ledger.connection)):
+            set_aside_usd += await take_in_batches(
+                model, ledger, terms, tracker=tracker, folder=spools, transport=transport
+            )
     budget, siblings = common or Common(_open_budget(ledger, terms, set_aside_usd), Siblings())
     places = asyncio.Semaphore(max(one.concurrency for one in answerers))
     desks: dict[str, Desk[Asked]] = {}
@@ -102,29 +104,6 @@ async def open_calls(
     finally:
         for office in offices:
             await office.close()
-
-
-async def _take_in(
-    ledger: Ledger, terms: CallTerms, spools: Path, tracker: Tracker, transport: "Transport | None"
-) -> float:
-    """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
-    set_aside_usd = 0.0
-    for spec in dict.fromkeys(batch.model for batch in _unsettled(ledger)):
-        answerer = open_model_answerer(
-            spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices, is_batch=True
-        )
-        assert isinstance(answerer, ModelAnswerer)
-        try:
-            set_aside_usd += await take_in_batches(
-                answerer, ledger, tracker=tracker, folder=spools, cancels=terms.cancel_batches
-            )
-        finally:
-            await answerer.close()
-    return set_aside_usd
-
-
-def _unsettled(ledger: Ledger) -> tuple[Batch, ...]:
-    return tuple(one for one in read_batches(ledger.connection) if one.state != "ended")
 
 
 def _open_budget(ledger: Ledger, terms: CallTerms, set_aside_usd: float) -> Budget:

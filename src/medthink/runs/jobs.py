@@ -167,7 +167,7 @@ class JobBook:
 
     def all_unsettled(self) -> list[Batch]:
         """The batches planned or sent, oldest first."""
-        return [one for one in read_batches(self._connection) if one.state != "ended"]
+        return read_unsettled(self._connection)
 
     def unsettled(self, model: str) -> list[Batch]:
         """Those of one model."""
@@ -229,3 +229,8 @@ def read_batches(connection: sqlite3.Connection) -> list[Batch]:
     names = [name if name != "bytes" else "size_bytes" for name in _COLUMNS.split(", ")]
     fields = (dict(zip(names, row, strict=True)) for row in rows)
     return [msgspec.convert(one | {"strangers": msgspec.json.decode(one["strangers"])}, Batch) for one in fields]
+
+
+def read_unsettled(connection: sqlite3.Connection) -> list[Batch]:
+    """The batches of a ledger that are planned or sent, oldest first."""
+    return [one for one in read_batches(connection) if one.state != "ended"]

@@ -6,16 +6,15 @@ from typing import NamedTuple
 
 from medthink.core.errors import DataError, UsageError
 from medthink.models.batches.files import gather_requests, lay_out
-from medthink.runs.answerers import ModelAnswerer
 from medthink.runs.batching import take_in_batches
-from medthink.runs.jobs import Batch, JobBook, read_batches
+from medthink.runs.jobs import JobBook, read_unsettled
 from medthink.runs.ledger import Ledger
 from medthink.runs.lock import hold
 from medthink.runs.loop import run_to_end
 from medthink.runs.manifest import read_manifest
-from medthink.runs.opening import open_model_answerer
 from medthink.runs.progress import Tracker
 from medthink.runs.records import LEDGER, Records
+from medthink.runs.spec import CallTerms
 from medthink.runs.spools import FOLDER
 
 
@@ -29,7 +28,7 @@ class TakenOutput(NamedTuple):
 def export_requests(run: Path, into: Path) -> int:
     """Write a run's waiting requests for `vllm run-batch` as one file; returns how many there are."""
     with closing(Records.open(run)) as records:
-        waiting = _waiting(records)
+        waiting = read_unsettled(records.connection)
     if not waiting or not all((run / FOLDER / f"{batch.mark}.jsonl").is_file() for batch in waiting):
         raise UsageError(
             f"{run} has no requests waiting to be run by hand",
@@ -43,25 +42,12 @@ def take_in_output(run: Path, output: Path) -> TakenOutput:
     model = read_manifest(run).model
     with hold(run), closing(Ledger(run / LEDGER)) as ledger:
         book = JobBook(ledger.connection)
-        keys = {batch.mark: {row.key for row in book.rows(batch.mark)} for batch in _waiting(ledger)}
+        keys = {batch.mark: {row.key for row in book.rows(batch.mark)} for batch in read_unsettled(ledger.connection)}
         if not lay_out(output, run / FOLDER, keys):
             raise DataError(
                 f"it answers no waiting request of {run}", file=output, remedy="is it the output for this run?"
             )
         done = ledger.totals().calls.get("done", 0)
-        run_to_end(_collect(model, ledger, run / FOLDER))
+        run_to_end(take_in_batches(model, ledger, CallTerms(), tracker=Tracker(), folder=run / FOLDER, needs_key=False))
         calls = ledger.totals().calls
     return TakenOutput(calls.get("done", 0) - done, calls.get("queued", 0))
-
-
-async def _collect(model: str, ledger: Ledger, folder: Path) -> None:
-    answerer = open_model_answerer(model, is_batch=True, needs_key=False)
-    assert isinstance(answerer, ModelAnswerer)
-    try:
-        await take_in_batches(answerer, ledger, tracker=Tracker(), folder=folder, cancels=False)
-    finally:
-        await answerer.close()
-
-
-def _waiting(records: Records) -> list[Batch]:
-    return [batch for batch in read_batches(records.connection) if batch.state != "ended"]

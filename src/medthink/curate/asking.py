@@ -85,12 +85,4 @@ def open_stage_answerer(spec: str, terms: CallTerms, transport: "Transport") -> 
     refusal = UsageError(
         f"{spec} answers cases, not a curator's questions", remedy=f"use {RULES} for the embedded rules"
     )
-    return open_form_answerer(
-        spec,
-        ledger=CURATE_LEDGER,
-        refusal=refusal,
-        base_urls=terms.base_urls,
-        transport=transport,
-        prices=terms.prices,
-        is_batch=terms.batch,
-    )
+    return open_form_answerer(spec, terms, ledger=CURATE_LEDGER, refusal=refusal, transport=transport)

@@ -110,15 +110,8 @@ async def open_bench(
 
 
 def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answerer[FormPrompt]:
-    return open_form_answerer(
-        spec,
-        ledger=JUDGE_LEDGER,
-        refusal=UsageError(f"{spec} is not a judge", remedy=f"the embedded judge is {RULES}"),
-        base_urls=terms.base_urls,
-        transport=transport,
-        prices=terms.prices,
-        is_batch=terms.batch,
-    )
+    refusal = UsageError(f"{spec} is not a judge", remedy=f"the embedded judge is {RULES}")
+    return open_form_answerer(spec, terms, ledger=JUDGE_LEDGER, refusal=refusal, transport=transport)
 
 
 def blank_judgement(key: UnitKey, judge: str, terms: JudgeTerms, *, repeat: int) -> Judgement:

@@ -15,6 +15,7 @@ from medthink.runs.answerers import Answerer, Free, ReplayAnswerer
 from medthink.runs.asking import Desk, describe_bad_image, encode_images, fill_request
 from medthink.runs.opening import open_model_answerer
 from medthink.runs.prediction import Spent
+from medthink.runs.spec import CallTerms
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import RULES, Fault, FormPrompt
@@ -90,14 +91,7 @@ class RulesAnswerer(Free):
 
 
 def open_form_answerer(
-    spec: str,
-    *,
-    ledger: str,
-    refusal: UsageError,
-    base_urls: tuple[str, ...] = (),
-    transport: "Transport | None" = None,
-    prices: Path | None = None,
-    is_batch: bool = False,
+    spec: str, terms: CallTerms, *, ledger: str, refusal: UsageError, transport: "Transport | None"
 ) -> Answerer[FormPrompt]:
     """Open what answers in forms; a baseline that answers cases cannot, which raises `refusal`.
 
@@ -110,4 +104,6 @@ def open_form_answerer(
         raise refusal
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name), ledger)
-    return open_model_answerer(spec, base_urls=base_urls, transport=transport, prices=prices, is_batch=is_batch)
+    return open_model_answerer(
+        spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices, is_batch=terms.batch
+    )

@@ -23,13 +23,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from made_board import fill_board
 from made_cases import write_cases, write_pictures
-from medthink.accounts.people import NewAccount, add_account
-from medthink.accounts.sessions import begin_session
-from medthink.accounts.tokens import make_token
+from medthink.accounts.account import NewAccount, add_account
+from medthink.accounts.sessions import begin_session, make_token
 from medthink.board.checking import HeldBenchmark
-from medthink.board.store import BoardStore, store_url
 from medthink.board.worker import rank_boards
-from medthink.web.identify import COOKIE
+from medthink.store.engine import BoardStore, store_url
+from medthink.web.app.access import COOKIE
 
 ROWS, CASES, CLIENTS, EACH = 500, 720, 10, 60
 PROMISED_MS = 100

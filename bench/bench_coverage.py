@@ -20,9 +20,9 @@ from medthink.stats import (
     powered_rate,
     rank_runs,
 )
-from medthink.stats.memory import labels_recalled, order_favoured, order_gained, places_recalled
-from medthink.stats.ratio import ratio_ends
-from medthink.stats.student import student_quantile
+from medthink.stats.comparisons.gain import ratio_ends
+from medthink.stats.intervals import student_quantile
+from medthink.stats.memorisation import labels_recalled, order_favoured, order_gained, places_recalled
 
 
 def outcomes(rng: np.random.Generator, skills: np.ndarray, cases: int) -> np.ndarray:

@@ -22,7 +22,6 @@ import numpy as np
 
 from medthink.cases.case import Case
 from medthink.core.numbers import as_rate
-from medthink.curate.aliases import known_aliases
 from medthink.curate.build import build
 from medthink.curate.decision import read_decisions
 from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
@@ -34,11 +33,10 @@ from medthink.curate.mentions import (
     strong_mentions,
     suspect_mentions,
 )
-from medthink.curate.plan import read_plan
-from medthink.curate.splitting import split_differential
+from medthink.curate.names import known_aliases, split_differential
+from medthink.curate.plan import WorkFolder, read_plan
 from medthink.curate.stages.balance import gold_rank
-from medthink.curate.work import WorkFolder
-from medthink.phantoms.raw import make_raw_row, write_raw
+from medthink.phantoms.raw_cases import make_raw_row, write_raw
 from medthink.stats.intervals import wilson
 
 SAMPLE = Path(__file__).parents[2] / "shared/data/eurorad_sample.csv"
@@ -162,10 +160,9 @@ def balanced_alone() -> list[Draft]:
             drafts.append(made.with_reference(answer_text=gold))
     with tempfile.TemporaryDirectory() as folder:
         from medthink.core.jsonio import write_jsonl
-        from medthink.curate.build import open_stage
-        from medthink.curate.engine import run_stage
-        from medthink.curate.registry import read_settings
+        from medthink.curate.build import open_stage, run_stage
         from medthink.curate.review import Rulings
+        from medthink.curate.stage import read_settings
 
         work = WorkFolder(Path(folder))
         write_jsonl(work.cases / "given.jsonl", (one.row() for one in drafts))
@@ -368,7 +365,7 @@ def logistic(train, test) -> int:
     """Logistic regression on the outward form of the options."""
     from sklearn.linear_model import LogisticRegression
 
-    from medthink.baselines.shapes import shapes_of
+    from medthink.baselines.option_features import shapes_of
 
     (rows, right), (tried, _) = stack(train, shapes_of), stack(test, shapes_of)
     return pick(LogisticRegression(max_iter=2000).fit(rows, right).predict_proba(tried)[:, 1], test)
@@ -391,7 +388,7 @@ def boosting(train, test) -> int:
     """Boosted trees on the outward form of the options."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    from medthink.baselines.shapes import shapes_of
+    from medthink.baselines.option_features import shapes_of
 
     (rows, right), (tried, _) = stack(train, shapes_of), stack(test, shapes_of)
     model = HistGradientBoostingClassifier(max_iter=80, random_state=0).fit(rows, right)
@@ -451,7 +448,7 @@ def one_size(cases: int) -> None:
 
 def measure_ocr() -> None:
     """Diagnoses written into drawn pictures at three sizes; false: found in a plain picture, or in another name."""
-    from medthink.curate.ocr import BurnedInReader, find_written
+    from medthink.curate.stages.leaks import BurnedInReader, find_written
 
     reader, chance, began = BurnedInReader(), random.Random(1), time.process_time()
     hits, tried, false, plain = Counter(), Counter(), Counter(), Counter()

@@ -19,13 +19,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "suppo
 from drafts import draft, try_stage
 from medthink.cases.case import Image, ImageReference
 from medthink.cases.icd import icd_problems, is_category, labels_of, who_tree
-from medthink.cases.stores import FolderImages
-from medthink.curate.coding import find_coding
+from medthink.cases.images.stores import FolderImages
 from medthink.curate.draft import Draft
-from medthink.curate.modality import modality_of
-from medthink.curate.names import name_key
-from medthink.curate.splitting import split_differential
-from medthink.curate.timeline import read_timeline
+from medthink.curate.names import name_key, split_differential
+from medthink.curate.stages.icd import find_coding
+from medthink.curate.stages.modality import modality_of
+from medthink.curate.stages.timeline import read_timeline
 
 SAMPLE = Path(__file__).resolve().parents[2] / "shared/data/eurorad_sample.csv"
 LABELS = Path(__file__).with_name("labels_of_sample.toml")

@@ -79,7 +79,7 @@ def rows(count: int, seed: int) -> Iterator[dict[str, Any]]:
 def make(folder: Path, count: int) -> None:
     """A benchmark of this size in both forms."""
     from medthink.cases.benchmark import Benchmark
-    from medthink.cases.export import export_benchmark
+    from medthink.cases.files.export import export_benchmark
     from medthink.core.jsonio import write_jsonl
 
     write_jsonl(folder / "jsonl/train.jsonl", rows(count, seed=1))

@@ -20,7 +20,7 @@ warnings.simplefilter("ignore")
 
 from medthink.metrics.radcliq.bertscore import LAYER, BertScore  # noqa: E402
 from medthink.metrics.radcliq.chexbert import CheXbert  # noqa: E402
-from medthink.metrics.radcliq.graphs import RadGraph, _quiet  # noqa: E402
+from medthink.metrics.radcliq.radgraph import RadGraph, _quiet  # noqa: E402
 from medthink.metrics.radcliq.weights import ENVIRONMENT, WeightSource  # noqa: E402
 from radcliq_checkpoints import (  # noqa: E402
     SENTENCES,

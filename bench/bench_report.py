@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 from medthink.phantoms.writer import write_benchmark
-from medthink.report.entries import group_entries, load_entries
+from medthink.report.guessing import audit_group
 from medthink.report.judged import score_judgements
 from medthink.report.page import report_page
-from medthink.report.validity import audit_group
+from medthink.report.runs import group_entries, load_entries
 
 CASES, RUNS = 720, 10
 

@@ -24,16 +24,16 @@ from typing import NamedTuple
 import aiohttp
 from PIL import Image
 
-from medthink.accounts.people import NewAccount, add_account
+from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
-from medthink.board.store import BoardStore, store_url
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.phantoms.writer import write_benchmark
-from medthink.readers.studies import desk, setup
+from medthink.readers.studies import reading, setup
 from medthink.readers.studies.plan import StudyPlan
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
-from medthink.web.identify import COOKIE
+from medthink.store.engine import BoardStore, store_url
+from medthink.web.app.access import COOKIE
 
 READERS, SAVES = 50, 30
 PACE_S = 2.0
@@ -70,7 +70,7 @@ def make_room(root: Path, url: str, readers: int) -> tuple[BoardStore, list[Seat
     with store.write() as connection:
         study = setup.create_study(connection, setup.plan_study(plan), made_by="bench")
         for reader in setup.list_readers(connection, study.id):
-            sittings = [opened.sitting for opened in desk.list_sittings(connection, reader.id)]
+            sittings = [opened.sitting for opened in reading.list_sittings(connection, reader.id)]
             items = [item.code for text in sittings[0].revealed.texts for item in text.items]
             found.append(([f"/room/{study.token}/{sitting.code}" for sitting in sittings], items))
     sessions = [begin_session(store, account) for account in accounts]

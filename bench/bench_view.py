@@ -20,7 +20,7 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.core.jsonio import write_jsonl
 from medthink.phantoms.writer import make_row
-from medthink.runs.ledger import Ledger
+from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import Manifest, Progress, write_manifest
 from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.runs.selection import Selection

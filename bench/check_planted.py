@@ -11,8 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from medthink.curate.decision import Decision, read_decisions
-from medthink.curate.registry import STAGES
-from medthink.curate.work import WorkFolder
+from medthink.curate.plan import WorkFolder
+from medthink.curate.stage import STAGES
 
 
 def main() -> int:

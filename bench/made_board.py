@@ -10,16 +10,15 @@ import numpy as np
 from medthink.board.benchmarks import BoardBenchmark, enter_benchmark
 from medthink.board.checking import HeldBenchmark
 from medthink.board.moderation import publish, raise_provenance
-from medthink.board.provenance import LEVELS
-from medthink.board.records import About, find_submission
-from medthink.board.store import BoardStore
-from medthink.board.submissions import Upload, claim, keep_scores, receive
+from medthink.board.queue import Upload, claim, keep_scores, receive
+from medthink.board.submissions import LEVELS, About, find_submission
 from medthink.core.digest import seed_from
-from medthink.metrics.usage import CallUsage, summarise_usage
+from medthink.metrics.answers import CallUsage, summarise_usage
 from medthink.runs.prediction import Prediction, TwiSteps
-from medthink.scoring.material import Material
+from medthink.scoring.inputs import Material
 from medthink.scoring.score import score
 from medthink.scoring.scores import Scores
+from medthink.store.engine import BoardStore
 from medthink.workflow.condition import Condition
 
 EFFORTS = ("low", "medium", "high")
@@ -121,8 +120,8 @@ def _usage(row: MadeRow, rng: np.random.Generator) -> CallUsage:
 
 
 if __name__ == "__main__":
-    from medthink.board.rivals import ensure_rivals
-    from medthink.board.store import store_url
+    from medthink.board.results import ensure_rivals
+    from medthink.store.engine import store_url
 
     place, data, count = sys.argv[1:4]
     opened = BoardStore(store_url(place))

@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from medthink.cli import COMMANDS, overview
-from medthink.cli.door import HELP_FLAGS, load_command
-from medthink.cli.lazy import ParentCommand
+from medthink.cli.command import HELP_FLAGS, ParentCommand, load_command
 
 PAGE = Path(__file__).parent / "commands.md"
 

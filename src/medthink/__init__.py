@@ -15,21 +15,21 @@ _EXPORTS = {
     "DataError": "medthink.core.errors",
     "Image": "medthink.cases.case",
     "MedThinkError": "medthink.core.errors",
-    "ModelError": "medthink.models.errors",
+    "ModelError": "medthink.models.request",
     "Question": "medthink.cases.case",
     "Reference": "medthink.cases.case",
-    "Run": "medthink.door:OpenRun",
+    "Run": "medthink.api:OpenRun",
     "Scores": "medthink.scoring.scores",
     "UsageError": "medthink.core.errors",
-    "check": "medthink.door",
-    "compare": "medthink.door",
+    "check": "medthink.api",
+    "compare": "medthink.api",
     "default_condition": "medthink.workflow.tasks",
     "reward": "medthink.scoring.reward",
-    "run": "medthink.door",
-    "synth": "medthink.door",
+    "run": "medthink.api",
+    "synth": "medthink.api",
 }
 # Callable modules: the module's name is also the function's name.
-_ROOMS = {"judge": "medthink.judge.judging:judge_and_score", "report": "medthink.report.writing:write_report"}
+_ROOMS = {"judge": "medthink.judge.session:judge_and_score", "report": "medthink.report.page:write_report"}
 
 __all__ = ["__version__", *_EXPORTS, *_ROOMS]
 

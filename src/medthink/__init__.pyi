@@ -1,12 +1,12 @@
 # What `__init__.py` resolves on first use; tests/meta/test_types.py keeps the two equal.
+from medthink.api import OpenRun as Run
+from medthink.api import check, compare, run, synth
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image, Question, Reference
 from medthink.core.errors import DataError, MedThinkError, UsageError
-from medthink.door import OpenRun as Run
-from medthink.door import check, compare, run, synth
-from medthink.judge.judging import judge_and_score as judge
-from medthink.models.errors import ModelError
-from medthink.report.writing import write_report as report
+from medthink.judge.session import judge_and_score as judge
+from medthink.models.request import ModelError
+from medthink.report.page import write_report as report
 from medthink.scoring.compare import Comparison
 from medthink.scoring.reward import reward
 from medthink.scoring.scores import Scores

@@ -11,8 +11,8 @@ import pytest
 from medthink.bridges.targets import TargetOptions, write_target
 from medthink.bridges.trainers import TRAINERS
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.export import export_benchmark
-from medthink.cases.rows import Place, case_from_row, row_from_case
+from medthink.cases.files.export import export_benchmark
+from medthink.cases.files.rows import Place, case_from_row, row_from_case
 from medthink.core.jsonio import write_jsonl
 
 

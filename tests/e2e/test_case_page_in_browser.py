@@ -11,7 +11,7 @@ from PIL import Image
 from chromium import open_chromium
 from medthink.cases.benchmark import Benchmark
 from medthink.core.jsonio import write_jsonl
-from medthink.web.case_files import case_file
+from medthink.web.cases.file import case_file
 
 pytestmark = pytest.mark.browser
 

@@ -12,9 +12,9 @@ from check_planted import check
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.check import check_benchmark
 from medthink.cli.curate import curate
-from medthink.cli.data import data
-from medthink.curate.work import WorkFolder
-from medthink.phantoms.raw import FAULTS, FEWEST_RAW, write_raw
+from medthink.cli.data.data import data
+from medthink.curate.plan import WorkFolder
+from medthink.phantoms.raw_cases import FAULTS, FEWEST_RAW, write_raw
 
 # One worker builds while the others wait, and waiting counts.
 pytestmark = pytest.mark.timeout(900)

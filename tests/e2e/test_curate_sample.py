@@ -12,7 +12,7 @@ from medthink.cli.curate import curate
 from medthink.phantoms.painters import paint_jpeg
 from medthink.phantoms.painters.scene import Look
 from medthink.phantoms.plan import plan_raw_case
-from medthink.phantoms.raw import PLAN
+from medthink.phantoms.raw_cases import PLAN
 
 SAMPLE = Path(__file__).parents[3] / "shared/data/eurorad_sample.csv"
 MAPPING = """[columns]

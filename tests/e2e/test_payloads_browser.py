@@ -11,16 +11,15 @@ from urllib.parse import quote
 import pytest
 
 from chromium import open_chromium
+from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.invitations import invite
-from medthink.accounts.people import NewAccount, add_account
-from medthink.accounts.sessions import begin_session
-from medthink.accounts.tokens import make_token
+from medthink.accounts.sessions import begin_session, make_token
 from medthink.board.checking import HeldBenchmark, check_file
 from medthink.board.moderation import annotate, flag, publish, withdraw
-from medthink.board.records import About, find_submission
-from medthink.board.submissions import Upload, claim, keep_scores, receive
+from medthink.board.queue import Upload, claim, keep_scores, receive
+from medthink.board.submissions import About, find_submission
 from medthink.core.markup import clean
-from medthink.web.identify import COOKIE
+from medthink.web.app.access import COOKIE
 from payloads import PAYLOADS
 from people import Board
 from small_benchmark import write_benchmark
@@ -82,7 +81,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     boss = board.add("boss", "maintainer", "submitter", team=VALUES[0])
     tokens = list(fill(board, HeldBenchmark.open(bench), root))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("medthink.accounts.tokens._MOST_TOKENS", len(VALUES))
+        patch.setattr("medthink.accounts.sessions._MOST_TOKENS", len(VALUES))
         for text in VALUES:
             make_token(board.store, boss, text, ["read"], days=3)
     for number, text in enumerate(NAMES):

@@ -8,14 +8,14 @@ import pytest
 
 from chromium import open_chromium
 from made_runs import make_run
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.jsonio import write_jsonl
 from medthink.core.markup import clean
-from medthink.report.entries import group_entries, load_entries
+from medthink.report.cases import MOST_CASES
+from medthink.report.guessing import audit_group
 from medthink.report.judged import score_judgements
 from medthink.report.page import report_page
-from medthink.report.validity import audit_group
-from medthink.report.wrong_cases import MOST_CASES
+from medthink.report.runs import group_entries, load_entries
 from payloads import ACTS, LISTED, PAYLOADS, SHAPES
 from small_benchmark import make_row, picture
 

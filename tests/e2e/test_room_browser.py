@@ -12,12 +12,12 @@ from playwright.sync_api import expect
 
 from chromium import open_chromium
 from medthink.accounts.sessions import begin_session
-from medthink.readers.studies import desk, setup
-from medthink.web.house import serve_application
-from medthink.web.identify import COOKIE
-from medthink.web.renditions import Renditions
-from medthink.web.security import loopback_hosts
-from medthink.web.server import make_server, open_port
+from medthink.readers.studies import reading, setup
+from medthink.web.app.access import COOKIE
+from medthink.web.app.images import Renditions
+from medthink.web.app.security import loopback_hosts
+from medthink.web.app.server import make_server, open_port
+from medthink.web.serve import serve_application
 from payloads import PAYLOADS
 from reading_room import Room, make_discussed_runs, make_judged_run, open_room
 
@@ -52,7 +52,7 @@ class ServedRoom(NamedTuple):
         with self.room.board.store.read() as connection:
             reader = setup.find_reader(connection, self.room.study.id, name)
             assert reader is not None
-            return desk.read_marks(connection, desk.list_sittings(connection, reader.id)[place].id)
+            return reading.read_marks(connection, reading.list_sittings(connection, reader.id)[place].id)
 
 
 @pytest.fixture(scope="module")

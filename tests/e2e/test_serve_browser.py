@@ -10,16 +10,16 @@ from playwright.sync_api import expect
 
 from chromium import open_chromium
 from made_runs import make_run
-from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
-from medthink.board.records import About
-from medthink.board.store import BoardStore, store_url
+from medthink.board.publish import Addition, add_to_board
+from medthink.board.submissions import About
 from medthink.cases.case import Case
 from medthink.core.jsonio import write_jsonl
-from medthink.web.house import open_app, serve_application
-from medthink.web.renditions import Renditions
-from medthink.web.security import loopback_hosts
-from medthink.web.server import make_server, open_port
+from medthink.store.engine import BoardStore, store_url
+from medthink.web.app.images import Renditions
+from medthink.web.app.security import loopback_hosts
+from medthink.web.app.server import make_server, open_port
+from medthink.web.serve import open_app, serve_application
 from payloads import PAYLOADS
 from small_benchmark import make_row, picture
 

@@ -10,19 +10,17 @@ import pytest
 from playwright.sync_api import expect
 
 from chromium import open_chromium
-from medthink.accounts.account import Account
+from medthink.accounts.account import Account, NewAccount, add_account
 from medthink.accounts.invitations import invite, invite_reader
-from medthink.accounts.people import NewAccount, add_account
-from medthink.accounts.sessions import begin_session
-from medthink.accounts.tokens import make_token
+from medthink.accounts.sessions import begin_session, make_token
 from medthink.board.checking import HeldBenchmark
 from medthink.board.moderation import annotate, decline, flag, offer, publish, withdraw
-from medthink.board.records import About, list_submissions
-from medthink.board.submissions import Upload, receive
+from medthink.board.queue import Upload, receive
+from medthink.board.submissions import About, list_submissions
 from medthink.board.worker import work_once
 from medthink.core.markup import clean
-from medthink.web.identify import COOKIE
-from medthink.web.settings import ServeSettings
+from medthink.web.app.access import COOKIE
+from medthink.web.app.server import ServeSettings
 from payloads import PAYLOADS
 from people import Board
 from small_benchmark import write_benchmark

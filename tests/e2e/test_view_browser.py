@@ -11,13 +11,13 @@ from playwright.sync_api import expect
 
 from chromium import open_chromium
 from made_runs import make_run
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.jsonio import write_jsonl
 from medthink.core.markup import clean
-from medthink.web.renditions import Renditions
-from medthink.web.security import loopback_hosts
-from medthink.web.server import make_server, open_port
-from medthink.web.viewer import Viewer, view_application
+from medthink.web.app.images import Renditions
+from medthink.web.app.security import loopback_hosts
+from medthink.web.app.server import make_server, open_port
+from medthink.web.runs.viewer import Viewer, view_application
 from payloads import PAYLOADS
 from small_benchmark import make_row, picture
 
@@ -297,7 +297,7 @@ def test_every_control_can_be_reached_by_tab(served: Served, tab: Tab):
 
 
 def test_a_page_follows_a_run_under_way(served: Served, tab: Tab, folder: Path):
-    from medthink.runs.lock import hold
+    from medthink.runs.ledger.lock import hold
 
     page = tab.page
     page.goto(served.at("/runs/{1}"))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.jsonio import encode_json
 
 ROW: dict[str, Any] = {

@@ -7,7 +7,7 @@ from batch_server import BatchServer
 from drafts import draft, try_stage
 from ledger_rows import read_rows
 from medthink.core.errors import UsageError
-from medthink.runs import office
+from medthink.runs.batches import queue
 
 DRAFTS = [
     draft(1, diagnosis="Lipoma", differential="Fibroma, Sarcoma"),
@@ -19,7 +19,7 @@ DRAFTS = [
 @pytest.fixture(autouse=True)
 def quick_and_keyed(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-SENTINEL-7f3a9c1e5b")
-    monkeypatch.setattr(office, "_FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr(queue, "_FIRST_LOOK_S", 0.01)
 
 
 def decide(stage, folder, server, **changes):

@@ -21,17 +21,17 @@ from medthink.core.errors import UsageError
 from medthink.models import transport
 from medthink.models.batches import BatchLimits, openai
 from medthink.models.batches.client import BatchClient
-from medthink.models.errors import ModelError
-from medthink.models.retries import Backoff
+from medthink.models.limits import Backoff
+from medthink.models.request import ModelError
 from medthink.models.transport import Transport
-from medthink.runs import office
-from medthink.runs.jobs import JobBook, read_batches
-from medthink.runs.merge import merge_shards
-from medthink.runs.records import Records
+from medthink.runs.batches import queue
+from medthink.runs.batches.jobs import JobBook, read_batches
+from medthink.runs.batches.queue import SpoolWriter
+from medthink.runs.ledger.queries import Records
+from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection, Shard
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
-from medthink.runs.spools import SpoolWriter
+from medthink.runs.shards import merge_shards
 from medthink.workflow.tasks import default_condition
 from processes import Server, finish, medthink
 from small_benchmark import write_benchmark
@@ -52,8 +52,8 @@ QUICK = Transport(backoff=Backoff(first_s=0.01, most_s=0.02, patience_s=5))
 def quick_and_keyed(monkeypatch):
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "sk-SENTINEL-7f3a9c1e5b")
-    monkeypatch.setattr(office, "_FIRST_LOOK_S", 0.01)
-    monkeypatch.setattr(office, "_MOST_LOOK_S", 0.05)
+    monkeypatch.setattr(queue, "_FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr(queue, "_MOST_LOOK_S", 0.05)
 
 
 @pytest.fixture(scope="module")
@@ -306,7 +306,7 @@ STEPS = [
 @pytest.mark.parametrize("provider", THREE)
 def test_a_crash_at_any_step_runs_nothing_twice(tmp_path, start, provider, monkeypatch):
     bench = write_benchmark(tmp_path / "bench", cases=3, images=1)
-    monkeypatch.setattr("medthink.runs.collecting._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("medthink.runs.batches.results._ROWS_AT_ONCE", 2)
     crashes = 0
     # What happens here is the same for all; what is sent is not.
     for owner, name in STEPS if provider == "openai" else STEPS[1:2]:

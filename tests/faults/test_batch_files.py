@@ -9,9 +9,9 @@ from fault_server import answer_body, find_images
 
 from medthink.core.errors import UsageError
 from medthink.models.batches.files import OUTPUT
-from medthink.runs.manual import export_requests
+from medthink.runs.batches.run import export_requests
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from medthink.workflow.tasks import default_condition
 from processes import finish, medthink
 from small_benchmark import write_benchmark

@@ -9,13 +9,13 @@ from batch_server import BatchServer
 from expert_benchmark import write_expert_benchmark
 from judged_run import make_discussions, make_run
 from ledger_rows import read_rows
-from medthink.judge.exam.making import ExamPlan
-from medthink.judge.exam.sitting import ExamOrder, sit_exam
-from medthink.judge.judgements import read_judgements
+from medthink.judge.exam.make import ExamPlan
+from medthink.judge.exam.run import ExamOrder, sit_exam
+from medthink.judge.judged import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
-from medthink.models.retries import Backoff
+from medthink.models.limits import Backoff
 from medthink.models.transport import Transport
-from medthink.runs import office
+from medthink.runs.batches import queue
 from processes import finish, medthink
 
 JUDGES = ("openai/gpt-5.2", "openai-chat/gpt-4o")
@@ -25,7 +25,7 @@ QUICK = Transport(backoff=Backoff(first_s=0.01, most_s=0.02, patience_s=5))
 @pytest.fixture(autouse=True)
 def quick_and_keyed(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-SENTINEL-7f3a9c1e5b")
-    monkeypatch.setattr(office, "_FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr(queue, "_FIRST_LOOK_S", 0.01)
 
 
 def judge(run, server, **changes):

@@ -16,13 +16,11 @@ from judge_server import JudgeServer, contradict, judge_step, judge_well, step_v
 from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
-from medthink.judge.judged import load_judged, score_judged
-from medthink.judge.judgements import read_judgements
+from medthink.judge.judged import load_judged, read_judgements, score_judged
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
-from medthink.models.errors import ModelError
-from medthink.models.limits import Pace
-from medthink.models.retries import Backoff
+from medthink.models.limits import Backoff, Pace
+from medthink.models.request import ModelError
 from medthink.models.transport import Transport
 from medthink.runs.run import Run
 from processes import finish, medthink

@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from medthink.accounts.people import NewAccount, add_account
+from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
-from medthink.board.store import BoardStore, store_url
-from medthink.readers.studies import desk, setup
+from medthink.readers.studies import reading, setup
 from medthink.readers.studies.plan import StudyPlan
-from medthink.web.identify import COOKIE
+from medthink.store.engine import BoardStore, store_url
+from medthink.web.app.access import COOKIE
 from processes import finish, medthink
 from reading_room import make_judged_run
 
@@ -64,7 +64,7 @@ def test_no_acknowledged_save_is_lost_when_the_server_is_killed(tmp_path: Path):
     with store.write() as connection:
         study = setup.create_study(connection, setup.plan_study(plan), made_by="cora")
         reader = setup.list_readers(connection, study.id)[0]
-        opened = desk.list_sittings(connection, reader.id)[0]
+        opened = reading.list_sittings(connection, reader.id)[0]
     items = [item.code for item in opened.sitting.revealed.texts[0].items]
     client = SavingClient(tmp_path, run.parent / "bench", begin_session(store, anna))
     place = f"/room/{study.token}/{opened.sitting.code}"
@@ -85,7 +85,7 @@ def test_no_acknowledged_save_is_lost_when_the_server_is_killed(tmp_path: Path):
         versions[item] = json.loads(told)["version"]
     client.kill()
     with store.read() as connection:
-        marks = desk.read_marks(connection, opened.id)
+        marks = reading.read_marks(connection, opened.id)
     store.close()
     assert {item: mark.version for item, mark in marks.items()} == versions
     assert sum(versions.values()) == SAVES

@@ -19,7 +19,7 @@ import pytest
 
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
-from medthink.runs.index import read_rows as read_index_rows
+from medthink.runs.run import read_rows as read_index_rows
 from processes import finish, medthink
 from small_benchmark import write_benchmark
 
@@ -132,8 +132,8 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path, start_server):
 
 BUSY = """
 import sys, time
-from medthink.baselines.rules import ChoosingBaseline
-from medthink.cli.door import enter
+from medthink.baselines.baseline import ChoosingBaseline
+from medthink.cli.command import enter
 
 def learn(self, prompt, *, sample):
     print("learning", file=sys.stderr, flush=True)
@@ -164,8 +164,8 @@ def test_ctrl_c_stops_a_reader_that_learns_and_keeps_the_loop_busy(tmp_path):
 
 SLOW_DISK = """
 import sys, time
-from medthink.cli.door import enter
-from medthink.runs.ledger import Ledger
+from medthink.cli.command import enter
+from medthink.runs.ledger.ledger import Ledger
 
 close = Ledger.close
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from medthink.accounts.people import NewAccount, add_account
-from medthink.accounts.tokens import make_token
-from medthink.board.records import find_submission, list_submissions, read_file
-from medthink.board.store import BoardStore, store_url
+from medthink.accounts.account import NewAccount, add_account
+from medthink.accounts.sessions import make_token
+from medthink.board.submissions import find_submission, list_submissions, read_file
 from medthink.core.digest import digest_bytes
+from medthink.store.engine import BoardStore, store_url
 from small_benchmark import write_benchmark
 
 CASES = 12

@@ -15,8 +15,7 @@ import pytest
 
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage, transport
 from medthink.models.catalog import open_model
-from medthink.models.limits import Pace
-from medthink.models.retries import Backoff
+from medthink.models.limits import Backoff, Pace
 from medthink.models.transport import HttpModel, Transport
 
 SERVER_FILE = Path(__file__).with_name("fault_server.py")
@@ -35,8 +34,8 @@ FaultServer = load_fault_server()
 @pytest.fixture
 def long_rest(monkeypatch):
     """A server that is paused stays so for longer than any test takes."""
-    monkeypatch.setattr("medthink.models.endpoints.FIRST_REST_S", 3600.0)
-    monkeypatch.setattr("medthink.models.endpoints.MOST_REST_S", 3600.0)
+    monkeypatch.setattr("medthink.models.limits.FIRST_REST_S", 3600.0)
+    monkeypatch.setattr("medthink.models.limits.MOST_REST_S", 3600.0)
 
 
 SENTINEL = "sk-SENTINEL-7f3a9c1e5b-do-not-show"

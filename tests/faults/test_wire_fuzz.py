@@ -9,8 +9,7 @@ import pytest
 from fault_server import answer_body, error_body
 
 from medthink.core.jsonio import parse_json
-from medthink.models.errors import ModelError
-from medthink.models.request import Reply
+from medthink.models.request import ModelError, Reply
 from medthink.models.wires import HttpReply
 
 PATHS = {

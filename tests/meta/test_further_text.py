@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import medthink
-from medthink.board.records import About
-from medthink.web.submission_api import SubmissionInfo
+from medthink.board.submissions import About
+from medthink.web.submissions.rest import SubmissionInfo
 
 PROGRAM = Path(__file__).parents[1] / "support" / "further_text.py"
 # In every file that has to be touched: what is written before which line.

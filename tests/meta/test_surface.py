@@ -1,8 +1,10 @@
 """The surface is asserted: exports, what `--help` loads, that every command is documented and explained."""
 
+import ast
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -11,7 +13,7 @@ import pytest
 import medthink
 from build_commands import PAGE, all_commands, build
 from medthink.cli import COMMANDS, overview
-from medthink.cli.door import HELP_FLAGS, enter
+from medthink.cli.command import HELP_FLAGS, enter
 from medthink.core.numbers import as_percent
 
 HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}
@@ -92,19 +94,28 @@ def test_every_command_shows_an_example(name, command):
 def test_whatever_prints_a_table_prints_json_too(name, command):
     if isinstance(command, click.Group):
         return
-    sources = _sources_of(command.callback.__module__)
-    has_table = any(re.search(r"\b(show\.)?table\(|show_progress\(", source) for source in sources)
+    has_table = _calls_one_of({"table", "show_progress"}, command.callback.__module__, command.callback.__name__)
     has_json = any("--json" in param.opts for param in command.params)
     assert has_json or not has_table, f"{name} prints a table and takes no --json"
 
 
-def _sources_of(module: str) -> list[str]:
-    """The command's module and the views of it: what else of `medthink.cli` it imports and is named after it."""
-    package = Path(medthink.__file__).parent
-    source = (package.parent / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
-    views = [name for name in re.findall(r"from medthink\.cli\.(\w+) import", source) if name.endswith("_views")]
-    views += re.findall(r"from medthink\.cli import (\w+_views)", source)
-    return [source, *((package / f"cli/{view}.py").read_text(encoding="utf-8") for view in views)]
+def _calls_one_of(wanted: set[str], module: str, function: str) -> bool:
+    """Whether a function of the command line calls one of these, by itself or through others of `medthink.cli`."""
+    seen, left = set(), [(module, function)]
+    while left:
+        module, function = left.pop()
+        if (module, function) in seen or not module.startswith("medthink.cli"):
+            continue
+        seen.add((module, function))
+        tree = ast.parse(Path(find_spec(module).origin).read_text(encoding="utf-8"))
+        bodies = [node for node in tree.body if getattr(node, "name", "") == function]
+        if function in wanted and bodies:
+            return True
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+        homes = {alias.asname or alias.name: (node.module, alias.name) for node in imports for alias in node.names}
+        names = {node.id for body in bodies for node in ast.walk(body) if isinstance(node, ast.Name)}
+        left += [homes.get(name, (module, name)) for name in names]
+    return False
 
 
 @pytest.mark.parametrize(("name", "command"), all_commands().items())

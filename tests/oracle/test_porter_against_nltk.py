@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lazily import Lazily
-from medthink.metrics.porter import stem
+from medthink.metrics.words import stem
 
 porter = Lazily("nltk.stem.porter")
 

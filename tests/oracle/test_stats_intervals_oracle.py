@@ -14,9 +14,8 @@ from medthink.stats import (
     wilson,
 )
 from medthink.stats.bootstrap import expanded_tail
-from medthink.stats.clusters import cluster_totals
-from medthink.stats.intervals import totals_error
-from medthink.stats.student import student_quantile
+from medthink.stats.estimate import cluster_totals
+from medthink.stats.intervals import student_quantile, totals_error
 
 sm = Lazily("statsmodels.api")
 proportion = Lazily("statsmodels.stats.proportion")

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from medthink.stats.powered import _Part, _part, _together
+from medthink.stats.raters.correction import _Part, _part, _together
 
 READ = np.array([0.0, 1, 1, 0, 1, 0, 1, 1])
 SAME = np.array([0.1, 0.9, 0.8, 0.2, 0.7, 0.4, 0.5, 0.95])

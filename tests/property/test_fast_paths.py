@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from medthink.cases import rows, stores
 from medthink.cases.case import Case, Image, Question, Reference
-from medthink.cases.check import one_case
-from medthink.cases.check.files import FileLedger
-from medthink.cases.check.near import GRAM, NearlyIdentical
-from medthink.cases.check.one_case import check_case
-from medthink.cases.check.texts import contains_phrase, spell
-from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row
-from medthink.cases.stores import MISSING, FolderImages, NoImages, list_by_folder, path_problem
+from medthink.cases.check import cases as one_case
+from medthink.cases.check.cases import check_case
+from medthink.cases.check.image_files import FileLedger
+from medthink.cases.check.texts import GRAM, NearlyIdentical, contains_phrase, spell
+from medthink.cases.files import rows
+from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row
+from medthink.cases.images import stores
+from medthink.cases.images.stores import MISSING, FolderImages, NoImages, list_by_folder, path_problem
 from medthink.core.errors import DataError
 from medthink.core.jsonio import parse_json
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.core.tables import guard, unguard
-from medthink.judge.ballots import disagreement, majority
-from medthink.judge.forms import match_ids
 from medthink.judge.kinds.discussion import DimensionForm, SentenceVerdict, match_dimensions
+from medthink.judge.kinds.kind import match_ids
 from medthink.judge.kinds.steps import StepsForm
 from medthink.judge.rubric import DIMENSIONS
+from medthink.judge.scores import disagreement, majority
 from medthink.judge.units import Source, split_source
 from medthink.workflow.forms import Fault, fence, inert_json, read_form
 from medthink.workflow.sentences import split_sentences

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medthink.models.request import Reply
-from medthink.workflow.outcome import Choice, Unparsed
+from medthink.workflow.ask import Choice, Unparsed
 from medthink.workflow.parsing import parse_answer, parse_choice, parse_sections, parse_steps, parse_text
 from scripted_case import make_question
 

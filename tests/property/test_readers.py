@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.cases.export import export_benchmark
-from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row, row_from_case
-from medthink.cases.stores import FolderImages, NoImages, ZipImages, path_problem
+from medthink.cases.files.export import export_benchmark
+from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row, row_from_case
+from medthink.cases.images.stores import FolderImages, NoImages, ZipImages, path_problem
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json, parse_json, write_jsonl
 

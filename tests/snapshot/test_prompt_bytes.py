@@ -11,8 +11,8 @@ import pytest
 
 from medthink.cases.case import Question
 from medthink.workflow.ask import Prompt
-from medthink.workflow.cues import NO_CUES, Cues
 from medthink.workflow.prompts import load_prompts
+from medthink.workflow.view import NO_CUES, Cues
 from scripted_case import make_question
 
 FOLDER = Path(__file__).parent / "prompts"

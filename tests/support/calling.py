@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.testing import CliRunner, Result
 
-from medthink.cli.door import HELP_FLAGS
+from medthink.cli.command import HELP_FLAGS
 
 
 def call_command(command: click.Command, words: Sequence[object], **options: Any) -> Result:

@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from medthink.core.jsonio import write_jsonl
-from medthink.curate.build import open_stage
+from medthink.curate.build import StageEnd, open_stage, run_stage
 from medthink.curate.decision import Decision, read_decisions
 from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
-from medthink.curate.engine import StageEnd, run_stage
-from medthink.curate.registry import read_settings
+from medthink.curate.plan import WorkFolder
 from medthink.curate.review import Rulings
-from medthink.curate.stage import Stage
-from medthink.curate.work import WorkFolder
+from medthink.curate.stage import Stage, read_settings
 
 
 def draft(

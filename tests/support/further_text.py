@@ -10,9 +10,9 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from medthink.accounts.tokens import make_token
+from medthink.accounts.sessions import make_token
 from medthink.board.checking import HeldBenchmark
-from medthink.board.records import list_submissions
+from medthink.board.submissions import list_submissions
 from medthink.board.worker import work_once
 from people import Board
 from small_benchmark import write_benchmark

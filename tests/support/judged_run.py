@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from small_benchmark import write_benchmark
 
 RATIONALE = "The lesion is large. The margin is WRONG here. So the diagnosis follows."

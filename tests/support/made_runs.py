@@ -12,10 +12,10 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value, seed_from
 from medthink.models.request import Reply, Usage
-from medthink.runs.ledger import Call, Ledger
+from medthink.runs.ledger.ledger import Call, Ledger
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction, TwiSteps
-from medthink.runs.results import write_results
+from medthink.runs.run import write_results
 from medthink.runs.selection import Selection
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import default_condition, prompt_versions

@@ -9,17 +9,15 @@ from typing import Any
 
 from litestar.testing import TestClient
 
-from medthink.accounts.account import Account
-from medthink.accounts.people import NewAccount, add_account
+from medthink.accounts.account import Account, NewAccount, add_account
 from medthink.accounts.roles import GivenRole
 from medthink.accounts.sessions import begin_session
-from medthink.board.store import BoardStore, store_url
-from medthink.web.house import open_app, serve_application
-from medthink.web.identify import COOKIE
-from medthink.web.renditions import Renditions
-from medthink.web.security import loopback_hosts
-from medthink.web.server import make_server, open_port
-from medthink.web.settings import ServeSettings
+from medthink.store.engine import BoardStore, store_url
+from medthink.web.app.access import COOKIE
+from medthink.web.app.images import Renditions
+from medthink.web.app.security import loopback_hosts
+from medthink.web.app.server import ServeSettings, make_server, open_port
+from medthink.web.serve import open_app, serve_application
 
 PORT = 7350
 OWN = f"http://127.0.0.1:{PORT}"

@@ -89,7 +89,7 @@ def build_chexbert(path: Path, vocabulary: int, *, hidden: int = 64, layers: int
 
 def build_radgraph(folder: Path, *, hidden: int = 64, layers: int = 2) -> None:
     """Config, vocabulary and weights of a DyGIE on a tiny BERT, whose encoder is named as on the hub."""
-    from medthink.metrics.radcliq.graphs import _mend_tokenizers, _quiet
+    from medthink.metrics.radcliq.radgraph import _mend_tokenizers, _quiet
 
     encoder = folder.parents[1] / "tiny-encoder"
     build_bert_tokenizer(encoder, hidden=hidden, layers=layers)

@@ -8,9 +8,9 @@ from typing import Any
 
 from judged_run import make_discussions, make_run
 from medthink.judge.session import JudgeOrder, judge_run
-from medthink.readers.studies import desk, setup
+from medthink.readers.studies import reading, setup
 from medthink.readers.studies.plan import StudyPlan
-from medthink.web.room import find_seat
+from medthink.web.reading.routes import find_seat
 from people import Board
 
 TEXT = (
@@ -68,7 +68,7 @@ class Room:
         with self.board.store.read() as connection:
             reader = setup.find_reader(connection, self.study.id, name)
             assert reader is not None
-            return [one.sitting.code for one in desk.list_sittings(connection, reader.id)]
+            return [one.sitting.code for one in reading.list_sittings(connection, reader.id)]
 
     def case(self, name: str, place: int = 0) -> int:
         """The number of the case of a reader's sitting."""

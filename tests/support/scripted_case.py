@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from medthink.cases.case import Image, ImageReference, Question, Reference
-from medthink.cases.stamps import Stamp, StampedStore
+from medthink.cases.images.fact_cache import Stamp, StampedStore
 from medthink.models.request import Reply
 from medthink.workflow.ask import Prompt, Unanswered
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from medthink.board.store import BoardStore, store_url
+from medthink.store.engine import BoardStore, store_url
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from typing import Any
 from litestar.testing import TestClient
 
 from made_runs import make_run
-from medthink.web.renditions import Renditions
-from medthink.web.security import loopback_hosts
-from medthink.web.viewer import Viewer, view_application
+from medthink.web.app.images import Renditions
+from medthink.web.app.security import loopback_hosts
+from medthink.web.runs.viewer import Viewer, view_application
 from small_benchmark import write_benchmark
 
 PORT = 7350

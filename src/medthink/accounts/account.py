@@ -1,8 +1,19 @@
 """A person in the store."""
 
-import msgspec
+import re
+from collections.abc import Sequence
+from typing import Any
 
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from medthink.accounts.passwords import hash_password, is_password
 from medthink.accounts.roles import GivenRole, Role, includes
+from medthink.core.clock import now_utc
+from medthink.core.errors import Declined, UsageError
+from medthink.store import tables
+from medthink.store.engine import BoardStore, insert_once, note
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,3 +31,193 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     def may(self, role: Role) -> bool:
         """Whether this person has the rights of a role."""
         return self.disabled_at is None and includes(self.roles, role)
+
+
+_LONGEST = 200
+
+
+def find_team(connection: Connection, name: str) -> int | None:
+    """The number of the team of this name, ignoring case."""
+    table = tables.teams
+    same = sa.func.lower(table.c.name) == sa.func.lower(name.strip())
+    return connection.execute(sa.select(table.c.id).where(same).order_by(table.c.id)).scalar()
+
+
+def enter_team(connection: Connection, name: str) -> int:
+    """The number of the team of this name, added if missing."""
+    name = " ".join(name.split())
+    if not name or len(name) > _LONGEST:
+        raise UsageError("the team's name is missing or too long", remedy=f"use 1 to {_LONGEST} characters")
+    found = find_team(connection, name)
+    if found is not None:
+        return found
+    # If two add the same team at once, one of them writes and both find it.
+    connection.execute(insert_once(connection, tables.teams, {"name": name, "added_at": now_utc()}))
+    entered = find_team(connection, name)
+    assert entered is not None
+    return entered
+
+
+def lock_team(connection: Connection, team_id: int) -> None:
+    """Let no other writer count this team's submissions until the transaction ends."""
+    connection.execute(sa.select(tables.teams.c.id).where(tables.teams.c.id == team_id).with_for_update())
+
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,99}")
+_LONGEST_SHOWN = 100
+
+
+class NewAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """What is needed to create an account; without a password the person signs in by a link or a provider."""
+
+    name: str
+    roles: tuple[GivenRole, ...]
+    shown_name: str = ""
+    team: str = ""
+    password: str | None = None
+
+
+def add_account(store: BoardStore, new: NewAccount, *, actor: str, is_team_new: bool = False) -> Account:
+    """Create an account; UsageError if the name is taken, or if a team that must be new exists."""
+    kept = None if new.password is None else hash_password(new.password, name=new.name)
+    with store.write() as connection:
+        return insert_account(connection, new, kept, actor=actor, is_team_new=is_team_new)
+
+
+def insert_account(
+    connection: Connection, new: NewAccount, password: str | None, *, actor: str, is_team_new: bool = False
+) -> Account:
+    """Create an account within a transaction; `password` is the hash."""
+    name, shown = read_name(new.name), read_shown_name(new.shown_name or new.name)
+    team = new.team.strip()
+    if team and is_team_new and find_team(connection, team) is not None:
+        raise UsageError(
+            f"there is already a team {team}", remedy="ask one of its members or a maintainer to invite you"
+        )
+    values: dict[str, Any] = {
+        "name": name,
+        "shown_name": shown,
+        "team_id": enter_team(connection, team) if team else None,
+        "roles": list(new.roles),
+        "password": password,
+        "added_at": now_utc(),
+    }
+    made_id = connection.execute(insert_once(connection, tables.accounts, values).returning(tables.accounts.c.id))
+    if made_id.scalar() is None:
+        raise UsageError(f"the name {name} is taken", remedy="choose another name")
+    note(connection, None, actor, "account added", {"name": name, "roles": list(new.roles), "team": team})
+    made = find_in(connection, tables.accounts.c.name == name)
+    assert made is not None
+    return made
+
+
+def find_account(store: BoardStore, name: str) -> Account | None:
+    """The account of this name."""
+    with store.read() as connection:
+        return find_in(connection, tables.accounts.c.name == name.strip().casefold())
+
+
+def list_accounts(store: BoardStore, *, role: GivenRole | None = None) -> list[Account]:
+    """All accounts, or those with a role, by name."""
+    with store.read() as connection:
+        rows = connection.execute(ACCOUNT_ROWS.order_by(tables.accounts.c.name)).mappings()
+        return [one for one in map(read_account, rows) if role is None or role in one.roles]
+
+
+def has_maintainer(store: BoardStore) -> bool:
+    """Whether anyone can sign in as maintainer."""
+    return any(one.may("maintainer") for one in list_accounts(store, role="maintainer"))
+
+
+def check_password(store: BoardStore, name: str, given: str) -> Account | None:
+    """The account, if this is its password and it is not disabled."""
+    table = tables.accounts
+    with store.read() as connection:
+        where = table.c.name == name.strip().casefold()
+        kept = connection.execute(sa.select(table.c.password).where(where)).scalar()
+        found = find_in(connection, where)
+    is_right = is_password(kept, given)
+    return found if is_right and found is not None and found.disabled_at is None else None
+
+
+def set_password(store: BoardStore, account: Account, password: str, *, actor: str) -> None:
+    """Change an account's password, and end its sessions."""
+    kept = hash_password(password, name=account.name)
+    with store.write() as connection:
+        _change(connection, account.id, {"password": kept}, actor=actor, what="password changed")
+        end_sessions_in(connection, account.id)
+
+
+def set_roles(store: BoardStore, account: Account, roles: Sequence[GivenRole], *, actor: str) -> None:
+    """Change an account's roles; the last maintainer cannot lose that role."""
+    with store.write() as connection:
+        if "maintainer" not in roles:
+            _refuse_last_maintainer(connection, account)
+        _change(connection, account.id, {"roles": list(roles)}, actor=actor, what="roles changed")
+
+
+def set_disabled(store: BoardStore, account: Account, *, is_disabled: bool, actor: str) -> None:
+    """Close an account with all its credentials, or reopen it; the last maintainer cannot be closed."""
+    with store.write() as connection:
+        if is_disabled:
+            _refuse_last_maintainer(connection, account)
+            end_sessions_in(connection, account.id)
+        values = {"disabled_at": now_utc() if is_disabled else None}
+        what = "account disabled" if is_disabled else "account enabled"
+        _change(connection, account.id, values, actor=actor, what=what)
+
+
+def end_sessions_in(connection: Connection, account_id: int) -> None:
+    """End every session of an account within a transaction."""
+    connection.execute(tables.sessions.delete().where(tables.sessions.c.account_id == account_id))
+
+
+def find_in(connection: Connection, where: sa.ColumnElement[bool]) -> Account | None:
+    """The matching account, within a transaction."""
+    row = connection.execute(ACCOUNT_ROWS.where(where)).mappings().first()
+    return None if row is None else read_account(row)
+
+
+def read_name(given: str) -> str:
+    """A normalised sign-in name, or UsageError."""
+    name = given.strip().casefold()
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            "the name cannot be used to sign in",
+            remedy="use 2 to 100 characters of a-z, 0-9 and . _ @ + -, starting with a letter or digit",
+        )
+    return name
+
+
+def read_shown_name(given: str) -> str:
+    """The display name, or UsageError."""
+    shown = " ".join(given.split())
+    if not shown or len(shown) > _LONGEST_SHOWN or not shown.isprintable():
+        raise UsageError("the display name is not valid", remedy=f"use 1 to {_LONGEST_SHOWN} characters on one line")
+    return shown
+
+
+ACCOUNT_ROWS = sa.select(tables.accounts, tables.teams.c.name.label("team")).join(
+    tables.teams, tables.teams.c.id == tables.accounts.c.team_id, isouter=True
+)
+
+
+def read_account(row: sa.RowMapping) -> Account:
+    """The account of a row of `ACCOUNT_ROWS`."""
+    fields = {name: row[name] for name in Account.__struct_fields__ if name != "has_password"}
+    return msgspec.convert(fields | {"has_password": row["password"] is not None}, Account)
+
+
+def _change(connection: Connection, number: int, values: dict[str, Any], *, actor: str, what: str) -> None:
+    where = tables.accounts.c.id == number
+    connection.execute(tables.accounts.update().where(where).values(values))
+    said = {name: value for name, value in values.items() if name == "roles"}
+    note(connection, None, actor, what, {"account": number} | said)
+
+
+def _refuse_last_maintainer(connection: Connection, account: Account) -> None:
+    # All are locked, so that two maintainers cannot remove each other at the same time.
+    rows = connection.execute(sa.select(tables.accounts).with_for_update()).mappings().all()
+    others = [row for row in rows if row["id"] != account.id and row["disabled_at"] is None]
+    if "maintainer" in account.roles and not any("maintainer" in row["roles"] for row in others):
+        raise Declined(f"{account.name} is the only maintainer", remedy="make someone else a maintainer first")

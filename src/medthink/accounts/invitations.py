@@ -11,17 +11,13 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from medthink.accounts.account import Account
-from medthink.accounts.passwords import hash_password
-from medthink.accounts.people import NewAccount, find_in, insert_account
+from medthink.accounts.account import Account, NewAccount, enter_team, find_in, insert_account
+from medthink.accounts.passwords import digest_secret, hash_password, make_secret
 from medthink.accounts.roles import GivenRole
-from medthink.accounts.secret_texts import digest_secret, make_secret
-from medthink.board import tables
-from medthink.board.records import note
-from medthink.board.store import BoardStore
-from medthink.board.teams import enter_team
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import Declined
+from medthink.store import tables
+from medthink.store.engine import BoardStore, note
 
 DAYS = 14
 READER_DAYS = 90

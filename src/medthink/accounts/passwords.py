@@ -1,11 +1,13 @@
 """Passwords, hashed by argon2id."""
 
+import secrets
 import threading
 from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
 
 SHORTEST, LONGEST = 12, 200
@@ -42,3 +44,13 @@ def _hasher() -> PasswordHasher:
 @cache
 def _no_password() -> str:
     return _hasher().hash("nobody has this password")
+
+
+def make_secret(prefix: str = "") -> str:
+    """A secret of 256 random bits."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+def digest_secret(secret: str) -> str:
+    """The digest to store. A random secret needs no salt and no slow hash."""
+    return digest_bytes(secret.encode("utf-8", "surrogatepass"))

@@ -5,8 +5,7 @@ They are given a prompt's structure (its kind, question and findings) instead of
 
 from typing import TYPE_CHECKING, Literal, get_args
 
-from medthink.core.errors import UsageError
-from medthink.core.suggest import suggest
+from medthink.core.errors import UsageError, suggest
 
 if TYPE_CHECKING:
     from medthink.baselines.baseline import Baseline
@@ -32,7 +31,7 @@ def open_baseline(name: str, benchmark: "Benchmark") -> "Baseline":
         raise UsageError(f"no such baseline: {name}", remedy=suggest(name, NAMES, known))
     match name.partition(":"):
         case ["guesser", _, inputs]:
-            from medthink.baselines.guessing import guesser_baseline
+            from medthink.baselines.guesser import guesser_baseline
 
             return guesser_baseline(inputs or "options", benchmark)
         case ["retrieval", _, _]:
@@ -40,6 +39,6 @@ def open_baseline(name: str, benchmark: "Benchmark") -> "Baseline":
 
             return retrieval_baseline(benchmark)
         case _:
-            from medthink.baselines.rules import rule_baseline
+            from medthink.baselines.baseline import rule_baseline
 
             return rule_baseline(name, benchmark)

@@ -5,12 +5,11 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
-from medthink.board import tables
 from medthink.board.checking import HeldBenchmark
-from medthink.board.store import BoardStore
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
-from medthink.readers.studies.tables import read_row
+from medthink.store import tables
+from medthink.store.engine import BoardStore, read_row
 
 
 class BoardBenchmark(msgspec.Struct, frozen=True, kw_only=True):

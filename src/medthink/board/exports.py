@@ -6,19 +6,23 @@ It contains no token, and no letter or reference of any case.
 import csv
 import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from medthink.board.ranking import BoardRow, Leaderboard
-from medthink.board.records import LISTED
-from medthink.core.jsonio import encode_json
+from medthink.board.submissions import LISTED, SubmissionRecord, open_file
+from medthink.cases.case import Case
+from medthink.core.jsonio import encode_json, read_jsonl
 from medthink.core.tables import guard
+from medthink.metrics.answers import Total
 from medthink.metrics.registry import shown_in
-from medthink.metrics.usage import Total
+from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.scoring.scores import SliceScore
+from medthink.scoring.submission_file import read_submission
 from medthink.stats.estimate import Estimate, Measured
+from medthink.store.engine import BoardStore
 
 DOWNLOADS = {
     "csv": ("leaderboard.csv", "text/csv"),
@@ -198,3 +202,28 @@ def _arrow_type(name: str, rows: list[dict[str, Any]]) -> Any:
     if kinds == {bool}:
         return pa.bool_()
     return pa.int64() if kinds == {int} else pa.float64()
+
+
+_GIVEN = ("title", "case", "sample", "prediction", "prediction_rationale", "state")
+
+
+def public_predictions(store: BoardStore, submission: SubmissionRecord) -> bytes:
+    """The predictions as JSON Lines: case, letter, rationale and steps."""
+    with open_file(store, submission) as path:
+        return b"".join(encode_json(line) + b"\n" for line in _lines(row.value for row in read_jsonl(path)))
+
+
+def read_words(store: BoardStore, submission: SubmissionRecord, cases: Mapping[int, Case]) -> dict[int, Prediction]:
+    """The predictions by case, the first sample of each; answer keys in the file are not read."""
+    with open_file(store, submission) as path:
+        found = read_submission(path, cases).predictions
+    return {one.case: one for one in reversed(found)}
+
+
+def _lines(rows: Iterator[dict[str, object]]) -> Iterator[dict[str, object]]:
+    for row in rows:
+        line = {name: row[name] for name in _GIVEN if isinstance(row.get(name), str | int | None) and name in row}
+        steps = row.get("prediction_twi")
+        if steps is not None:
+            line["prediction_twi"] = msgspec.to_builtins(msgspec.convert(steps, TwiSteps))
+        yield line

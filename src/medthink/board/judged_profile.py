@@ -4,17 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from medthink.board.measures import keep_measure
-from medthink.board.records import note
-from medthink.board.store import BoardStore
+from medthink.board.results import keep_measure
 from medthink.cases.case import Case
-from medthink.judge.exam.results import EXAMS_FILE, read_results
-from medthink.judge.exam.standing import BELOW_FLOOR, tell_exam
-from medthink.judge.judged import load_judged, score_judged
+from medthink.judge.exam.results import BELOW_FLOOR, EXAMS_FILE, read_results, tell_exam
+from medthink.judge.judged import JUDGEMENTS_FILE, load_judged, score_judged
 from medthink.judge.judgement import PANEL, name_seats
-from medthink.judge.judgements import JUDGEMENTS_FILE
 from medthink.judge.kinds.step_scores import StepScores
 from medthink.stats.estimate import Measured
+from medthink.store.engine import BoardStore, note
 
 _STEPS = "steps"
 

@@ -5,13 +5,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from medthink.board import tables
-from medthink.board.provenance import Provenance
-from medthink.board.records import SubmissionRecord, change, known_submission, move, note, refuse_other_states
-from medthink.board.store import BoardStore
-from medthink.board.teams import find_team, lock_team
+from medthink.accounts.account import find_team, lock_team
+from medthink.board.submissions import Provenance, SubmissionRecord, change, known_submission, move, refuse_other_states
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import Declined, UsageError
+from medthink.store import tables
+from medthink.store.engine import BoardStore, note
 
 _WEEK_S = 7 * 86400
 _LONGEST = 2000

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
+from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-from medthink.board.traces import Trail, TrailCall
+from medthink.board.checking import Trail, TrailCall
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
+from medthink.core.files import write_atomic
 from medthink.core.jsonio import write_jsonl
+from medthink.runs.ledger.queries import Records
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction, TwiSteps
-from medthink.runs.records import Records
-from medthink.scoring.material import Material, load_run, refuse_partial
+from medthink.scoring.inputs import Material, load_run, refuse_partial
+from medthink.scoring.scores import Scores, percent
 
 
 def pack_run(run: Path, out: Path, data: Path | None = None) -> int:
@@ -72,3 +76,42 @@ def _calls_by_case(run: Path) -> dict[int, tuple[TrailCall, ...]]:
         }
     finally:
         records.close()
+
+
+DATASET = "bio-nlp-umass/MedThinkVQA"
+
+
+def write_hub_results(scores: Scores, out: Path, *, dataset: str = DATASET, date: str, revision: str | None) -> None:
+    """Write the YAML; it has no field for intervals or counts, so the notes carry them."""
+    entry = EvalResultEntry(
+        dataset_id=dataset,
+        task_id=scores.origin.split or "test",
+        value=_accuracy(scores),
+        dataset_revision=revision,
+        date=date,
+        notes=_notes(scores),
+    )
+    content: list[dict[str, Any]] = eval_result_entries_to_yaml([entry])
+    write_atomic(out, [yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode()])
+
+
+def _accuracy(scores: Scores) -> float:
+    if scores.partial is not None:
+        raise UsageError(
+            f"{scores.origin.name} is not finished: it has {scores.partial}", remedy="run its command again first"
+        )
+    if scores.answers is None or scores.answers.accuracy.value is None:
+        raise UsageError(
+            f"{scores.origin.name} has no accuracy to report", remedy="use a run of the task answer or twi"
+        )
+    return round(100 * scores.answers.accuracy.value, 2)
+
+
+def _notes(scores: Scores) -> str:
+    answers, origin = scores.answers, scores.origin
+    assert answers is not None
+    states = ", ".join(f"{count} {state}" for state, count in answers.states.items() if count)
+    return (
+        f"accuracy {percent(answers.accuracy)} on {answers.n_cases} cases ({states}); {origin.task}, "
+        f"{origin.condition_label}; scorer {scores.scorer}; benchmark {origin.text_fingerprint[:12]}"
+    )

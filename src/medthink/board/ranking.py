@@ -13,29 +13,64 @@ import msgspec
 import numpy as np
 import sqlalchemy as sa
 
-from medthink.board import tables
-from medthink.board.as_of import provenance_at
+from medthink.audit.rivals import Guesses
 from medthink.board.benchmarks import BoardBenchmark
-from medthink.board.gains import Gain, ScoredSubmission, find_gains
 from medthink.board.judged_profile import JudgedProfiles
-from medthink.board.measures import read_measures
-from medthink.board.provenance import Provenance
-from medthink.board.records import EVER_SCORED, SubmissionRecord, list_submissions
 from medthink.board.rerun import Rerun
-from medthink.board.results import BoardResult, ScoreShelf
-from medthink.board.rivals import read_rivals
-from medthink.board.store import BoardStore
-from medthink.board.teams import insert_once
+from medthink.board.results import (
+    BoardResult,
+    Gain,
+    ScoredSubmission,
+    ScoreShelf,
+    find_gains,
+    make_result,
+    read_measures,
+    read_rivals,
+)
+from medthink.board.submissions import (
+    EVER_SCORED,
+    LEVELS,
+    Preview,
+    Provenance,
+    SubmissionRecord,
+    list_submissions,
+    read_scores,
+)
 from medthink.core.clock import now_utc
 from medthink.core.digest import digest_value
+from medthink.scoring.comparable import is_whole, rank_together
 from medthink.scoring.scores import Scores
-from medthink.scoring.together import is_whole, rank_together
+from medthink.stats.comparisons.paired import pair_squares
+from medthink.stats.comparisons.ranks import RankedRun
 from medthink.stats.estimate import Measured, Undefined
-from medthink.stats.flips import pair_squares
 from medthink.stats.intervals import wilson
 from medthink.stats.power import minimum_detectable_difference
-from medthink.stats.ranks import RankedRun
-from medthink.validity.guesses import Guesses
+from medthink.store import tables
+from medthink.store.engine import BoardStore, insert_once
+
+
+def provenance_at(store: BoardStore, until: str) -> dict[int, Provenance]:
+    """The level of submissions at a time, if it was changed later; all others had their current level."""
+    table = tables.events
+    query = sa.select(table.c.submission_id, table.c.detail).where(table.c.what == "provenance", table.c.at > until)
+    levels: dict[int, Provenance] = {}
+    with store.read() as connection:
+        for number, detail in connection.execute(query.order_by(table.c.id)):
+            before = next((level for level in LEVELS if level == detail.get("was")), None)
+            # The first change after that time says what it replaced.
+            if before is not None:
+                levels.setdefault(number, before)
+    return levels
+
+
+def last_change(store: BoardStore, benchmark: BoardBenchmark) -> str:
+    """When anything about a benchmark's submissions last changed, or when the benchmark was entered."""
+    events, submissions = tables.events, tables.submissions
+    query = sa.select(sa.func.max(events.c.at)).join(submissions, submissions.c.id == events.c.submission_id)
+    with store.read() as connection:
+        found = connection.execute(query.where(submissions.c.benchmark_id == benchmark.id)).scalar()
+    return max(str(found or ""), benchmark.added_at)
+
 
 RANKING_VERSION = 4
 RankingKind = Literal["unaided", "cued", "partial"]
@@ -304,3 +339,53 @@ def _rival_rows(rivals: Sequence[Guesses], rows: Sequence[BoardRow]) -> tuple[Ri
         right = sum(rival.letters.get(case) == gold for case, gold in zip(result.cases, result.golds, strict=True))
         made.append((right, RivalRow(name=rival.name, source=rival.source, accuracy=wilson(right, len(result.cases)))))
     return tuple(row for _, row in sorted(made, key=lambda pair: (-pair[0], pair[1].name)))
+
+
+def make_preview(store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores) -> Preview:
+    """Rank a submission among the published ones, and compare it with the team's last one."""
+    result = make_result(scores)
+    own = make_row(submission, result)
+    standing = list_standing(store, benchmark)
+    rows = rank_rows(store, benchmark, [*(row for row in standing if row.kind == own.kind), own])
+    mine = next(row for row in rows if row.submission.id == submission.id)
+    beside = [ScoredSubmission(row.submission, row.result) for row in standing]
+    scored = [ScoredSubmission(submission, result)]
+    found = find_gains(store, benchmark, scored, read_rivals(store, benchmark.id), beside=beside)
+    gain = found.get(submission.id)
+    placed = Preview(
+        rank=mine.rank,
+        worst=mine.worst,
+        among=len(rows),
+        letters=mine.letters,
+        gain=gain.gain if gain else None,
+        rival=gain.rival if gain else "",
+    )
+    return _beside_last(store, benchmark, submission, scores, placed)
+
+
+def _beside_last(
+    store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores, placed: Preview
+) -> Preview:
+    last = _last_of_team(store, benchmark, submission)
+    before = read_scores(store, last.id) if last else None
+    ids = [case.case for case in scores.cases]
+    if last is None or before is None or [case.case for case in before.cases] != ids:
+        return placed
+    pair = rank_together([[case.right for case in one.cases] for one in (scores, before)], ids).pairs[0]
+    return msgspec.structs.replace(
+        placed,
+        last_token=last.token,
+        last_model=last.model,
+        difference=pair.difference,
+        is_different=pair.is_different,
+    )
+
+
+def _last_of_team(
+    store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord
+) -> SubmissionRecord | None:
+    """The team's previous submission of the same kind (with or without cues)."""
+    own = list_submissions(store, benchmark_id=benchmark.id, team=submission.team, statuses=EVER_SCORED)
+    cued = submission.about.is_expert_cued
+    before = [one for one in own if one.id < submission.id and one.about.is_expert_cued == cued]
+    return before[-1] if before else None

@@ -12,18 +12,17 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from medthink.board.checking import HeldBenchmark
-from medthink.board.measures import keep_measure
+from medthink.board.checking import HeldBenchmark, read_trails
 from medthink.board.moderation import change_provenance
-from medthink.board.records import SubmissionRecord, find_submission, history, note, open_file, read_scores
-from medthink.board.store import BoardStore
-from medthink.board.traces import read_trails
+from medthink.board.results import keep_measure
+from medthink.board.submissions import SubmissionRecord, find_submission, history, open_file, read_scores
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
-from medthink.scoring.material import load_run
-from medthink.stats.finite import most_in_whole
+from medthink.scoring.inputs import load_run
+from medthink.stats.intervals import most_in_whole
+from medthink.store.engine import BoardStore, note
 
 LEAST_CASES = 60
 BOUND = 0.15

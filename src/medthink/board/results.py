@@ -1,14 +1,27 @@
 """Scores of submissions, each read from the store once and kept compact, so that a board of hundreds fits in memory."""
 
 import threading
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import sqlalchemy as sa
+from sqlalchemy import Connection
 
-from medthink.board import tables
-from medthink.board.store import BoardStore
+from medthink.audit.gain import RivalAnswers, blind_name, gain_over_strongest, gain_rng, guesser_answers
+from medthink.audit.rivals import Guesses, rival_guesses
+from medthink.board.benchmarks import BoardBenchmark
+from medthink.board.checking import HeldBenchmark
+from medthink.board.submissions import SubmissionRecord
+from medthink.cases.benchmark import Benchmark
+from medthink.core.clock import now_utc
+from medthink.core.digest import digest_value
 from medthink.scoring.scores import CaseScore, Scores
+from medthink.stats import Measured, wilson
+from medthink.store import tables
+from medthink.store.engine import BoardStore
 
 _AT_ONCE = 100
 
@@ -91,3 +104,174 @@ def make_result(scores: Scores) -> BoardResult:
         answers=tuple(one.letters[0] if one.letters else None for one in scores.cases),
         states=tuple(one.states[0] if one.states else "failed" for one in scores.cases),
     )
+
+
+def ensure_rivals(store: BoardStore, benchmark: BoardBenchmark, held: HeldBenchmark) -> list[Guesses]:
+    """The rivals of a benchmark, trained and stored if missing, which takes a while the first time."""
+    known = read_rivals(store, benchmark.id)
+    if known:
+        return known
+    rows: list[dict[str, Any]] = [
+        {"benchmark_id": benchmark.id} | msgspec.to_builtins(one._asdict(), str_keys=True)
+        for one in rival_guesses(Benchmark.open(held.split.path), benchmark.split)
+    ]
+    with store.write() as connection:
+        where = tables.rivals.c.benchmark_id == benchmark.id
+        if connection.execute(sa.select(tables.rivals.c.name).where(where)).first() is None:
+            connection.execute(tables.rivals.insert(), rows)
+    return read_rivals(store, benchmark.id)
+
+
+def read_rivals(store: BoardStore, benchmark_id: int) -> list[Guesses]:
+    """The stored rivals of a benchmark, by name."""
+    table = tables.rivals
+    query = sa.select(table.c.name, table.c.source, table.c.letters).where(table.c.benchmark_id == benchmark_id)
+    with store.read() as connection:
+        rows = connection.execute(query.order_by(table.c.name)).all()
+    return [
+        Guesses(name, source, {int(case): letter for case, letter in letters.items()}) for name, source, letters in rows
+    ]
+
+
+MeasureKind = Literal["gain", "judged", "rerun"]
+_Measure = TypeVar("_Measure", bound=msgspec.Struct)
+
+
+def keep_measure(connection: Connection, submission_id: int, kind: MeasureKind, measure: msgspec.Struct) -> None:
+    """Store a measure of a submission."""
+    table = tables.measures
+    same = (table.c.submission_id == submission_id, table.c.kind == kind)
+    connection.execute(table.delete().where(*same))
+    row = {"submission_id": submission_id, "kind": kind, "made_at": now_utc(), "body": msgspec.to_builtins(measure)}
+    connection.execute(table.insert().values(row))
+
+
+def read_measures(store: BoardStore, kind: MeasureKind, shape: type[_Measure]) -> dict[int, _Measure]:
+    """The measures of one kind, by submission; one written by another release in another form is ignored."""
+    table = tables.measures
+    with store.read() as connection:
+        rows = connection.execute(sa.select(table.c.submission_id, table.c.body).where(table.c.kind == kind)).all()
+    found = ((number, _convert(body, shape)) for number, body in rows)
+    return {number: measure for number, measure in found if measure is not None}
+
+
+def _convert(body: Any, shape: type[_Measure]) -> _Measure | None:
+    try:
+        return msgspec.convert(body, shape)
+    except msgspec.ValidationError:
+        return None
+
+
+_VERSION = 2
+
+
+class ScoredSubmission(NamedTuple):
+    """A submission with its result."""
+
+    submission: SubmissionRecord
+    result: BoardResult
+
+
+class Gain(msgspec.Struct, frozen=True, kw_only=True):
+    """A row's accuracy minus that of its strongest rival, paired by case.
+
+    `has_own_blind` says whether a run of the same model without images was among the rivals: without one, the gain may
+    come from the text alone. `digest` pins what it was computed from.
+    """
+
+    rival: str
+    rival_accuracy: Measured
+    gain: Measured
+    has_own_blind: bool
+    digest: str
+
+
+def find_gains(
+    store: BoardStore,
+    benchmark: BoardBenchmark,
+    rows: Sequence[ScoredSubmission],
+    rivals: Sequence[Guesses],
+    *,
+    beside: Sequence[ScoredSubmission] = (),
+) -> dict[int, Gain]:
+    """The gains of submissions by number; missing ones are computed and stored.
+
+    Rows of the same model among `rows` and `beside` are rivals where they saw no images.
+    """
+    known = read_measures(store, "gain", Gain)
+    kin: dict[tuple[str, ...], list[ScoredSubmission]] = {}
+    for row in (*rows, *beside):
+        kin.setdefault(_kin(row), []).append(row)
+    found: dict[int, Gain] = {}
+    for row in rows:
+        golds = list(zip(row.result.cases, row.result.golds, strict=True))
+        against = [guesser_answers(rival, golds) for rival in rivals]
+        against += _own_blind(row, kin[_kin(row)])
+        if not against:
+            continue
+        number = row.submission.id
+        told = [tuple(rival) for rival in sorted(against)]
+        digest = digest_value([_VERSION, benchmark.text_fingerprint, row.result.rights, told])
+        if number not in known or known[number].digest != digest:
+            known[number] = _measure(benchmark, row.result, against, digest)
+            with store.write() as connection:
+                keep_measure(connection, number, "gain", known[number])
+        found[number] = known[number]
+    return found
+
+
+def _kin(row: ScoredSubmission) -> tuple[str, ...]:
+    """A key shared by rows of the same team and model; rows of other teams are not rivals."""
+    origin = row.result.scores.origin
+    return (row.submission.team, origin.model, origin.task)
+
+
+def _own_blind(row: ScoredSubmission, kin: Sequence[ScoredSubmission]) -> Iterator[RivalAnswers]:
+    """The same model's rows without images; none if the condition is unknown."""
+    for other in kin:
+        blind = blind_name(row.result.scores.origin.condition, other.result.scores.origin.condition)
+        if blind and other.result.cases == row.result.cases:
+            yield RivalAnswers(blind, other.result.rights, run=str(other.submission.id))
+
+
+def _measure(
+    benchmark: BoardBenchmark, result: BoardResult, against: Sequence[RivalAnswers], digest: str
+) -> Gain:  # fmt: skip
+    over = gain_over_strongest(result.rights, against, rng=gain_rng(benchmark.text_fingerprint))
+    return Gain(
+        rival=over.rival.name,
+        rival_accuracy=over.rival.accuracy,
+        gain=over.gain,
+        has_own_blind=over.has_own_blind,
+        digest=digest,
+    )
+
+
+class PublishedResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One reported total; `note` says where the source contradicts itself."""
+
+    model: str
+    mode: str
+    right: int
+    effort: str = ""
+    note: str = ""
+
+
+class PublishedResults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All results of one source."""
+
+    source: str
+    split: str
+    n_cases: int
+    results: tuple[PublishedResult, ...]
+
+    def accuracy(self, result: PublishedResult) -> Measured:
+        """The reported accuracy with its interval."""
+        return wilson(result.right, self.n_cases)
+
+
+def load_published() -> PublishedResults:
+    """The 59 results that were published with the benchmark, the highest first."""
+    text = files("medthink.board").joinpath("published.toml").read_text(encoding="utf-8")
+    found = msgspec.convert(tomllib.loads(text), PublishedResults)
+    return msgspec.structs.replace(found, results=tuple(sorted(found.results, key=lambda one: -one.right)))

@@ -1,262 +1,273 @@
-"""Submissions in the store: received, checked and scored, previewed, published, withdrawn.
+"""Submissions in the store: their states, their data, and how one changes state."""
 
-```
-received → checking → scored → published → withdrawn
-              │         └→ offered → published   (where maintainers approve; declined, it is scored again)
-              ├→ invalid                         (problems named; costs no quota)
-              └→ failed → received               (not the team's fault: tried again; costs no quota)
-scored, offered → lapsed                         (discarded, or never published within its time)
-```
-
-Every state except the final ones has a deadline. A worker holds what it checks by a lease that it renews, so that
-another takes over from a dead worker within half a minute; after three tries the submission has failed. The same file
-of the same team is the same submission. Each change is noted in `events` with who made it.
-"""
-
-import secrets
+import tempfile
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from medthink.board import tables
-from medthink.board.provenance import Provenance
-from medthink.board.records import (
-    EVER_SCORED,
-    About,
-    Preview,
-    QueueProgress,
-    Status,
-    SubmissionRecord,
-    deadline_of,
-    move,
-    note,
-    read_record,
-)
-from medthink.board.store import BoardStore
-from medthink.board.teams import enter_team, insert_once, lock_team
 from medthink.core.clock import now_utc, utc_in
-from medthink.core.digest import digest_bytes
-from medthink.core.errors import Declined, UsageError
-from medthink.core.markup import clean
-from medthink.scoring.scores import Scores, to_plain
-from medthink.scoring.submission import SubmissionProblem
+from medthink.core.errors import UsageError
+from medthink.scoring.scores import Scores, from_plain
+from medthink.scoring.submission_file import SubmissionProblem
+from medthink.stats.estimate import Measured
+from medthink.store import tables
+from medthink.store.engine import BoardStore, note, read_row
 
-LEASE_S = 30
-MOST_TRIES = 3
-_LONGEST, _LONGEST_NOTES = 200, 2000
-_COUNTED: tuple[Status, ...] = ("received", "checking", *EVER_SCORED)
+Provenance = Literal["reported", "scored", "traced", "rerun", "ledger"]
+PROVENANCE: dict[Provenance, str] = {
+    "reported": "a total as reported, without predictions",
+    "scored": "predictions scored here",
+    "traced": "predictions with the replies they came from, which lead to the same letters",
+    "rerun": "traced, and a random sample of cases run again by the maintainer, agreeing within the stated bound",
+    "ledger": "run by this toolkit, with its ledger",
+}
+LEVELS: tuple[Provenance, ...] = tuple(PROVENANCE)
+SHOWN_FROM: Provenance = "traced"
+"""The minimum level for a row to be shown by default; every row is ranked, shown or not."""
 
 
-class Received(msgspec.Struct, frozen=True):
-    """The answer to an upload: which submission it is, and whether it already existed."""
+Status = Literal["received", "checking", "invalid", "failed", "scored", "offered", "lapsed", "published", "withdrawn"]
+_SECONDS: dict[Status, int] = {"received": 3600, "checking": 600, "scored": 30 * 86400, "offered": 30 * 86400}
+EVER_SCORED: tuple[Status, ...] = ("scored", "offered", "lapsed", "published", "withdrawn")
 
+
+class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A submitter's description of a model."""
+
+    organisation: str = ""
+    link: str = ""
+    family: str = ""
+    effort: str = ""
+    mode: str = ""
+    is_open_weights: bool | None = None
+    is_expert_cued: bool = False
+    attempts: int = 1
+    notes: str = ""
+
+
+class AskedText(msgspec.Struct, frozen=True, kw_only=True):
+    """A text of `About` that the submission form asks for.
+
+    With `is_listed` it is a column of exports and can be searched for; `fact` is its title among the facts of the
+    model's page, empty for one that stands elsewhere on it.
+    """
+
+    name: str
+    title: str
+    hint: str = ""
+    type: Literal["text", "url"] = "text"
+    is_listed: bool = True
+    fact: str = ""
+
+
+ASKED = (
+    AskedText(name="family", title="Family", hint="submissions are counted by it"),
+    AskedText(name="effort", title="Reasoning effort", fact="Effort"),
+    AskedText(name="organisation", title="Made by"),
+    AskedText(name="link", title="Link", type="url", is_listed=False),
+)
+"""The short texts that a submitter may add, in the order of the form; `notes` come last, in a larger box."""
+
+_LISTED = frozenset(one.name for one in ASKED if one.is_listed)
+LISTED = tuple(name for name in About.__struct_fields__ if name in _LISTED)
+"""The texts that exports have as columns, in their order."""
+
+
+def read_about(fields: Mapping[str, str], *, is_expert_cued: bool = False) -> About:
+    """A submitter's texts as given in a form or a request."""
+    texts = {name: fields.get(name, "") for name in (*(one.name for one in ASKED), "notes")}
+    return msgspec.convert(texts | {"is_expert_cued": is_expert_cued}, About)
+
+
+class QueueProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's progress: lines read out of all, and the problems found in them."""
+
+    stage: Literal["check", "score", "rank"] = "check"
+    done: int = 0
+    of: int = 0
+    problems: int = 0
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What the team sees before it publishes: its rank, its gain over a rival, the difference from its last file."""
+
+    rank: int | None = None
+    worst: int | None = None
+    among: int = 1
+    letters: tuple[str, ...] = ()
+    last_token: str = ""
+    last_model: str = ""
+    difference: Measured | None = None
+    is_different: bool = False
+    gain: Measured | None = None
+    rival: str = ""
+
+
+class SubmissionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored submission."""
+
+    id: int
     token: str
-    is_new: bool
-
-
-class Upload(msgspec.Struct, frozen=True, kw_only=True):
-    """An upload: the file's bytes, who submits it, and for which model."""
-
     benchmark_id: int
     team: str
+    status: Status
+    status_at: str
+    deadline_at: str | None
+    detail: str
+    provenance: Provenance
     model: str
-    data: bytes
-    about: About = About()
-    allows_download: bool = False
+    about: About
+    problems: tuple[SubmissionProblem, ...]
+    received_at: str
+    published_at: str | None
+    withdrawn_at: str | None
+    allows_download: bool
+    file_sha256: str | None
     sent_by: str = ""
+    progress: QueueProgress | None = None
+    preview: Preview | None = None
+    annotation: str = ""
+    flag: str = ""
 
 
-def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, actor: str = "") -> Received:
-    """Receive an upload; the same file again is the same submission, and it is refused if the quota is used up."""
-    _refuse_long_texts(upload)
-    sha256 = digest_bytes(upload.data)
-    packed = zlib.compress(upload.data, 6)
-    with store.write() as connection:
-        team_id = enter_team(connection, upload.team)
-        lock_team(connection, team_id)
-        if (known := _find_same(connection, upload.benchmark_id, team_id, sha256)) is not None:
-            # A submission that failed for technical reasons is tried again like a new file.
-            if known.status == "failed":
-                _refuse_over_quota(connection, team_id, per_day)
-                move(connection, known.id, "received", actor=actor or upload.team, values={"tries": 0, "detail": ""})
-            return Received(known.token, is_new=False)
-        _refuse_over_quota(connection, team_id, per_day)
-        file = {"sha256": sha256, "size": len(upload.data), "data": packed}
-        connection.execute(insert_once(connection, tables.files, file))
-        # Letters and digits only: a token that began with a dash would be a flag on the command line.
-        token = secrets.token_hex(12)
-        values = _fresh(upload, team_id, sha256) | {"token": token}
-        number = connection.execute(
-            tables.submissions.insert().values(values).returning(tables.submissions.c.id)
-        ).scalar_one()
-        note(connection, number, actor or upload.team, "received", {"model": upload.model, "sha256": sha256})
-    return Received(token, is_new=True)
+def find_submission(store: BoardStore, token: str) -> SubmissionRecord | None:
+    """The submission with this token."""
+    with store.read() as connection:
+        return read_record(connection, tables.submissions.c.token == token)
 
 
-def claim(store: BoardStore, *, actor: str = "worker", only: int | None = None) -> SubmissionRecord | None:
-    """Take the oldest waiting submission, or one whose worker has died; None if there is none.
+def list_submissions(
+    store: BoardStore, *, benchmark_id: int | None = None, team: str | None = None, statuses: Sequence[Status] = ()
+) -> list[SubmissionRecord]:
+    """The matching submissions, oldest first."""
+    where = []
+    if benchmark_id is not None:
+        where.append(tables.submissions.c.benchmark_id == benchmark_id)
+    if team is not None:
+        where.append(tables.teams.c.name == team)
+    if statuses:
+        where.append(tables.submissions.c.status.in_(statuses))
+    with store.read() as connection:
+        return [read_row(row, SubmissionRecord) for row in connection.execute(_SELECT.where(*where)).mappings()]
 
-    `only` is the number of a particular submission.
-    """
+
+def read_scores(store: BoardStore, submission_id: int) -> Scores | None:
+    """The newest scores of a submission."""
+    table = tables.scores
+    query = sa.select(table.c.scores).where(table.c.submission_id == submission_id).order_by(table.c.made_at.desc())
+    with store.read() as connection:
+        found = connection.execute(query).scalars().first()
+    return None if found is None else from_plain(found)
+
+
+def read_file(store: BoardStore, sha256: str) -> bytes:
+    """The bytes of an upload."""
+    with store.read() as connection:
+        query = sa.select(tables.files.c.data).where(tables.files.c.sha256 == sha256)
+        return zlib.decompress(connection.execute(query).scalar_one())
+
+
+@contextmanager
+def open_file(store: BoardStore, submission: SubmissionRecord) -> Iterator[Path]:
+    """The upload as a temporary file."""
+    assert submission.file_sha256 is not None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "submission.jsonl"
+        path.write_bytes(read_file(store, submission.file_sha256))
+        yield path
+
+
+def file_size(store: BoardStore, sha256: str) -> int:
+    """The bytes of an upload, counted; 0 where there is none."""
+    with store.read() as connection:
+        query = sa.select(tables.files.c.size).where(tables.files.c.sha256 == sha256)
+        return connection.execute(query).scalar() or 0
+
+
+def queue_position(store: BoardStore, submission: SubmissionRecord) -> int | None:
+    """This submission's position in the queue, from 1; None if it is not waiting."""
+    if submission.status != "received":
+        return None
     table = tables.submissions
-    lost = sa.and_(table.c.status == "checking", sa.func.coalesce(table.c.lease_at, "") < now_utc())
+    before = sa.and_(table.c.status == "received", table.c.id <= submission.id)
+    with store.read() as connection:
+        return connection.execute(sa.select(sa.func.count()).where(before)).scalar_one()
+
+
+def history(store: BoardStore, submission_id: int | None = None) -> list[dict[str, Any]]:
+    """Every change, oldest first; of one submission, or of all."""
+    query = sa.select(tables.events).order_by(tables.events.c.id)
+    if submission_id is not None:
+        query = query.where(tables.events.c.submission_id == submission_id)
+    with store.read() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
+_SELECT = (
+    sa.select(tables.submissions, tables.teams.c.name.label("team"))
+    .join(tables.teams, tables.teams.c.id == tables.submissions.c.team_id)
+    .order_by(tables.submissions.c.id)
+)
+
+
+def change(
+    store: BoardStore, token: str, states: Sequence[Status], to: Status, actor: str, values: dict[str, Any]
+) -> SubmissionRecord:
+    """Move a submission from one of these states to another, or raise UsageError."""
     with store.write() as connection:
-        query = sa.select(table.c.id, table.c.status, table.c.tries)
-        query = query.where(sa.or_(table.c.status == "received", lost)).order_by(table.c.id).limit(1)
-        if only is not None:
-            query = query.where(table.c.id == only)
-        found = connection.execute(query.with_for_update(skip_locked=True)).first()
-        if found is None:
-            return None
-        if found.tries >= MOST_TRIES:
-            why = f"its check was interrupted {found.tries} times; the maintainers can see it"
-            move(connection, found.id, "failed", actor=actor, values={"detail": why})
-            return None
-        values = {"lease_at": utc_in(LEASE_S), "tries": found.tries + 1, "progress": None}
-        again = {"again": found.status == "checking"}
-        move(connection, found.id, "checking", actor=actor, values=values, detail=again)
-        return read_record(connection, table.c.id == found.id)
+        found = known_submission(connection, token)
+        refuse_other_states(found, states, to)
+        move(connection, found.id, to, actor=actor, values=values)
+        return known_submission(connection, token)
 
 
-def renew_lease(store: BoardStore, submission: SubmissionRecord, progress: QueueProgress) -> None:
-    """Record that a worker is still active, and its progress."""
-    table = tables.submissions
-    where = sa.and_(table.c.id == submission.id, table.c.status == "checking")
-    values = {"lease_at": utc_in(LEASE_S), "progress": msgspec.to_builtins(progress)}
-    with store.write() as connection:
-        connection.execute(table.update().where(where).values(values))
-
-
-def refuse(store: BoardStore, submission: SubmissionRecord, problems: Sequence[SubmissionProblem]) -> bool:
-    """Mark a submission as invalid, with its problems; it costs no quota."""
-    plain = [msgspec.to_builtins(problem) for problem in problems]
-    with store.write() as connection:
-        return _settle(connection, submission, "invalid", {"problems": plain})
-
-
-def fail(store: BoardStore, submission: SubmissionRecord, why: str) -> bool:
-    """Mark a submission as failed for technical reasons; it costs no quota."""
-    with store.write() as connection:
-        return _settle(connection, submission, "failed", {"detail": why})
-
-
-def keep_scores(
-    store: BoardStore,
-    submission: SubmissionRecord,
-    made: Scores,
-    *,
-    provenance: Provenance,
-    detail: str = "",
-    preview: Preview | None = None,
-) -> bool:
-    """Store a submission's scores so that it can be previewed; scores by another scorer stay."""
-    plain = msgspec.to_builtins(preview) if preview else None
-    with store.write() as connection:
-        values = {"provenance": provenance, "detail": detail, "preview": plain}
-        is_ours = _settle(connection, submission, "scored", values)
-        if is_ours:
-            _put_scores(connection, submission.id, made)
-        return is_ours
-
-
-def _settle(connection: Connection, submission: SubmissionRecord, to: Status, values: dict[str, Any]) -> bool:
-    """Leave the checking state; False if another worker did so while this one was presumed dead."""
-    table = tables.submissions
-    query = sa.select(table.c.status).where(table.c.id == submission.id).with_for_update()
-    if connection.execute(query).scalar() != "checking":
-        return False
-    move(connection, submission.id, to, actor="worker", values=values | {"lease_at": None, "progress": None})
-    return True
-
-
-def enforce_deadlines(store: BoardStore) -> int:
-    """End submissions that waited too long; returns how many."""
-    table = tables.submissions
-    ends: dict[Status, tuple[Status, str]] = {
-        "received": ("failed", "no worker checked it in time; submit it again"),
-        # A worker holds its lease as long as it lives; a check not done by the deadline will not finish.
-        "checking": ("failed", "its check took too long and was stopped"),
-        "scored": ("lapsed", "it was not published in time"),
-        "offered": ("lapsed", "no maintainer approved it in time"),
-    }
-    ended = 0
-    with store.write() as connection:
-        for status, (end, why) in ends.items():
-            late = sa.and_(table.c.status == status, table.c.deadline_at < now_utc())
-            for (number,) in connection.execute(sa.select(table.c.id).where(late)).all():
-                move(connection, number, end, actor="deadline", values={"detail": why})
-                ended += 1
-    return ended
-
-
-def _refuse_long_texts(upload: Upload) -> None:
-    if not upload.model.strip():
-        raise UsageError("the model has no name", remedy="name the model")
-    texts = {"model": upload.model} | {
-        name: value for name, value in msgspec.structs.asdict(upload.about).items() if isinstance(value, str)
-    }
-    for name, text in texts.items():
-        most = _LONGEST_NOTES if name == "notes" else _LONGEST
-        if len(text) > most or clean(text) != text:
-            raise UsageError(f"the {name} is too long, or has characters that cannot be shown", remedy=f"use {most}")
-    link = upload.about.link
-    if link and not link.startswith(("https://", "http://")):
-        raise UsageError("the link is not a web address", remedy="begin it with https://")
-
-
-def _fresh(upload: Upload, team_id: int, sha256: str) -> dict[str, Any]:
-    now = now_utc()
-    return {
-        "benchmark_id": upload.benchmark_id,
-        "team_id": team_id,
-        "file_sha256": sha256,
-        "status": "received",
-        "status_at": now,
-        "deadline_at": deadline_of("received"),
-        "detail": "",
-        "provenance": "scored",
-        "model": upload.model.strip(),
-        "about": msgspec.to_builtins(upload.about),
-        "problems": [],
-        "received_at": now,
-        "allows_download": upload.allows_download,
-        "sent_by": upload.sent_by,
-    }
-
-
-def _find_same(connection: Connection, benchmark_id: int, team_id: int, sha256: str) -> SubmissionRecord | None:
-    table = tables.submissions
-    return read_record(
-        connection,
-        sa.and_(table.c.benchmark_id == benchmark_id, table.c.team_id == team_id, table.c.file_sha256 == sha256),
-    )
-
-
-def received_today(connection: Connection, team_id: int) -> int:
-    """How many files of a team were received within a day, not counting those with errors."""
-    table = tables.submissions
-    counted = (table.c.team_id == team_id, table.c.received_at > utc_in(-86400), table.c.status.in_(_COUNTED))
-    return connection.execute(sa.select(sa.func.count()).where(*counted)).scalar_one()
-
-
-def _refuse_over_quota(connection: Connection, team_id: int, per_day: int | None) -> None:
-    if per_day is None:
-        return
-    used = received_today(connection, team_id)
-    if used >= per_day:
-        raise Declined(
-            f"this team has submitted {used} files within a day, of {per_day} allowed",
-            remedy="come back tomorrow; files with errors do not count",
+def refuse_other_states(found: SubmissionRecord, states: Sequence[Status], to: str) -> None:
+    """UsageError for a submission that cannot be moved to this state."""
+    if found.status not in states:
+        raise UsageError(
+            f"the submission {found.token} is {found.status}; only one that is {' or '.join(states)} can be {to}",
+            remedy="check its state first",
         )
 
 
-def _put_scores(connection: Connection, number: int, made: Scores) -> None:
-    table = tables.scores
-    same = (table.c.submission_id == number, table.c.scorer == made.scorer)
-    connection.execute(table.delete().where(*same))
-    row = {"submission_id": number, "scorer": made.scorer, "made_at": now_utc(), "scores": to_plain(made)}
-    connection.execute(table.insert().values(row))
+def move(
+    connection: Connection,
+    number: int,
+    status: Status,
+    *,
+    actor: str,
+    values: dict[str, Any] | None = None,
+    detail: dict[str, Any] | None = None,
+) -> None:
+    """Move a submission to another state within a transaction, and note who did."""
+    changes = {"status": status, "status_at": now_utc(), "deadline_at": deadline_of(status)} | (values or {})
+    connection.execute(tables.submissions.update().where(tables.submissions.c.id == number).values(changes))
+    note(connection, number, actor, status, detail or {})
+
+
+def known_submission(connection: Connection, token: str) -> SubmissionRecord:
+    """The submission with this token, locked, or UsageError."""
+    table = tables.submissions
+    # Locked until the transaction ends, so that of two simultaneous changes the second sees the first.
+    connection.execute(sa.select(table.c.id).where(table.c.token == token).with_for_update())
+    found = read_record(connection, table.c.token == token)
+    if found is None:
+        raise UsageError(f"no submission {token}", remedy="check its token")
+    return found
+
+
+def deadline_of(status: Status) -> str | None:
+    """The deadline for leaving a state entered now; None for final states."""
+    return utc_in(_SECONDS[status]) if status in _SECONDS else None
+
+
+def read_record(connection: Connection, where: sa.ColumnElement[bool]) -> SubmissionRecord | None:
+    """The matching submission, within a transaction."""
+    row = connection.execute(_SELECT.where(where)).mappings().first()
+    return None if row is None else read_row(row, SubmissionRecord)

@@ -11,13 +11,12 @@ from contextlib import contextmanager
 
 from medthink.board.benchmarks import BoardBenchmark, list_benchmarks
 from medthink.board.checking import HeldBenchmark, check_file
-from medthink.board.previewing import make_preview
-from medthink.board.ranking import make_leaderboard
-from medthink.board.records import QueueProgress, SubmissionRecord, open_file
-from medthink.board.rivals import ensure_rivals
-from medthink.board.store import BoardStore
-from medthink.board.submissions import claim, enforce_deadlines, fail, keep_scores, refuse, renew_lease
+from medthink.board.queue import claim, enforce_deadlines, fail, keep_scores, refuse, renew_lease
+from medthink.board.ranking import make_leaderboard, make_preview
+from medthink.board.results import ensure_rivals
+from medthink.board.submissions import QueueProgress, SubmissionRecord, open_file
 from medthink.core.errors import MedThinkError
+from medthink.store.engine import BoardStore
 
 _IDLE_S = 0.5
 _RENEW_S = 1.0

@@ -14,8 +14,8 @@ import pybase64
 from medthink.bridges.targets import TargetOptions, TargetProgress, Written
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import LETTERS, Case
-from medthink.cases.export import copy_image
-from medthink.cases.images import check_decodes
+from medthink.cases.files.export import copy_image
+from medthink.cases.images.content import check_decodes
 from medthink.core.errors import UsageError
 from medthink.core.files import new_folder, open_for_writing
 from medthink.core.jsonio import write_jsonl

@@ -13,6 +13,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import UsageError
+from medthink.runs.manifest import read_manifest
 
 TrainingTask = Literal["answer", "twi", "discussion"]
 Trainer = Literal["neutral", "trl", "verl", "ms-swift", "llama-factory"]
@@ -70,10 +71,10 @@ TARGETS = {
     "sft": ExportTarget("medthink.bridges.training", "write_sft", "supervised fine-tuning", _TRAINING),
     "rl": ExportTarget("medthink.bridges.training", "write_rl", "reinforcement learning", _TRAINING),
     "vllm-batch": ExportTarget(
-        "medthink.bridges.vllm", "write_vllm", "a run's waiting requests, for vllm run-batch", is_of_run=True
+        "medthink.bridges.targets", "write_vllm", "a run's waiting requests, for vllm run-batch", is_of_run=True
     ),
     "inspect": ExportTarget(
-        "medthink.bridges.inspect.writing",
+        "medthink.bridges.inspect.export_log",
         "write_inspect",
         "of a run, a log for Inspect View",
         frozenset({"embed_images"}),
@@ -108,3 +109,19 @@ def _find_write(name: str, options: TargetOptions) -> Any:
             flag = field.replace("_", "-")
             raise UsageError(f"--{flag} does not apply to {name}", remedy=f"leave --{flag} out")
     return getattr(import_module(target.module), target.name_of_write)
+
+
+def write_vllm(run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:  # noqa: ARG001
+    """Write the file, and say how to run it and import the output."""
+
+    from medthink.runs.batches.run import export_requests
+
+    count = export_requests(run, out)
+    name = read_manifest(run).model.partition("/")[2]
+    return Written(
+        lines=(
+            f"{count:,} requests → {out}",
+            f"vllm run-batch -i {out} -o output.jsonl --model {name}",
+            f"medthink import output.jsonl --out {run}",
+        )
+    )

@@ -6,7 +6,7 @@ all later images, so there its angle brackets become square ones.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -14,9 +14,10 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from medthink.cases.case import Image
-from medthink.cases.export import copy_image
+from medthink.cases.files.export import copy_image
+from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json, write_json, write_jsonl
-from medthink.scoring.reward import RewardKey
+from medthink.scoring.reward import RewardKey, reward_by_key
 from medthink.workflow.ask import Prompt
 
 Purpose = Literal["sft", "rl"]
@@ -208,7 +209,7 @@ _SWIFT_PLUGIN = '''"""Registers MedThink's reward with ms-swift as `medthink`.""
 
 from swift.rewards import ORM, orms
 
-from medthink.bridges.rewards import reward_completions
+from medthink.bridges.trainers import reward_completions
 
 
 class MedThinkReward(ORM):
@@ -220,7 +221,7 @@ orms["medthink"] = MedThinkReward
 '''
 _VERL_REWARD = '''"""MedThink's reward for verl, as its custom reward function `compute_score`."""
 
-from medthink.bridges.rewards import compute_score
+from medthink.bridges.trainers import compute_score
 
 __all__ = ["compute_score"]
 '''
@@ -243,7 +244,7 @@ TRAINERS: dict[str, TrainerForm] = {
             "sft": f"Load with `{_LOAD}` and hand it to `SFTTrainer`; the loss is on the completion.",
             "rl": (
                 f"Load with `{_LOAD}` and hand it to `GRPOTrainer(reward_funcs=reward_completions, …)` with "
-                "`from medthink.bridges.rewards import reward_completions`."
+                "`from medthink.bridges.trainers import reward_completions`."
             ),
         },
     ),
@@ -278,3 +279,37 @@ TRAINERS: dict[str, TrainerForm] = {
         {"sft": "`llamafactory-cli train … --dataset medthink --dataset_dir THIS_FOLDER --media_dir THIS_FOLDER`"},
     ),
 }
+
+
+def reward_completions(completions: Sequence[Any], solution: Sequence[str], **_: Any) -> list[float]:
+    """The reward of each completion, a text or a list of messages: for TRL's GRPOTrainer and ms-swift."""
+    pairs = zip(completions, solution, strict=True)
+    return [reward_by_key(_read_key(key), _text_of(completion)).total for completion, key in pairs]
+
+
+def compute_score(
+    data_source: str,  # noqa: ARG001
+    solution_str: str,
+    ground_truth: str,
+    extra_info: dict[str, Any] | None = None,  # noqa: ARG001
+    **_: Any,
+) -> dict[str, float]:
+    """The reward of one reply, and what verl logs with it: for verl."""
+    earned = reward_by_key(_read_key(ground_truth), solution_str)
+    # Not the process: verl averages numbers over all replies, and some have none.
+    return {"score": earned.total, "letter": earned.letter, "parsed": float(earned.state == "ok")}
+
+
+def _read_key(text: str) -> RewardKey:
+    try:
+        return msgspec.json.decode(text.encode(), type=RewardKey)
+    except msgspec.DecodeError as error:
+        raise DataError(f"not a reward key: {error}", remedy="export again with --for rl") from None
+
+
+def _text_of(completion: Any) -> str:
+    """The text of a completion: a plain text, or the last message, whose content may be in parts."""
+    if isinstance(completion, str):
+        return completion
+    content = completion[-1]["content"]
+    return content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from medthink.cases.case import Case, Image, ImageStore
-from medthink.cases.digests import RememberedImages
-from medthink.cases.layout import find_images, find_tables
-from medthink.cases.rows import Place, case_from_row, row_from_case
-from medthink.cases.stamps import StampedStore
-from medthink.cases.tables import CaseTable, SourceRow, a_few_ahead
+from medthink.cases.files.layout import find_images, find_tables
+from medthink.cases.files.rows import Place, case_from_row, row_from_case
+from medthink.cases.files.tables import CaseTable, SourceRow, a_few_ahead
+from medthink.cases.images.fact_cache import RememberedImages, StampedStore
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError, UsageError
 from medthink.core.numbers import count_of
@@ -152,7 +153,7 @@ class Benchmark:
 
     def to_arrow(self) -> "pa.Table":
         """All cases as one Arrow table with the released columns and `split`."""
-        from medthink.cases.arrow import table_from_cases
+        from medthink.cases.files.export import table_from_cases
 
         return table_from_cases(self)
 
@@ -169,7 +170,7 @@ class Benchmark:
         return f"Benchmark({str(self.path)!r}: {', '.join(self.splits)}{part})"
 
     def _repr_html_(self) -> str:
-        from medthink.cases.card import benchmark_card
+        from medthink.cases.notebook import benchmark_card
 
         return benchmark_card(self)
 
@@ -290,3 +291,17 @@ def _digest_or_none(image: Image) -> str | None:
 
 def _digest_lines(lines: Iterable[str]) -> str:
     return digest_bytes("".join(sorted(lines)).encode())
+
+
+class HeldSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """Cases of a split by number, all or some, and the fingerprint of the texts of the whole split."""
+
+    split: Benchmark
+    cases: dict[int, Case]
+    text_fingerprint: str
+
+
+def hold_split(split: Benchmark) -> HeldSplit:
+    """Read a split once, without its images."""
+    cases = list(split)
+    return HeldSplit(split=split, cases={case.id: case for case in cases}, text_fingerprint=fingerprint_texts(cases))

@@ -12,7 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
-    from medthink.cases.facts import ImageFacts
+    from medthink.cases.images.fact_cache import ImageFacts
 
 LETTERS = "ABCDE"
 MAX_IMAGES = 49
@@ -77,7 +77,7 @@ class Image(msgspec.Struct, frozen=True, gc=False):
 
     def open(self) -> "PillowImage":
         """The decoded picture, within the decode limits."""
-        from medthink.cases.images import decode
+        from medthink.cases.images.content import decode
 
         return decode(self.read(), name=self.path)
 
@@ -150,6 +150,6 @@ class Case(msgspec.Struct, frozen=True, gc=False):
         return [("id", self.id), ("split", self.split), ("images", len(self.question.images))]
 
     def _repr_html_(self) -> str:
-        from medthink.cases.card import case_card
+        from medthink.cases.notebook import case_card
 
         return case_card(self)

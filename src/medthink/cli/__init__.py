@@ -12,7 +12,7 @@ from typing import NamedTuple
 class Command(NamedTuple):
     """One top-level command: where it lives, what it is for, and under which heading it is listed."""
 
-    module: str
+    target: str
     summary: str
     group: str
 
@@ -20,34 +20,34 @@ class Command(NamedTuple):
 _START, _DATA, _RUN, _RESULTS, _REASONING, _BOARD = "Start", "Data", "Running", "Results", "Reasoning", "Leaderboard"
 
 COMMANDS = {
-    "demo": Command("medthink.cli.demo", "The whole job on phantom data: no key, no network", _START),
-    "doctor": Command("medthink.cli.doctor", "What is installed, which keys are set, what is missing", _START),
-    "completion": Command("medthink.cli.completion", "Print a script that completes commands and flags", _START),
-    "data": Command("medthink.cli.data", "Pull, check, describe, show, export or make a benchmark", _DATA),
-    "curate": Command("medthink.cli.curate", "Turn raw teaching cases into a benchmark", _DATA),
-    "probe": Command("medthink.cli.probe", "Audit a benchmark for shortcuts, and runs for guessing", _DATA),
-    "run": Command("medthink.cli.run", "Run a model over a benchmark; run it again to continue", _RUN),
-    "sweep": Command("medthink.cli.sweep", "Run models × conditions × tasks as one unit", _RUN),
-    "show": Command("medthink.cli.show_cases", "List a run's cases, or show one: prompts, replies, result", _RUN),
-    "view": Command("medthink.cli.view", "Show runs and their cases in the browser, live and read-only", _RUN),
-    "merge": Command("medthink.cli.merge", "Put the shards of one run together", _RUN),
-    "import": Command("medthink.cli.importing", "Import replies to a run's requests from another program", _RUN),
-    "score": Command("medthink.cli.score", "Score runs or predictions, every number with its uncertainty", _RESULTS),
+    "demo": Command("demo:demo", "The whole job on phantom data: no key, no network", _START),
+    "doctor": Command("doctor:doctor", "What is installed, which keys are set, what is missing", _START),
+    "completion": Command("command:completion", "Print a script that completes commands and flags", _START),
+    "data": Command("data.data:data", "Pull, check, describe, show, export or make a benchmark", _DATA),
+    "curate": Command("curate:curate", "Turn raw teaching cases into a benchmark", _DATA),
+    "probe": Command("results.audit:probe", "Audit a benchmark for shortcuts, and runs for guessing", _DATA),
+    "run": Command("run.run:run", "Run a model over a benchmark; run it again to continue", _RUN),
+    "sweep": Command("run.sweep:sweep", "Run models × conditions × tasks as one unit", _RUN),
+    "show": Command("run.show:show", "List a run's cases, or show one: prompts, replies, result", _RUN),
+    "view": Command("serve:view", "Show runs and their cases in the browser, live and read-only", _RUN),
+    "merge": Command("run.shards:merge", "Put the shards of one run together", _RUN),
+    "import": Command("run.shards:import_replies", "Import replies to a run's requests from another program", _RUN),
+    "score": Command("results.score:score", "Score runs or predictions, every number with its uncertainty", _RESULTS),
     "compare": Command(
-        "medthink.cli.compare", "Compare runs on the same cases: differences, wins and losses", _RESULTS
+        "results.compare:compare", "Compare runs on the same cases: differences, wins and losses", _RESULTS
     ),
     "report": Command(
-        "medthink.cli.report", "Write one self-contained page about runs, with figures and tables", _RESULTS
+        "results.report:report", "Write one self-contained page about runs, with figures and tables", _RESULTS
     ),
-    "judge": Command("medthink.cli.judge", "Have models judge a run's steps, discussions and findings", _REASONING),
+    "judge": Command("judge:judge", "Have models judge a run's steps, discussions and findings", _REASONING),
     "agree": Command(
-        "medthink.cli.agree", "Compare readers and judges: agreement, effect of a judge's errors", _REASONING
+        "results.agreement:agree", "Compare readers and judges: agreement, effect of a judge's errors", _REASONING
     ),
-    "reading": Command("medthink.cli.reading", "Make blinded reading lists for radiologists", _REASONING),
-    "submit": Command("medthink.cli.submit", "Pack, check or score a submission, or write it for the hub", _BOARD),
-    "serve": Command("medthink.cli.serve", "Serve a leaderboard, and cases to read blind, in the browser", _BOARD),
-    "accounts": Command("medthink.cli.accounts", "Manage the accounts of a served board: roles, invitations", _BOARD),
-    "board": Command("medthink.cli.board", "Manage a leaderboard: add, list, withdraw, back up, restore", _BOARD),
+    "reading": Command("reading:reading", "Make blinded reading lists for radiologists", _REASONING),
+    "submit": Command("submission:submit", "Pack, check or score a submission, or write it for the hub", _BOARD),
+    "serve": Command("serve:serve", "Serve a leaderboard, and cases to read blind, in the browser", _BOARD),
+    "accounts": Command("accounts:accounts", "Manage the accounts of a served board: roles, invitations", _BOARD),
+    "board": Command("board:board", "Manage a leaderboard: add, list, withdraw, back up, restore", _BOARD),
 }
 
 # Set by the shell's completion script when it asks for completions.
@@ -82,7 +82,7 @@ def _fall_silent(code: int) -> int:
 def _follow(words: list[str]) -> int:
     """Carry out the command line; returns the exit code."""
     if COMPLETE_VARIABLE in os.environ:
-        from medthink.cli.completion import answer_shell
+        from medthink.cli.command import answer_shell
 
         return answer_shell()
     if words in ([], ["--help"], ["-h"]):
@@ -93,7 +93,7 @@ def _follow(words: list[str]) -> int:
 
         sys.stdout.write(f"medthink {__version__}\n")
         return 0
-    from medthink.cli.door import enter
+    from medthink.cli.command import enter
 
     return enter(words)
 

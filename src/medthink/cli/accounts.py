@@ -1,17 +1,26 @@
 """`medthink accounts`: the people of a served board."""
 
+from typing import TYPE_CHECKING, TextIO
+
 import click
 
-from medthink.cli.lazy import LazyGroup
+from medthink.accounts.roles import ROLES, GivenRole
+from medthink.cli.command import LazyGroup
+from medthink.cli.flags import open_store, store_flag
+from medthink.cli.output import console, print_json, say, table
+from medthink.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from medthink.accounts.roles import GivenRole
 
 
 @click.group(
     cls=LazyGroup,
     modules={
-        "add": "medthink.cli.accounts_add",
-        "list": "medthink.cli.accounts_list",
-        "invite": "medthink.cli.accounts_invite",
-        "change": "medthink.cli.accounts_change",
+        "add": "accounts:accounts_add",
+        "list": "accounts:accounts_list",
+        "invite": "accounts:accounts_invite",
+        "change": "accounts:accounts_change",
     },
 )
 def accounts() -> None:
@@ -20,3 +29,131 @@ def accounts() -> None:
     \b
     Example: medthink accounts add ann --role maintainer
     """
+
+
+roles_flag = click.option(
+    "--role",
+    "roles",
+    required=True,
+    multiple=True,
+    type=click.Choice(ROLES),
+    help="The person's role; may be repeated.",
+)
+
+
+def read_password(file: TextIO | None) -> str:
+    """A password from a file's first line, or typed twice without echo."""
+    if file is not None:
+        return file.readline().rstrip("\r\n")
+    typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return typed
+
+
+@click.command()
+@click.argument("name")
+@roles_flag
+@click.option("--team", default="", help="The team they submit for.")
+@click.option("--shown-name", default="", help="Display name.")
+@click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")
+@store_flag
+def accounts_add(
+    name: str,
+    roles: tuple[GivenRole, ...],
+    team: str,
+    shown_name: str,
+    password_file: TextIO | None,
+    store: str,
+) -> None:
+    """Make the account NAME; the password is asked for, or read from a file.
+
+    \b
+    Example: medthink accounts add ann --role maintainer --store board.sqlite
+    """
+    with open_store(store) as opened:
+        from medthink.accounts.account import NewAccount, add_account
+
+        new = NewAccount(
+            name=name, roles=roles, team=team, shown_name=shown_name, password=read_password(password_file)
+        )
+        made = add_account(opened, new, actor="command line")
+    say(f"{made.name} is {' and '.join(made.roles)}" + (f" of {made.team}." if made.team else "."))
+
+
+@click.command()
+@click.argument("name")
+@click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="New roles; may be repeated.")
+@click.option("--password", "asks_password", is_flag=True, help="Set a new password; this ends all sessions.")
+@click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")
+@click.option("--close/--open", "is_closed", default=None, help="Close the account, or open it again.")
+@store_flag
+def accounts_change(
+    name: str,
+    roles: "tuple[GivenRole, ...]",
+    asks_password: bool,
+    password_file: TextIO | None,
+    is_closed: bool | None,
+    store: str,
+) -> None:
+    """Change the account NAME: roles, password, or whether it is open.
+
+    \b
+    Example: medthink accounts change ann --password
+    """
+    with open_store(store) as opened:
+        from medthink.accounts.account import find_account, set_disabled, set_password, set_roles
+
+        account = find_account(opened, name)
+        if account is None:
+            raise UsageError(f"no account {name}", remedy="medthink accounts list shows them")
+        if roles:
+            set_roles(opened, account, roles, actor="command line")
+        if asks_password or password_file is not None:
+            set_password(opened, account, read_password(password_file), actor="command line")
+        if is_closed is not None:
+            set_disabled(opened, account, is_disabled=is_closed, actor="command line")
+    say(f"{account.name} is changed.")
+
+
+@click.command()
+@roles_flag
+@click.option("--team", default="", help="The team they join.")
+@click.option("--note", default="", help="Who it is for.")
+@click.option("--days", default=14, show_default=True, type=click.IntRange(1, 365), help="How long it is valid.")
+@click.option("--url", default="http://127.0.0.1:7350", show_default=True, help="The address of the served board.")
+@store_flag
+def accounts_invite(roles: "tuple[GivenRole, ...]", team: str, note: str, days: int, url: str, store: str) -> None:
+    """Print a link with which one person can create an account; it works once.
+
+    \b
+    Example: medthink accounts invite --role submitter --team "Tarn University" --url https://board.example.org
+    """
+    with open_store(store) as opened:
+        from medthink.accounts.invitations import invite
+
+        secret = invite(opened, roles, actor="command line", team=team, about=note, days=days)
+    say(f"{url.rstrip('/')}/invitation/{secret}")
+
+
+@click.command()
+@store_flag
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def accounts_list(store: str, as_json: bool) -> None:
+    """List all accounts with their roles and teams.
+
+    \b
+    Example: medthink accounts list --store board.sqlite
+    """
+    with open_store(store) as opened:
+        from msgspec import to_builtins
+
+        from medthink.accounts.account import list_accounts
+
+        found = list_accounts(opened)
+    if as_json:
+        print_json([to_builtins(one) for one in found])
+        return
+    rows = [
+        (one.name, one.shown_name, ", ".join(one.roles), one.team or "", "closed" if one.disabled_at else "open")
+        for one in found
+    ]
+    console().print(table(f"{len(rows)} accounts", ("name", "shown as", "roles", "team", "state"), rows))

@@ -1,21 +1,32 @@
 """`medthink board`: a leaderboard in one database."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from medthink.cli.lazy import LazyGroup
+from medthink.cli.command import LazyGroup
+from medthink.cli.flags import open_store, store_flag
+from medthink.cli.output import console, print_json, say, table
+from medthink.core.errors import Declined, UsageError
+
+if TYPE_CHECKING:
+    from medthink.board.ranking import BoardRow, Leaderboard
+    from medthink.board.rerun import RerunPlan
+    from medthink.store.engine import BoardStore
 
 
 @click.group(
     cls=LazyGroup,
     modules={
-        "add": "medthink.cli.board_add",
-        "list": "medthink.cli.board_list",
-        "build": "medthink.cli.board_build",
-        "rerun": "medthink.cli.board_rerun",
-        "withdraw": "medthink.cli.board_withdraw",
-        "work": "medthink.cli.board_work",
-        "backup": "medthink.cli.board_backup",
-        "restore": "medthink.cli.board_restore",
+        "add": "board:board_add",
+        "list": "board:board_list",
+        "build": "board:board_build",
+        "rerun": "board:board_rerun",
+        "withdraw": "board:board_withdraw",
+        "work": "workers:board_work",
+        "backup": "board:board_backup",
+        "restore": "board:board_restore",
     },
 )
 def board() -> None:
@@ -24,3 +35,302 @@ def board() -> None:
     \b
     Example: medthink board add runs/qwen --data bench/ --team "My lab"
     """
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path, exists=True))
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
+@click.option("--split", default="test", show_default=True, help="The split it is about.")
+@click.option("--team", required=True, help="Who submits.")
+@click.option("--model", default="", help="The model's name; a run states its own.")
+@click.option("--organisation", default="", help="Who made the model.")
+@click.option("--family", default="", help="The model's family, used to count submissions.")
+@click.option("--link", default="", help="A link to more information.")
+@click.option("--allow-download", "allows_download", is_flag=True, help="Make the predictions public.")
+@store_flag
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def board_add(source: Path, data: Path, split: str, store: str, as_json: bool, **flags: Any) -> None:
+    """Check, score and publish SOURCE: a run's folder, or a file in the submission format.
+
+    \b
+    Example: medthink board add runs/qwen --data bench/ --team "My lab"
+    """
+    with open_store(store) as opened:
+        from medthink.board.checking import HeldBenchmark
+        from medthink.board.publish import Addition, add_to_board
+        from medthink.board.submissions import PROVENANCE, About
+
+        about = About(**{name: flags.pop(name) for name in ("organisation", "family", "link")})
+        addition = Addition(source=source, about=about, **flags)
+        added = add_to_board(opened, HeldBenchmark.open(data, split), addition, actor="maintainer")
+        if as_json:
+            from msgspec import to_builtins
+
+            print_json(to_builtins(added))
+            return
+        say(f"{added.model} by {added.team}: {added.status}, {added.provenance} ({PROVENANCE[added.provenance]}).")
+        say(f"Its token is {added.token}; medthink board withdraw removes it again.")
+        if added.detail:
+            say(f"Note: {added.detail}.")
+
+
+@click.command()
+@click.argument("out", type=click.Path(path_type=Path))
+@store_flag
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def board_backup(out: Path, store: str, as_json: bool) -> None:
+    """Write the whole store to OUT as a consistent snapshot, even while others write to it.
+
+    \b
+    Example: medthink board backup board-2026-11-16.zip
+    """
+    with open_store(store) as opened:
+        from medthink.store.backup import write_backup
+
+        rows = write_backup(opened, out)
+    if as_json:
+        print_json({"file": str(out), "rows": rows})
+        return
+    say(f"{sum(rows.values())} rows written to {out}.")
+
+
+@click.command()
+@click.argument("out", type=click.Path(path_type=Path))
+@store_flag
+@click.option("--benchmark", metavar="NAME", help="Which benchmark, if the store has several.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def board_build(out: Path, store: str, benchmark: str | None, as_json: bool) -> None:
+    """Write the leaderboard to the folder OUT as static files, ready for any web server.
+
+    The pages are those of medthink serve, readable without JavaScript, with JSON and CSV next to them. The same store
+    gives the same bytes; an earlier site in OUT is updated.
+
+    \b
+    Example: medthink board build site/
+    """
+    try:
+        from medthink.web.board.static_site import build_site
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is not installed", remedy="pip install 'medthink[web,board]'") from None
+    with open_store(store) as opened:
+        files = build_site(opened, out, benchmark)
+    if as_json:
+        print_json({"folder": str(out), "files": files})
+        return
+    say(f"{files} files in {out}; open {out / 'index.html'}")
+
+
+@click.command()
+@store_flag
+@click.option("--benchmark", metavar="NAME", help="Which benchmark, if the store has several.")
+@click.option("--as-of", metavar="DATE", help="The board as of that day, such as 2026-01-31.")
+@click.option("--published", is_flag=True, help="Also list the 59 totals published with MedThinkVQA, unranked.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def board_list(store: str, benchmark: str | None, as_of: str | None, published: bool, as_json: bool) -> None:
+    """Show the leaderboard: accuracy with interval, rank range, tie group, provenance.
+
+    \b
+    Example: medthink board list --store board.sqlite
+    """
+    with open_store(store) as opened:
+        from medthink.board.benchmarks import find_benchmark
+        from medthink.board.ranking import make_leaderboard
+
+        made = make_leaderboard(opened, find_benchmark(opened, benchmark), as_of)
+    if as_json:
+        print_json(_plain(made))
+        return
+    _show(made)
+    if published:
+        _show_published()
+
+
+def _show(made: "Leaderboard") -> None:
+    title = f"{made.benchmark.name}, {made.benchmark.split}: {made.benchmark.n_cases} cases, as of {made.as_of[:10]}"
+    columns = ("rank", "model", "team", "accuracy (95 %)", "gain", "tie group", "proof", "submissions")
+    for name, rows in (("", made.rows), (" (with expert cues)", made.cued), (" (a part of each case)", made.partial)):
+        if rows or not name:
+            console().print(table(title + name, columns, [_cells(row) for row in rows]))
+    for row in made.withdrawn:
+        say(f"Withdrawn: {row.submission.model} by {row.submission.team} ({row.submission.detail})")
+    if any(row.rank != row.worst for row in made.rows):
+        say("No model in a tie group is distinguishable from its first; the rank is a range.")
+    if made.resolution:
+        low, high = (f"{100 * end:.1f}" for end in made.resolution)
+        say(f"Two models must differ by {low} to {high} points to be distinguished with 80 % power.")
+
+
+def _cells(row: "BoardRow") -> tuple[str, ...]:
+    from medthink.core.numbers import as_points
+    from medthink.scoring.scores import percent
+
+    answers, gain = row.scores.answers, row.gain.gain.value if row.gain else None
+    return (
+        rank_range(row),
+        row.submission.model,
+        row.submission.team,
+        percent(answers.accuracy) if answers else "–",
+        "–" if gain is None else as_points(gain),
+        str(row.group or "–"),
+        row.submission.provenance,
+        str(row.by_team),
+    )
+
+
+def rank_range(row: "BoardRow") -> str:
+    """`1–4`, `3`, or a dash for a row that is not ranked."""
+    if row.rank is None:
+        return "–"
+    return str(row.rank) if row.rank == row.worst else f"{row.rank}–{row.worst}"
+
+
+def _show_published() -> None:
+    from medthink.board.results import load_published
+    from medthink.scoring.scores import percent
+
+    known = load_published()
+    rows = [
+        (one.model, " ".join([one.mode, one.effort]).strip(), percent(known.accuracy(one)), one.note)
+        for one in known.results
+    ]
+    title = f"Reported as totals, so not ranked ({known.source}; {known.n_cases} cases)"
+    console().print(table(title, ("model", "mode", "accuracy (95 %)", "note"), rows))
+
+
+def _plain(made: "Leaderboard") -> dict[str, object]:
+    """Without the case-by-case results, which are long."""
+    from msgspec import to_builtins
+
+    from medthink.board.exports import plain_row
+
+    def plain(rows: "tuple[BoardRow, ...]") -> list[dict[str, object]]:
+        return [
+            plain_row(row)
+            | {"submission": to_builtins(row.submission), "scores": to_builtins(row.scores.answers)}
+            for row in rows
+        ]  # fmt: skip
+
+    return {
+        "benchmark": to_builtins(made.benchmark),
+        "as_of": made.as_of,
+        "rows": plain(made.rows),
+        "cued": plain(made.cued),
+        "partial": plain(made.partial),
+        "withdrawn": plain(made.withdrawn),
+    }
+
+
+@click.command()
+@click.argument("token")
+@click.argument("run", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
+@click.option("--split", default="test", show_default=True, help="The split it is about.")
+@click.option("--cases", default=60, show_default=True, help="How many cases to draw; at least 60.")
+@click.option(
+    "--bound", default=0.15, show_default=True, help="The share of answers that may differ, stated beforehand."
+)
+@store_flag
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def board_rerun(
+    token: str, run: Path | None, data: Path, split: str, cases: int, bound: float, store: str, as_json: bool
+) -> None:
+    """Draw random cases of the submission TOKEN to run again; then compare with RUN, a run of those cases.
+
+    Without RUN the sample is drawn, sample and bound are recorded in the board's history, and the command to run is
+    printed. With RUN the answers are compared. The row becomes "partly re-run" if, with confidence, no more of its
+    answers than the bound would differ; otherwise the exit code is 1, and the row says what was found.
+
+    \b
+    Example: medthink board rerun Xy3… --data bench/
+             medthink board rerun Xy3… again/ --data bench/
+    """
+    with open_store(store) as opened:
+        from msgspec import to_builtins
+
+        from medthink.board.checking import HeldBenchmark
+        from medthink.board.rerun import enter_rerun, plan_rerun, tell_rerun
+
+        if run is None:
+            plan = plan_rerun(opened, token, cases=cases, bound=bound, actor="maintainer")
+            command_line = _command(opened, token, plan, data)
+            if as_json:
+                print_json(to_builtins(plan) | {"command": command_line})
+                return
+            _show_plan(plan, token, data, command_line)
+            return
+        outcome = enter_rerun(opened, token, run, HeldBenchmark.open(data, split), actor="maintainer")
+        told = tell_rerun(outcome)
+        if as_json:
+            print_json(to_builtins(outcome) | {"is_within": outcome.is_within})
+        else:
+            say(f"{told[:1].upper()}{told[1:]}.")
+            say(f"Right in the submission: {outcome.right}; right when run again: {outcome.right_again}.")
+        if not outcome.is_within:
+            raise Declined("the row is not confirmed: more answers may differ than the bound allows")
+        if not as_json:
+            say("The row is now partly re-run.")
+
+
+def _command(store: "BoardStore", token: str, plan: "RerunPlan", data: Path) -> str:
+    from msgspec.structs import replace
+
+    from medthink.board.rerun import traced_manifest
+    from medthink.board.submissions import find_submission
+    from medthink.report.provenance import reproduction_command
+    from medthink.runs.selection import Selection
+
+    found = find_submission(store, token)
+    assert found is not None
+    manifest = traced_manifest(store, found)
+    selection = Selection(split=manifest.selection.split, cases=plan.cases)
+    return reproduction_command(replace(manifest, selection=selection, benchmark=str(data)), "again")
+
+
+def _show_plan(plan: "RerunPlan", token: str, data: Path, command_line: str) -> None:
+    say(
+        f"{len(plan.cases)} cases drawn (seed {plan.seed}); at most {plan.bound * 100:.3g} % of all answers may differ."
+    )
+    say("Both are now recorded in the board's history. Run the cases, adding the server's address if there is one:")
+    say(f"\n  {command_line}\n")
+    say(f"Then: medthink board rerun {token} again --data {data}")
+
+
+@click.command()
+@click.argument("backup", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@store_flag
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def board_restore(backup: Path, store: str, as_json: bool) -> None:
+    """Fill an empty store from BACKUP; a SQLite backup may go into PostgreSQL and the other way round.
+
+    \b
+    Example: medthink board restore board-2026-11-16.zip --store new.sqlite
+    """
+    with open_store(store) as opened:
+        from medthink.store.backup import restore_backup
+
+        rows = restore_backup(backup, opened)
+    if as_json:
+        print_json({"store": store, "rows": rows})
+        return
+    say(f"{sum(rows.values())} rows restored.")
+
+
+@click.command()
+@click.argument("token")
+@click.option("--why", required=True, help="The reason, shown with the row.")
+@store_flag
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def board_withdraw(token: str, why: str, store: str, as_json: bool) -> None:
+    """Take the submission TOKEN off the ranking; its row stays and says why.
+
+    \b
+    Example: medthink board withdraw Xy3… --why "trained on the test split"
+    """
+    with open_store(store) as opened:
+        from medthink.board.moderation import withdraw
+
+        gone = withdraw(opened, token, actor="maintainer", why=why)
+    if as_json:
+        print_json({"token": gone.token, "status": gone.status, "why": gone.detail})
+        return
+    say(f"{gone.model} by {gone.team} is withdrawn: {gone.detail}")

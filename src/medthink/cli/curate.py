@@ -1,9 +1,25 @@
 """`medthink curate`: raw teaching cases into a benchmark, stage by stage or as a plan."""
 
-import click
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-from medthink.cli.lazy import LazyGroup
-from medthink.curate.registry import STAGES
+import click
+import msgspec
+from msgspec import to_builtins
+from rich.progress import BarColumn, Progress, TextColumn
+
+from medthink.cli.command import LazyGroup
+from medthink.cli.output import console, print_json, say, table
+from medthink.core.errors import PartlyFailed, UsageError
+from medthink.core.numbers import as_percent
+
+if TYPE_CHECKING:
+    from medthink.curate.build import Watch
+    from medthink.curate.plan import StageSummary
+    from medthink.curate.review import StageErrors
 
 
 class _StageGroup(LazyGroup):
@@ -11,28 +27,35 @@ class _StageGroup(LazyGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Build and review first, then the stages in their order."""
+
+        from medthink.curate.stage import STAGES
+
         return [*super().list_commands(ctx), *STAGES]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """A stage by its name, else a command of the table."""
+
+        from medthink.curate.stage import STAGES
+
         if args[0] in STAGES:
             return args[0], self.get_command(ctx, args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command, made or imported on demand."""
-        if name in STAGES:
-            from medthink.cli.curate_stage import stage_command
 
+        from medthink.curate.stage import STAGES
+
+        if name in STAGES:
             return stage_command(name)
         return super().get_command(ctx, name)
 
 
 @click.group(
     cls=_StageGroup,
-    modules={"build": "medthink.cli.curate_build", "review": "medthink.cli.curate_review"},
+    modules={"build": "curate:curate_build", "review": "curate:curate_review"},
 )
 def curate() -> None:
     """Turn raw teaching cases into a benchmark, stage by stage or as a plan.
@@ -41,3 +64,220 @@ def curate() -> None:
 
     Example: medthink curate build plan.toml
     """
+
+
+@click.command("build")
+@click.argument("plan", metavar="PLAN.toml", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def curate_build(plan: Path, as_json: bool) -> None:
+    """Build a benchmark from raw cases, as PLAN.toml says.
+
+    Each table of the plan runs the stage of its name. Run the same command again to continue: finished stages and
+    answered calls are kept, calls that failed are made again, and the rulings in WORK/review.csv are applied.
+
+    \b
+    Example: medthink curate build plan.toml
+    """
+    from medthink.curate.build import build
+    from medthink.curate.plan import read_plan
+
+    read = read_plan(plan)
+    try:
+        with shown_stages() as watch:
+            end = build(read, watch)
+    except KeyboardInterrupt:
+        say(
+            f"Stopped. {read.work} keeps every finished stage and call; run the same command again to continue.",
+            stderr=True,
+        )
+        raise
+    if as_json:
+        told = {"stages": to_builtins(end.stages), "waiting": end.waiting, "errors": to_builtins(end.errors)}
+        print_json(told | {"work": str(end.work), "unfinished": end.unfinished})
+    else:
+        show_stages(end.stages)
+        show_errors(end.errors)
+        say(f"{end.waiting:,} cases wait for a person: {end.work / 'review.csv'}")
+    if end.stopped_by is not None:
+        raise end.stopped_by
+    if end.unfinished:
+        raise PartlyFailed(
+            f"{end.unfinished:,} cases are undecided because calls failed",
+            remedy="run the same command again to repeat them",
+        )
+
+
+@click.command("review")
+@click.argument("work", metavar="WORK", type=click.Path(path_type=Path))
+@click.option(
+    "--sample", type=click.IntRange(0), default=20, show_default=True, help="Decisions of each stage to check."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed that selects the decisions.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def curate_review(work: Path, sample: int, seed: int, as_json: bool) -> None:
+    """Write the review sheet of a work folder, and report the results of completed checks.
+
+    WORK/review.csv lists every undecided case (fill in `ruling`: in or out, and `value` where one is proposed) and a
+    sample of the automatic decisions (fill in `is_right`: yes or no). Completed cells stay; the next build applies
+    them.
+
+    \b
+    Example: medthink curate review work/ --sample 50
+    """
+    from medthink.curate.decision import read_decisions
+    from medthink.curate.plan import WorkFolder
+    from medthink.curate.review import Rulings, write_review
+
+    folder = WorkFolder(work)
+    summaries = folder.read_summaries()
+    if not summaries:
+        raise UsageError(f"{work} holds no build", remedy="run medthink curate build PLAN.toml first")
+    rulings = Rulings.read(folder.review)
+    logs = {name: read_decisions(folder.decision_file(name)) for name, one in summaries.items() if one.counts.seen}
+    waiting = write_review(folder.review, logs, sample=sample, seed=seed, rulings=rulings)
+    if as_json:
+        print_json({"waiting": waiting, "errors": to_builtins(rulings.errors()), "sheet": str(folder.review)})
+        return
+    say(f"{waiting:,} cases wait for a person: {folder.review}")
+    show_errors(rulings.errors())
+
+
+def stage_command(name: str) -> click.Command:
+    """The command of a stage."""
+
+    from medthink.curate.stage import STAGES, stage_type
+
+    kind = stage_type(name)
+    settings = [_flag(field) for field in msgspec.structs.fields(kind.settings_type)]
+    cases: list[click.Parameter] = (
+        [click.Argument(["cases"], metavar="CASES", type=click.Path(path_type=Path))] if kind.takes_cases else []
+    )
+    common: list[click.Parameter] = [
+        click.Option(["--work"], required=True, metavar="WORK", type=click.Path(path_type=Path), help=_WORK),
+        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed for everything random."),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
+    ]
+
+    def carry_out(work: Path, seed: int, as_json: bool, cases: Path | None = None, **fields: Any) -> None:
+        _carry_out(name, cases, work=work, seed=seed, as_json=as_json, fields=fields)
+
+    return click.Command(
+        name, callback=carry_out, params=[*cases, *settings, *common], help=_help(name), short_help=STAGES[name].summary
+    )
+
+
+_WORK = "The folder to write into: cases/, decisions/ and the ledger."
+
+
+def _help(name: str) -> str:
+    from medthink.curate.stage import STAGES, stage_type
+
+    kind = stage_type(name)
+    about = "CASES is a file that another stage wrote, or a benchmark's .jsonl file. " if kind.takes_cases else ""
+    given = "work/cases/ingest.jsonl " if kind.takes_cases else ""
+    text = f"{STAGES[name].summary}.\n\n{about}Run the same command again to continue."
+    return f"{text}\n\n\b\nExample: medthink curate {name} {given}{kind.example}--work work/"
+
+
+def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json: bool, fields: dict[str, Any]) -> None:
+    from medthink.curate.build import carry_out, open_stage
+    from medthink.curate.plan import WorkFolder
+    from medthink.curate.review import Rulings
+    from medthink.curate.stage import STAGES, read_settings
+
+    settings = read_settings(name, {key: value for key, value in fields.items() if value not in (None, ())})
+    folder = WorkFolder(work)
+    stage = open_stage(name, settings, work=folder, source=cases, plan_folder=Path(), seed=seed)
+    before = folder.read_summaries()
+    with shown_stages() as watch:
+        summary, stopped_by = carry_out(stage, folder, Rulings.read(folder.review), before.get(name), watch)
+    done = before | {name: summary}
+    folder.write_summaries({stage: done[stage] for stage in STAGES if stage in done})
+    if as_json:
+        print_json(to_builtins(summary))
+    else:
+        show_stages([summary])
+    if stopped_by is not None:
+        raise stopped_by
+    if summary.counts.unfinished:
+        raise PartlyFailed(
+            f"{summary.counts.unfinished:,} cases are undecided because calls failed",
+            remedy="run the same command again to repeat them",
+        )
+
+
+def _flag(field: msgspec.structs.FieldInfo) -> click.Option:
+    """A setting as a flag."""
+    kind, help_ = _kind_of(field.type)
+    flag = f"--{field.name.replace('_', '-')}"
+    default = None if field.default in (msgspec.NODEFAULT, "", ()) else field.default
+    if kind is bool:
+        return click.Option(
+            [flag + (f"/--no-{flag[2:]}" if default else "")], is_flag=True, default=default, help=help_
+        )
+    is_list = get_origin(kind) is tuple
+    if is_list:
+        kind = get_args(kind)[0]
+    choice = click.Choice(get_args(kind)) if get_origin(kind) is Literal else None
+    shown = default is not None
+    return click.Option(
+        [flag], type=choice or kind, default=default, required=field.default is msgspec.NODEFAULT, multiple=is_list,
+        show_default=shown, metavar=None if choice else {str: "TEXT", int: "N", float: "X"}.get(kind), help=help_,
+    )  # fmt: skip
+
+
+def _kind_of(annotation: Any) -> tuple[Any, str]:
+    """The plain type of a setting and its description."""
+    help_ = ""
+    if hasattr(annotation, "__metadata__"):
+        help_ = next((one.description or "" for one in annotation.__metadata__ if isinstance(one, msgspec.Meta)), "")
+        annotation = annotation.__origin__
+    if get_origin(annotation) in (Union, types.UnionType):
+        annotation, _ = _kind_of(next(one for one in get_args(annotation) if one is not type(None)))
+    return annotation, help_
+
+
+@contextmanager
+def shown_stages() -> "Iterator[Watch]":
+    """A line for each stage that counts its cases while it works."""
+    watched = console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f} cases"),
+        console=watched, transient=True, disable=not watched.is_terminal,
+    )  # fmt: skip
+    with bar:
+
+        def watch(stage: str):  # type: ignore[no-untyped-def]
+            task = bar.add_task(stage, total=None)
+            return lambda: bar.advance(task)
+
+        yield watch
+
+
+def show_stages(stages: "Sequence[StageSummary]") -> None:
+    """The counts of every stage, why cases left, and what was not covered."""
+    rows = [
+        (one.stage, one.counts.seen, one.counts.kept, one.counts.changed, one.counts.out, one.counts.undecided)
+        for one in stages
+    ]
+    columns = ("stage", "cases", "unchanged", "changed", "out", "undecided")
+    console().print(table("", columns, rows, right=range(1, 6)))
+    for one in stages:
+        for verdict in ("out", "undecided"):
+            if reasons := one.counts.reasons.get(verdict):
+                words = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
+                say(f"{one.stage}, {verdict}: {words}")
+        for name, value in one.report.items():
+            say(f"{one.stage}: {name}: {value}")
+    for one in stages:
+        for missing in one.not_covered:
+            say(f"Not covered by {one.stage}: {missing}")
+
+
+def show_errors(errors: "Sequence[StageErrors]") -> None:
+    """The results of people's checks of automatic decisions."""
+    for one in errors:
+        say(
+            f"{one.stage}: {one.wrong} of {one.checked} checked decisions were wrong;"
+            f" the error rate is at most {as_percent(one.bound)} (95 %)"
+        )

@@ -46,7 +46,7 @@ def demo(out: Path, verbose: bool) -> None:
 
 
 def _take_aloud(step: _Step) -> int:
-    from medthink.cli.door import enter
+    from medthink.cli.command import enter
 
     click.echo(click.style(f"$ medthink {shlex.join(step.words)}", bold=True))
     code = enter(step.words)
@@ -56,7 +56,7 @@ def _take_aloud(step: _Step) -> int:
 
 def _take(step: _Step) -> int:
     """Run the command and show only the relevant output, or all of it if the command failed."""
-    from medthink.cli.door import enter
+    from medthink.cli.command import enter
 
     click.echo(f"{step.does} …")
     printed = io.StringIO()

@@ -10,8 +10,46 @@ from pathlib import Path
 import click
 
 from medthink import __version__
-from medthink.cli.dotenv import KEYS
-from medthink.cli.show import console, print_json, table
+from medthink.cli.output import console, print_json, table
+from medthink.core.errors import DataError
+
+FILE = Path(".env")
+# Each key variable, and what it is for.
+KEYS = {
+    "OPENAI_API_KEY": "openai/…",
+    "ANTHROPIC_API_KEY": "anthropic/…",
+    "GEMINI_API_KEY": "google/…",
+    "GOOGLE_API_KEY": "google/…",
+    "MEDTHINK_SERVER_KEY": "server/…, if the server requires one",
+    "HF_TOKEN": "medthink data pull, if the hub requires one",
+}
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
+_QUOTED = re.compile(r"(['\"])(.*)\1(?:\s+#.*)?")
+
+
+def load_keys(file: Path = FILE) -> None:
+    """Set the key variables that the file gives and the environment does not."""
+    if not file.is_file():
+        return
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot be read: {error}", file=file, remedy="correct or remove it") from None
+    for name, value in read_assignments(text).items():
+        if name in KEYS and value and not os.environ.get(name):
+            os.environ[name] = value
+
+
+def read_assignments(text: str) -> dict[str, str]:
+    """The `NAME=value` lines; quotes and comments are removed, and nothing is expanded."""
+    found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
+    return {match[1]: _unquote(match[2].strip()) for match in found if match is not None}
+
+
+def _unquote(value: str) -> str:
+    quoted = _QUOTED.fullmatch(value)
+    return quoted[2] if quoted is not None else re.split(r"\s+#", value, maxsplit=1)[0]
+
 
 # Extras for the tests of this package, of no use to its users.
 _FOR_TESTS = ("dev", "realserver")
@@ -42,7 +80,7 @@ def doctor(as_json: bool) -> None:
 
 def examine() -> dict[str, object]:
     """Everything `doctor` reports, as plain data."""
-    from medthink.cases.images import decoder_versions
+    from medthink.cases.images.content import decoder_versions
     from medthink.metrics.radcliq.weights import find_weights
 
     return {

@@ -1,22 +1,123 @@
 """`medthink judge`: the reasoning, the discussions and the findings of a run, judged by models."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from medthink.cli.batch_flags import say_jobs
-from medthink.cli.judge_flags import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
-from medthink.cli.lazy import ParentCommand
-from medthink.cli.show import print_json, say
-from medthink.core.errors import Declined, OutsideError, PartlyFailed
+from medthink.cli.command import ParentCommand
+from medthink.cli.flags import Real, batch_option, no_wait_option, read_batch, say_jobs
+from medthink.cli.output import console, print_json, say, table
+from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import count_of
+from medthink.models.request import Effort
 
 if TYPE_CHECKING:
+    from medthink.judge.judged import JudgedRun, JudgedScores
+    from medthink.judge.scores import Coverage, ScoreCell, ScoreTable, SeatScores
     from medthink.judge.session import JudgeOrder, JudgeSession
+    from medthink.models.transport import Transport
+    from medthink.report.judged_tables import Seated
+
+Decorated = Callable[..., Any]
+
+judges_flag = click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    required=True,
+    metavar="SPEC",
+    help="Who judges: a model, as in medthink run, or baseline/rules; may be repeated.",
+)
+_SIGHT = (
+    click.option("--images", is_flag=True, help="Show the judge the images too."),
+    click.option(
+        "--show",
+        metavar="LIST",
+        help="What it sees, of: history, options, captions, findings, discussion, diagnosis; default: all.",
+    ),
+)
+_ASKING = (
+    click.option("--effort", type=click.Choice(get_args(Effort)), help="Reasoning effort of the judge."),
+    click.option("--temperature", type=Real(0), metavar="T", help="Sampling temperature."),
+    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum tokens per reply."),
+    click.option("--no-schema", is_flag=True, help="Ask for JSON in words only, for servers without it."),
+    click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Address of the judge's server."),
+    click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Concurrent calls."),
+    click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds to wait for one reply."),
+    click.option(
+        "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
+        help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
+    ),
+    batch_option,
+    no_wait_option,
+    click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first."),
+    click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before judging costs more than this."),
+    click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls."),
+    click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML)."),
+)  # fmt: skip
 
 
-@click.command(cls=ParentCommand, modules={"exam": "medthink.cli.judge_exam"})
+def sight_flags(command: Decorated) -> Decorated:
+    """Add the flags that say what a judge sees."""
+    return _add(_SIGHT, command)
+
+
+def asking_flags(command: Decorated) -> Decorated:
+    """Add the flags that say how a judge is asked, and the limits."""
+    return _add(_ASKING, command)
+
+
+def _add(options: tuple[Callable[[Decorated], Decorated], ...], command: Decorated) -> Decorated:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_terms(flags: dict[str, Any]) -> dict[str, Any]:
+    """The fields of `JudgeTerms`, taken out of the flags."""
+    from medthink.judge.judgement import DEFAULT_SIGHT, SIGHTS, parse_sight
+
+    show, with_images = flags.pop("show"), flags.pop("images")
+    seen = {*(DEFAULT_SIGHT if show is None else parse_sight(show)), *(["images"] if with_images else [])}
+    same = ("judges", "effort", "temperature", "max_tokens", "base_urls", "max_usd", "max_calls", "prices")
+    return {
+        "sees": tuple(name for name in SIGHTS if name in seen),
+        "use_schema": not flags.pop("no_schema"),
+        "preflight": not flags.pop("no_preflight"),
+        **read_batch(flags),
+        **{name: flags.pop(name) for name in same},
+    }
+
+
+def read_kinds(text: str | None) -> tuple[str, ...] | None:
+    """The kinds of judging named, or None where none are; UsageError for others."""
+
+    from medthink.judge.kinds import KINDS
+
+    if text is None:
+        return None
+    words = text.replace(",", " ").split()
+    unknown = [word for word in words if word not in KINDS]
+    if unknown or not words:
+        raise UsageError(f"cannot judge {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(KINDS)}")
+    return tuple(dict.fromkeys(words))
+
+
+def read_transport(flags: dict[str, Any]) -> "Transport":
+    """The transport that the flags ask for, taken out of them."""
+    from medthink.models.limits import Backoff, Pace
+    from medthink.models.transport import Transport
+
+    return Transport(
+        pace=Pace(concurrency=flags.pop("concurrency")),
+        backoff=Backoff(patience_s=flags.pop("patience")),
+        timeout_s=flags.pop("timeout"),
+    )
+
+
+@click.command(cls=ParentCommand, modules={"exam": "exam:judge_exam"})
 @click.argument("run", type=click.Path(path_type=Path))
 @judges_flag
 @click.option("--what", metavar="LIST", help="Kinds of judging, separated by commas; default: those of the task.")
@@ -58,8 +159,8 @@ def judge(as_json: bool, **flags: Any) -> None:
     Example: medthink judge runs/retrieval --judge baseline/rules
     Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --images --repeat 2
     """
-    from medthink.cli.live import follow
-    from medthink.judge.bench import BATCHES
+    from medthink.cli.output import follow
+    from medthink.judge.asking import BATCHES
     from medthink.judge.session import judge_run
 
     transport = read_transport(flags)
@@ -91,7 +192,6 @@ def judge(as_json: bool, **flags: Any) -> None:
 
 def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:
     from medthink.cases.slices import slice_cases
-    from medthink.cli.judge_views import show_outdated, show_scores
     from medthink.judge.judged import load_judged, score_judged
 
     path = session.run.path
@@ -118,3 +218,100 @@ def _read_order(flags: dict[str, Any]) -> "JudgeOrder":
     from medthink.judge.session import JudgeOrder
 
     return JudgeOrder(what=read_kinds(flags.pop("what")), **read_terms(flags), **flags)
+
+
+def show_scores(scores: "JudgedScores", run: "JudgedRun") -> None:
+    """Print the tables of every seat, kind by kind, with what is known about the judge."""
+
+    from medthink.judge.exam.results import EXAMS_FILE, read_results
+    from medthink.readers.agreement import read_agreement
+    from medthink.report.judged_tables import seat_scores
+    from medthink.scoring.scores import percent
+
+    agreements = read_agreement(run.path)
+    is_outdated = agreements is not None and agreements.is_outdated(run.judgements)
+    exams = read_results(run.path / EXAMS_FILE)
+    for what, found in scores.kinds.items():
+        seats = seat_scores("", found, None if is_outdated else agreements, is_outdated=is_outdated, exams=exams)
+        for seat in seats:
+            _show_seat(what, seat)
+    for what, share in scores.disagreement.items():
+        console().print(f"Pairs of judges that differ on a unit of {what}: {percent(share)}")
+
+
+def show_outdated(run: "JudgedRun") -> None:
+    """Warn if the agreement was measured on earlier judgements than the run's current ones."""
+
+    from medthink.readers.agreement import read_agreement
+
+    agreement = read_agreement(run.path)
+    if agreement is not None and agreement.is_outdated(run.judgements):
+        say("agreement.json was made from earlier judgements: run medthink agree again", stderr=True)
+
+
+def _show_seat(what: str, seat: "Seated[SeatScores]") -> None:
+    from medthink.judge.kinds import KINDS
+
+    scores = seat.scores
+    title = f"{KINDS[what].plural.capitalize()} · {scores.label}"
+    out = console()
+    if not scores.coverage.judged:
+        # Nothing was judged, so there is no score to show: only why.
+        out.print(table(title, ("", ""), list(_coverage(scores.coverage))))
+        out.print()
+        return
+    first, *others = KINDS[what].tables(scores)
+    rows = [
+        ("agreement with readers", seat.agreement(*first.aspects)),
+        ("judge's exam", seat.exam(what)),
+        *_coverage(scores.coverage),
+        *_ties(scores.ties),
+        *((name, _text(cell)) for name, cell in first.rows[0].items()),
+    ]
+    out.print(table(title, ("", ""), rows))
+    for one in others:
+        _show_table(one)
+    out.print()
+
+
+def _show_table(one: "ScoreTable") -> None:
+    if not one.rows:
+        return
+    if len(one.rows) == 1:
+        rows = [(name, _text(cell)) for name, cell in one.rows[0].items()]
+        console().print(table(one.heading, ("", ""), rows))
+        return
+    cells = [tuple(map(_text, row.values())) for row in one.rows]
+    console().print(table(one.heading, tuple(one.rows[0]), cells))
+
+
+def _text(cell: "ScoreCell") -> str:
+    from medthink.scoring.scores import percent, value_text
+
+    if isinstance(cell.value, int):
+        return f"{cell.value:,}"
+    if isinstance(cell.value, str):
+        return cell.value
+    return percent(cell.value) if cell.digits is None else value_text(cell.value)
+
+
+def _coverage(coverage: "Coverage") -> Iterable[tuple[str, str]]:
+    from medthink.scoring.scores import percent
+
+    state = "" if coverage.is_complete else " – INCOMPLETE, not to be published"
+    yield "judged", f"{coverage.judged} of {coverage.due}, {percent(coverage.share)}{state}"
+    if coverage.unjudged or coverage.missing:
+        yield "unjudged", _counts(coverage.unjudged | ({"not asked yet": coverage.missing} if coverage.missing else {}))
+    if coverage.absent:
+        yield "nothing to judge", str(coverage.absent)
+    if coverage.fallback_splits:
+        yield "cut by sentences instead", str(coverage.fallback_splits)
+
+
+def _ties(count: int) -> Iterable[tuple[str, str]]:
+    if count:
+        yield "units without a majority", str(count)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "none"

@@ -1,21 +1,27 @@
 """`medthink reading`: blinded reading lists for radiologists."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from medthink.cli.lazy import ParentCommand
-from medthink.cli.params import Real
-from medthink.cli.show import say
+from medthink.cli.command import ParentCommand
+from medthink.cli.flags import Real
+from medthink.cli.output import print_json, say
+from medthink.core.errors import Declined
+
+if TYPE_CHECKING:
+    from medthink.readers.readings import UnusedRow
+    from medthink.readers.training import MarkedReader
 
 
 @click.command(
     cls=ParentCommand,
     modules={
-        "training": "medthink.cli.reading_training",
-        "mark": "medthink.cli.reading_mark",
-        "export": "medthink.cli.reading_export",
+        "training": "reading:reading_training",
+        "mark": "reading:reading_mark",
+        "export": "reading:reading_export",
     },
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -60,7 +66,7 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     \b
     Example: medthink reading runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/
     """
-    from medthink.readers.assigning import ReadingPlan, sheets_of_run
+    from medthink.readers.assignment import ReadingPlan, sheets_of_run
     from medthink.readers.lists import key_path, write_lists
 
     plan = ReadingPlan(
@@ -76,3 +82,146 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     again = sum(code.is_again for code in key.codes.values())
     say(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
     say(f"{key_path(out)} says what the codes stand for: keep it from the readers")
+
+
+@click.command(name="mark")
+@click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--key", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The key (FOLDER-key.json)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def reading_mark(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
+    """Mark training lists, and write each reader's feedback.
+
+    Next to every list NAME.csv, a file NAME-feedback.csv says for each sentence what was expected and why. A reader
+    passes with four out of five right; unanswered counts as wrong. If anyone did not pass, the exit code is 1.
+
+    \b
+    Example: medthink reading mark training/anna.xlsx training/ben.xlsx --key training-key.json
+    """
+    from msgspec import to_builtins
+
+    from medthink.readers.training import mark_tables, read_training_key, write_feedback
+
+    marked = mark_tables(tables, read_training_key(key))
+    for path, one in zip(tables, marked, strict=True):
+        write_feedback(path.with_name(f"{path.stem}-feedback{path.suffix}"), one)
+        for problem in one.problems:
+            say(problem, stderr=True)
+    if as_json:
+        print_json([to_builtins(one) for one in marked])
+    else:
+        for one in marked:
+            _show(one)
+    failed = [one.reader for one in marked if not one.result.is_passed]
+    if failed:
+        raise Declined(
+            f"not passed: {', '.join(failed)}", remedy="discuss the feedback, then train with another --seed"
+        )
+
+
+def _show(marked: "MarkedReader") -> None:
+    result = marked.result
+    word = "passed" if result.is_passed else "NOT PASSED"
+    say(f"{marked.reader}: {result.right} of {len(result.feedback)} right, {result.needed} needed: {word}")
+    for one in result.feedback:
+        if not one.is_right:
+            say(f"  “{marked.texts.get(one.code, '')}” is {one.expected}; answered: {one.said or 'nothing'}")
+            say(f"    {one.why}")
+
+
+@click.command(name="training")
+@click.argument("source", type=click.Path(path_type=Path), metavar="DATA|RUN|EXAM")
+@click.option("--readers", required=True, metavar="NAME,NAME…", help="Who is trained: a list for each.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write to.")
+@click.option("--items", type=click.IntRange(2), default=10, show_default=True, metavar="N", help="Sentences to judge.")
+@click.option("--split", help="The split whose cases are used; default: train, if there is one.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--format", "form", type=click.Choice(["csv", "xlsx", "jsonl"]), default="csv", show_default=True,
+    help="What to write.",
+)  # fmt: skip
+def reading_training(
+    source: Path, readers: str, out: Path, items: int, split: str | None, seed: int, form: str
+) -> None:
+    """Make training lists with known answers.
+
+    The sentences are those of the judges' exam: an expert's own, half of them made false by one edit each, half
+    reworded or untouched. Readers fill in `factual`; `medthink reading mark` then tells them what was right and why.
+    The answers are in FOLDER-key.json, next to the folder: keep it from the readers until then.
+
+    \b
+    Example: medthink reading training bench/ --readers anna,ben --out training/ --format xlsx
+    """
+    from medthink.readers.assignment import ReadingPlan
+    from medthink.readers.lists import key_path
+    from medthink.readers.training import draw_training, training_sheets, write_training
+
+    plan = ReadingPlan(readers=tuple(readers.replace(",", " ").split()), per_sheet=1)
+    sheets, cases = training_sheets(source, split, seed)
+    training = draw_training(sheets, items=items, seed=seed)
+    write_training(out, training, cases, readers=plan.readers, seed=seed, form=form)
+    say(f"{out}: {len(training.items)} sentences for each of {len(plan.readers)} readers")
+    say(f"{key_path(out)} holds the answers: keep it from the readers until their lists are marked")
+
+
+_ROWS_NAMED = 5
+
+
+def show_unused(problems: "Iterable[UnusedRow]") -> None:
+    """List every row with its reason; empty rows are counted for each list."""
+    # Lists of several runs hold rows of the others too; these are counted, not listed.
+    told = [problem for problem in problems if problem.kind != "other_run"]
+    unlabelled: dict[str, list[int]] = {}
+    for problem in told:
+        if problem.kind == "unlabelled":
+            unlabelled.setdefault(problem.file, []).append(problem.row)
+        else:
+            say(str(problem), stderr=True)
+    # Most of a list may still be empty; a line for each row would bury real problems.
+    for file, rows in unlabelled.items():
+        named = [*map(str, dict.fromkeys(rows))]  # a row may cover several units
+        first = ", ".join(named[:_ROWS_NAMED])
+        more = ", …" if len(named) > _ROWS_NAMED else ""
+        say(f"{file}: unlabelled: {len(rows)} units are empty, in row {first}{more}", stderr=True)
+    if told:
+        say(f"{len(told)} rows or cells were not used, for the reasons above.", stderr=True)
+
+
+@click.command(name="export")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--key", type=click.Path(path_type=Path), metavar="FILE", help="The key of blinded reading lists (FOLDER-key.json)."
+)
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A .csv, .xlsx or .jsonl file."
+)
+def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: Path) -> None:
+    """Write the readers' labels of the steps of RUN in the published form.
+
+    One row for each reader and case, with `stepN`, `human_factualN`, `human_criticalN` and `human_error_typesN`. It is
+    coarser than the lists: unverifiable becomes an empty cell, decisive and contributory become critical. Every row of
+    TABLES that cannot be used is listed.
+
+    \b
+    Example: medthink reading export runs/qwen reading/anna.csv reading/ben.csv --key reading-key.json -o steps.csv
+    """
+    from medthink.core.errors import UsageError
+    from medthink.core.tables import write_table
+    from medthink.judge.judged import cut_units
+    from medthink.readers.lists import LAYOUT, read_key
+    from medthink.readers.readings import import_tables, publish_readings
+
+    if out.exists():
+        raise UsageError(f"{out} already exists", remedy="name another file with --out")
+    units = cut_units(run)
+    imported = import_tables(tables, units, read_key(key) if key else None)
+    table = publish_readings(imported.readings, units)
+    if not table.rows:
+        raise UsageError("no step is labelled in the tables: there is nothing to write", remedy="fill in some rows")
+    show_unused(imported.problems)
+    write_table(out, table.columns, table.rows, LAYOUT)
+    say(f"{out}: {len(table.rows)} rows")
+    if table.left_out:
+        say(f"{table.left_out} readings do not concern steps: the published form has no column for them", stderr=True)

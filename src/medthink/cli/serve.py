@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from medthink.cli.crew import Crew, follow_parent
-from medthink.cli.show import say
-from medthink.cli.stores import open_store, store_flag
+from medthink.cli.flags import open_store, store_flag
+from medthink.cli.output import say
+from medthink.cli.workers import Crew, follow_parent
 from medthink.core.errors import UsageError
+from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
-    from medthink.board.store import BoardStore
+    from medthink.store.engine import BoardStore
+    from medthink.web.app.server import ServeSettings
     from medthink.web.serve_app import ServeApp
-    from medthink.web.settings import ServeSettings
 
 LOOPBACK = "127.0.0.1"
 
@@ -89,7 +90,7 @@ def serve(is_demo: bool, **flags: Any) -> None:
     Example: medthink serve --store board.sqlite --data bench/
     """
     try:
-        from medthink.web.settings import ServeSettings, read_settings
+        from medthink.web.app.server import ServeSettings, read_settings
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed", remedy="pip install 'medthink[web,board]'") from None
 
@@ -110,9 +111,9 @@ def serve(is_demo: bool, **flags: Any) -> None:
 def _serve(
     store: "BoardStore", served: Served, settings: "ServeSettings", listening: Listening, *, is_demo: bool
 ) -> None:
-    from medthink.web.house import open_app
-    from medthink.web.server import open_port
-    from medthink.web.server import serve as answer_requests
+    from medthink.web.app.server import open_port
+    from medthink.web.app.server import serve as answer_requests
+    from medthink.web.serve import open_app
 
     review = served.review / "review.csv" if served.review else None
     app = open_app(store, served.data, served.split, settings, runs=served.runs, review=review)
@@ -144,8 +145,7 @@ def _fill_demo(served: Served) -> Served:
 
 def _fill_people(store: "BoardStore", served: Served, address: str) -> None:
     """Submissions and a study for the demo, and a link for everybody in it."""
-    from medthink.cli.demo_study import fill_study
-    from medthink.cli.demo_submissions import fill_submissions
+    from medthink.cli.serve_demo import fill_study, fill_submissions
 
     assert served.data is not None
     runs = served.runs[0]
@@ -155,15 +155,15 @@ def _fill_people(store: "BoardStore", served: Served, address: str) -> None:
 
 
 def _application(app: "ServeApp", opened: socket.socket) -> "ASGIApp":
-    from medthink.web.house import serve_application
-    from medthink.web.security import loopback_hosts
+    from medthink.web.app.security import loopback_hosts
+    from medthink.web.serve import serve_application
 
     return serve_application(app, hosts=sorted(loopback_hosts(opened.getsockname()[1])))
 
 
 def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:
     """Let others reach this machine only where somebody keeps the door, under the one name that is answered."""
-    from medthink.accounts.people import has_maintainer
+    from medthink.accounts.account import has_maintainer
 
     if not has_maintainer(store):
         raise UsageError(
@@ -176,3 +176,48 @@ def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:
         )
     if not settings.is_secure:
         say("Note: people come by http, so passwords can be read on the way. Put a proxy with https in front.")
+
+
+@click.command()
+@click.argument("places", nargs=-1, metavar="[RUN or FOLDER]…", type=click.Path(path_type=Path))
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The port to open.  [default: the first free from 7350]")
+@click.option("--no-open", is_flag=True, help="Do not open the browser.")
+def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open: bool) -> None:
+    """Show runs and their cases in the browser, while they run and afterwards.
+
+    Shows every RUN, and every run below a FOLDER (default: the current folder). Nothing is written to a run and nothing
+    leaves this machine: the pages are served on the loopback address only.
+
+    \b
+    Example: medthink view runs/
+    """
+    from medthink.core.errors import UsageError
+
+    try:
+        from medthink.web.app.security import loopback_hosts
+        from medthink.web.app.server import LOOPBACK, open_port, serve
+        from medthink.web.runs.viewer import Viewer, view_application
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is not installed", remedy="pip install 'medthink[web]'") from None
+
+    missing = [place for place in places if not place.is_dir()]
+    if missing:
+        raise UsageError(f"{missing[0]} is not a folder", remedy="give a run's folder, or a folder with runs in it")
+    viewer = Viewer(places or (Path(),), data)
+    found = len(viewer.shelf.runs())
+    if not found and not viewer.shelf.broken():
+        raise UsageError(
+            f"no run below {', '.join(map(str, places)) or 'this folder'}",
+            remedy="give the folder named by --out of medthink run, or one above it",
+        )
+    opened = open_port(port)
+    number = opened.getsockname()[1]
+    address = f"http://{LOOPBACK}:{number}/"
+    say(f"{count_of(found, 'run')} at {address}  (Ctrl+C ends it)")
+    if not no_open:
+        click.launch(address)
+    try:
+        serve(view_application(viewer, hosts=sorted(loopback_hosts(number))), opened)
+    finally:
+        viewer.close()

@@ -12,6 +12,8 @@ MedThinkError           the root; `str(error)` is the whole message a person nee
 What *happened to a case* (a refusal, an unparsed reply) is not an error but a result, and lives with the results.
 """
 
+from collections.abc import Iterable
+
 
 class MedThinkError(Exception):
     """Something a person must act on; `remedy` says what to do."""
@@ -73,3 +75,16 @@ class Declined(MedThinkError):
     """The work was done, and the answer is no: a check failed, a budget was reached."""
 
     exit_code = 1
+
+
+def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """`did you mean NAME?` for the closest known name, or "" if none is close; a cutoff of 1 needs an exact match."""
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def suggest(word: str, known: Iterable[str], otherwise: str) -> str:
+    """A remedy: the closest known name if there is one, followed by `otherwise`."""
+    return " ".join(part for part in (did_you_mean(word, known), otherwise) if part)

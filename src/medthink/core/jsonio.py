@@ -8,16 +8,17 @@ streamed, never loaded.
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
+import msgspec
 import orjson
 
 from medthink.core.errors import DataError
-from medthink.core.files import open_for_reading, write_atomic
-from medthink.core.kinds import refuse_known_start
+from medthink.core.files import open_for_reading, refuse_known_start, write_atomic
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 254  # what is nested deeper cannot be written again
@@ -238,3 +239,32 @@ def _numbers(value: Any, field: str = "") -> Iterator[tuple[str, int | float]]:
     for key, inner in inside:
         if type(inner) is not str:  # nearly everything in a row is text, and need not be entered
             yield from _numbers(inner, key)
+
+
+Kept = TypeVar("Kept")
+
+
+def read_stored(path: Path, kind: type[Kept], *, name: str, remedy: str) -> Kept:
+    """What a file of one JSON text holds; `name` says in the error what it should have been."""
+    try:
+        return msgspec.convert(read_json(path), kind)
+    except msgspec.ValidationError as error:
+        raise DataError(f"not {name}: {error}", file=path, remedy=remedy) from None
+
+
+def read_stored_rows(path: Path, kind: type[Kept], *, name: str, remedy: str, may_lack: bool = True) -> Iterator[Kept]:
+    """The rows of a JSON Lines file; where it `may_lack`, a missing file has none."""
+    for line in () if may_lack and not path.exists() else read_jsonl(path):
+        try:
+            yield msgspec.convert(line.value, kind)
+        except msgspec.ValidationError as error:
+            raise DataError(f"not {name}: {error}", file=path, row=line.number, remedy=remedy) from None
+
+
+def read_toml(path: Path, *, remedy: str = "see docs/commands.md for an example") -> dict[str, Any]:
+    """The file's fields, or DataError."""
+    with open_for_reading(path) as stream:
+        try:
+            return tomllib.load(stream)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise DataError(f"not TOML: {error}", file=path, remedy=remedy) from None

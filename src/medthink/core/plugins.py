@@ -6,8 +6,9 @@ medthink.metrics   a `Metric`
 medthink.tasks     a `Task`
 """
 
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from medthink.core.errors import UsageError
 
@@ -38,3 +39,14 @@ def load_plugin(group: PluginGroup, name: str) -> Any:
 
 def _package(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else entry.value
+
+
+Portion = TypeVar("Portion")
+Made = TypeVar("Made")
+
+
+class Spread(Protocol):
+    """Something that runs portions of work elsewhere; `work` and the portions must be picklable."""
+
+    def __call__(self, work: Callable[[Portion], Made], portions: Iterable[Portion]) -> Iterator[Made]:
+        """The result for each portion, in order."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from medthink.core.stored import read_stored_rows
+from medthink.core.jsonio import read_stored_rows
 from medthink.curate.draft import CURATION, Draft, text_of
 
 Verdict = Literal["in", "changed", "out", "undecided"]

@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from medthink.cases.case import Case, Image, ImageReference, ImageStore, Question, Reference
-from medthink.cases.layout import find_images
-from medthink.cases.rows import Place, case_from_row, row_from_case
+from medthink.cases.files.layout import find_images
+from medthink.cases.files.rows import Place, case_from_row, row_from_case
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl
 

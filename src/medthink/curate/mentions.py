@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 
 from rapidfuzz import fuzz
 
-from medthink.curate.aliases import is_abbreviation
 from medthink.curate.names import (
     ANATOMY,
     GENERIC,
@@ -24,6 +23,7 @@ from medthink.curate.names import (
     eponyms_of,
     fold_word,
     head_of,
+    is_abbreviation,
     is_telling,
     name_key,
     other_names,

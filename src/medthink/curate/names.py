@@ -5,11 +5,16 @@ accents, British or American spelling, possessives, hyphens and plurals do not c
 """
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import product
+from pathlib import Path
+from typing import NamedTuple
 
-from medthink.metrics.spelling import american_word, plain_letters
+from rapidfuzz import fuzz
+
+from medthink.metrics.words import american_word, plain_letters
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BRACKET = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]")
@@ -274,3 +279,173 @@ def _looks_like_a_person(word: str) -> bool:
         ("ic", "al", "ar", "ous", "ary", "ive", "oid", "ing", "ed", "ory", "ent", "ant", "ful")
     )
     return not is_adjective and folded not in GENERIC | QUALIFIERS | _PLAIN_START and " " not in word
+
+
+_TABLE = Path(__file__).parent / "data" / "aliases.toml"
+
+
+@cache
+def _groups() -> dict[str, tuple[str, ...]]:
+    """The table, by the key of every name that is no abbreviation."""
+    groups = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["groups"]
+    return {name_key(name): tuple(names) for names in groups for name in names if not is_abbreviation(name)}
+
+
+def is_abbreviation(name: str) -> bool:
+    """Whether a name is capitals, which are only matched as capitals."""
+    first = name.split()[0]
+    return sum(map(str.isupper, first)) >= 2 and len(first) <= 7
+
+
+def known_aliases(name: str) -> tuple[str, ...]:
+    """Every other name known to the rules, those stated in the name first."""
+    stated = other_names(name)
+    forms = (name, without_brackets(name), head_of(name), *stated)
+    listed = [one for form in forms for one in _groups().get(name_key(form), ())]
+    return distinct_names([*stated, *listed], apart_from=[name])
+
+
+def distinct_names(names: Iterable[str], *, apart_from: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names in their order, without repeats and without those to exclude."""
+    taken = set(map(name_key, apart_from))
+    found: list[str] = []
+    for name in names:
+        if (key := name_key(name)) and key not in taken:
+            taken.add(key)
+            found.append(name)
+    return tuple(found)
+
+
+_CLOSE = 88
+
+
+class GoldMatch(NamedTuple):
+    """An item of the list, how it was matched, and whether that is conclusive."""
+
+    item: str
+    by: str
+    is_certain: bool
+
+
+_CERTAIN: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("exact", lambda name: name),
+    ("normalised", name_key),
+    ("bracket-dropped", lambda name: name_key(without_brackets(name))),
+)
+
+
+def match_gold(gold: str, items: Sequence[str]) -> GoldMatch | None:
+    """The item that is the right diagnosis, or the likeliest one, or None."""
+    for by, form in _CERTAIN:
+        found = [item for item in items if form(item) == form(gold)]
+        if len(found) == 1:
+            return GoldMatch(found[0], by, is_certain=True)
+        if found:
+            return GoldMatch(found[0], f"{by}, twice", is_certain=False)
+    return _propose(gold, items)
+
+
+def _propose(gold: str, items: Sequence[str]) -> GoldMatch | None:
+    core, words = set(core_words(gold)), set(words_of(gold))
+    for item in items:
+        if set(core_words(item)) == core:
+            return GoldMatch(item, "same core words", is_certain=False)
+    close = max(items, key=lambda item: fuzz.token_sort_ratio(item.lower(), gold.lower()), default=None)
+    if close is not None and fuzz.token_sort_ratio(close.lower(), gold.lower()) >= _CLOSE:
+        return GoldMatch(close, "close spelling", is_certain=False)
+    for item in items:
+        own = set(words_of(item))
+        if own and (own < words or own > words):
+            return GoldMatch(item, "one inside the other", is_certain=False)
+    return None
+
+
+def is_parent(name: str, gold: str) -> bool:
+    """Whether the name is a broader term for the right diagnosis: every patient with the diagnosis has it too."""
+    own, right = plain_words(name), plain_words(gold)
+    return len(own) < len(right) and set(own) < set(right) and own[-1:] == right[-1:]
+
+
+_CITATION = re.compile(r"\s*\[\d+(?:\s*[,–-]\s*\d+)*\]")
+_MARKER = re.compile(r"^\s*(?:[-*•·–—]+|\(?\d{1,2}[.):]|[a-zA-Z][.)])\s+")
+_LAST = re.compile(r"^(?:and|or)\s+", re.I)
+# Fragments that continue the previous item: lower-case text, or the number of a type, grade or stage.
+_GOES_ON = re.compile(r"[a-zß-ÿ]|(?i:type|grade|stage|group|WHO)\b")
+_PROTECTED = "\0"
+
+
+def split_differential(stated: str | tuple[str, ...], gold: str) -> list[str]:
+    """The distinct names of the list, in order."""
+    if not isinstance(stated, str):
+        return _tidy(list(stated))
+    protected = _protect(stated, gold)
+    items = _split(protected)
+    return _tidy([item.replace(_PROTECTED, gold) for item in items])
+
+
+def _protect(stated: str, gold: str) -> str:
+    """The list with a placeholder for the right name, which may contain commas."""
+    start = stated.find(gold) if gold else -1
+    while start >= 0:
+        end = start + len(gold)
+        is_whole = (start == 0 or not stated[start - 1].isalnum()) and (end == len(stated) or not stated[end].isalnum())
+        before, after = stated[:start].rstrip(), stated[end:].lstrip()
+        if is_whole and (not before or before[-1] in ",;\n|.-•") and (not after or after[0] in ",;\n|."):
+            return stated[:start] + _PROTECTED + stated[end:]
+        start = stated.find(gold, end)
+    return stated
+
+
+def _split(stated: str) -> list[str]:
+    """By the strongest separator there is: double semicolons, lines, bars, semicolons, else commas."""
+    if ";;" in stated:
+        return stated.split(";;")
+    lines = [line for line in stated.splitlines() if line.strip()]
+    if len(lines) > 1:
+        return lines
+    for separator in ("|", ";"):
+        if separator in stated:
+            return _outside_brackets(stated, separator)
+    return _join_fragments(_outside_brackets(stated, ","))
+
+
+def _outside_brackets(text: str, separator: str) -> list[str]:
+    items, depth = [""], 0
+    for sign in text:
+        depth += (sign in "([") - (sign in ")]" and depth > 0)
+        if sign == separator and depth == 0:
+            items.append("")
+        else:
+            items[-1] += sign
+    return items
+
+
+def _join_fragments(items: list[str]) -> list[str]:
+    joined: list[str] = []
+    for item in items:
+        # In lists of only lower-case names they are not fragments: the first item is lower-case too.
+        goes_on = joined and _PROTECTED not in joined[-1] and _is_fragment(item.strip(), joined[0].strip())
+        if goes_on and not _LAST.match(item.strip()):
+            joined[-1] += "," + item
+        else:
+            joined.append(item)
+    return joined
+
+
+def _is_fragment(item: str, first: str) -> bool:
+    if item.startswith(_PROTECTED) or not item:
+        return False
+    starts = _GOES_ON.match(item)
+    if starts is None:
+        return False
+    is_lower = item[0].islower()
+    return not is_lower or not first[:1].islower()
+
+
+def _tidy(items: list[str]) -> list[str]:
+    found: dict[str, str] = {}
+    for item in items:
+        name = _LAST.sub("", _MARKER.sub("", _CITATION.sub("", item)).strip()).strip(" .;,\t")
+        if name:
+            found.setdefault(name.casefold(), name)
+    return list(found.values())

@@ -20,11 +20,11 @@ from typing import Any
 
 import msgspec
 
-from medthink.core.errors import DataError, UsageError
-from medthink.core.suggest import suggest
-from medthink.core.tomlio import read_toml
-from medthink.curate.registry import STAGES, read_settings
-from medthink.curate.stage import StageSettings
+from medthink.core.errors import DataError, UsageError, suggest
+from medthink.core.jsonio import read_json, read_toml, write_json
+from medthink.curate.ask import CURATE_LEDGER
+from medthink.curate.decision import StageCounts
+from medthink.curate.stage import STAGES, StageSettings, read_settings
 
 
 class CurationPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,3 +77,60 @@ def _settings(name: str, fields: Any, path: Path) -> StageSettings:
         return read_settings(name, fields)
     except UsageError as error:
         raise DataError(error.problem, file=path, field=name, remedy=error.remedy) from None
+
+
+class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stage ended; `key` is the digest of everything its outcome depends on."""
+
+    stage: str
+    key: str
+    settings: dict[str, Any]
+    counts: StageCounts
+    not_covered: tuple[str, ...] = ()
+    report: dict[str, Any] = {}
+    stopped_by: str = ""
+
+
+class WorkFolder:
+    """The folder of a build."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def cases(self) -> Path:
+        """The folder of case files and of their `images/`."""
+        return self.path / "cases"
+
+    @property
+    def ledger(self) -> Path:
+        """Every model call."""
+        return self.path / CURATE_LEDGER
+
+    @property
+    def review(self) -> Path:
+        """The sheet for people."""
+        return self.path / "review.csv"
+
+    def case_file(self, stage: str) -> Path:
+        """The cases that passed a stage."""
+        return self.cases / f"{stage}.jsonl"
+
+    def decision_file(self, stage: str) -> Path:
+        """The decision log of a stage."""
+        return self.path / "decisions" / f"{stage}.jsonl"
+
+    def read_summaries(self) -> dict[str, StageSummary]:
+        """The finished stages, by name and in order; empty if nothing was built."""
+        path = self.path / "build.json"
+        if not path.exists():
+            return {}
+        try:
+            kept = msgspec.convert(read_json(path)["stages"], list[StageSummary])
+        except (msgspec.ValidationError, KeyError, TypeError) as error:
+            raise DataError(f"not a build's summary: {error}", file=path, remedy="delete it and build again") from None
+        return {one.stage: one for one in kept}
+
+    def write_summaries(self, summaries: dict[str, StageSummary]) -> None:
+        """Write the finished stages."""
+        write_json(self.path / "build.json", {"stages": [msgspec.to_builtins(one) for one in summaries.values()]})

@@ -15,13 +15,12 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from medthink.core.digest import seed_from
-from medthink.core.errors import DataError
+from medthink.core.errors import DataError, suggest
 from medthink.core.files import open_for_reading, write_atomic
 from medthink.core.markup import one_line
-from medthink.core.suggest import suggest
 from medthink.core.tables import guard, unguard
 from medthink.curate.decision import Decision
-from medthink.runs.lock import hold
+from medthink.runs.ledger.lock import hold
 from medthink.stats.intervals import exact_upper_bound
 
 COLUMNS = (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from medthink.judge.judged import JudgedScores
-    from medthink.judge.judging import JudgeOptions
+    from medthink.judge.session import JudgeOptions
     from medthink.models.transport import Transport
     from medthink.runs.run import RunOrPath
 
@@ -28,7 +28,7 @@ class JudgeRoom(ModuleType):
         transport: "Transport | None" = None,
         **options: "Unpack[JudgeOptions]",
     ) -> "JudgedScores":
-        from medthink.judge.judging import judge_and_score
+        from medthink.judge.session import judge_and_score
 
         return judge_and_score(run, judges, transport=transport, **options)
 

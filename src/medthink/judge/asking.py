@@ -1,21 +1,36 @@
 """Asking a judge through the ledger: unusable replies are asked for again, and in the end count as `Unjudged`."""
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from medthink.core.errors import Declined
-from medthink.judge.judgement import Setting
-from medthink.judge.verdicts import Unjudged
-from medthink.judge.voices import voice_of
-from medthink.models.request import EXAMPLE_SCHEMA, Reply, Request, TextPart
-from medthink.runs.asking import Desk
-from medthink.runs.forms import MAX_TRIES, FormAsker
+from medthink.core.errors import Declined, UsageError
+from medthink.judge.judgement import DEFAULT_SIGHT, Evidence, Judgement, Setting, Sight, Unjudged, voice_of
+from medthink.judge.kinds import KINDS
+from medthink.judge.prompts import prompt_version, verdict_prompt
+from medthink.judge.units import Source, UnitKey, UnitSet
+from medthink.models.request import EXAMPLE_SCHEMA, Effort, Reply, Request, TextPart
+from medthink.runs.batches.jobs import Batch
+from medthink.runs.calls.answerers import Answerer, refuse_unfit
+from medthink.runs.calls.asking import Desk
+from medthink.runs.calls.budget import BudgetReached
+from medthink.runs.calls.forms import MAX_TRIES, FormAsker, open_form_answerer
+from medthink.runs.calls.opening import Calls, open_calls
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.ledger.lock import hold
+from medthink.runs.manifest import CallTerms
 from medthink.runs.prediction import Spent
+from medthink.runs.progress import Tracker
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
-from medthink.workflow.forms import Fault, FormPrompt
+from medthink.workflow.forms import RULES, Fault, FormPrompt
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
 
 MAX_REPEATS = 1000
 
@@ -91,3 +106,151 @@ def _or_unjudged(result: Read | Fault | Unanswered) -> Read | Unjudged:
         case Unanswered(detail=detail):
             return Unjudged("failed", detail)
     return result
+
+
+class JudgeTerms(CallTerms, frozen=True, kw_only=True):
+    """Who judges, which parts of a case they see, the parameters of their calls, and the limits."""
+
+    judges: tuple[str, ...]
+    sees: tuple[Sight, ...] = DEFAULT_SIGHT
+    effort: Effort | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    use_schema: bool = True
+
+    @property
+    def setting(self) -> Setting:
+        """How every judge of the session is asked."""
+        return Setting(
+            sees=self.sees,
+            effort=self.effort,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            use_schema=self.use_schema,
+        )
+
+
+JUDGE_LEDGER = "judge.sqlite"
+BATCHES = "judge-batches"
+
+
+class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session of judges ended: the calls made, and what stopped it early, if anything.
+
+    `warnings` are what a person should know but did not stop it. `jobs` are the batches its calls are waiting in.
+    """
+
+    calls_made: int
+    stopped_by: BudgetReached | None
+    warnings: tuple[str, ...] = ()
+    jobs: tuple[Batch, ...] = ()
+
+
+Ended = TypeVar("Ended", bound=BenchSession)
+
+
+def find_stop(ends: Iterable[BudgetReached | BaseException | None]) -> BudgetReached | None:
+    """The limit that stopped one of the judges, if any did; an error that ended one is raised."""
+    listed = list(ends)
+    for end in listed:
+        if isinstance(end, BaseException) and not isinstance(end, BudgetReached):
+            raise end
+    return next((end for end in listed if isinstance(end, BudgetReached)), None)
+
+
+class Bench(NamedTuple):
+    """The judges by spec, ready to be asked, and their calls."""
+
+    hearings: dict[str, Hearing]
+    calls: Calls[FormPrompt]
+
+    async def work(self, ask_all: "Callable[[Bench], Awaitable[Ended]]") -> "Ended":
+        """Ask everything: once, or with batches, pass after pass until nothing is left to ask; the last pass counts."""
+        sessions: list[Ended] = []
+
+        async def make_pass() -> BudgetReached | None:
+            sessions.append(await ask_all(self))
+            return sessions[-1].stopped_by
+
+        await self.calls.work(make_pass)
+        # Calls queued during a pass are sent when it ends.
+        return replace(sessions[-1], jobs=self.calls.jobs)
+
+
+@asynccontextmanager
+async def open_bench(
+    folder: Path,
+    terms: JudgeTerms,
+    *,
+    specs: Iterable[str],
+    tracker: Tracker,
+    transport: "Transport | None" = None,
+    condition: Condition | None = None,
+    barred: frozenset[str] = frozenset(),
+) -> AsyncIterator[Bench]:
+    """Open the answerers under the folder's lock; `barred` are models that none of them may turn out to be."""
+    answerers = [_open(spec, terms, transport) for spec in dict.fromkeys(specs)]
+    try:
+        for one in answerers:
+            one.on_wait(lambda detail: tracker.enter("waiting", detail))
+            refuse_unfit(one, example_request(terms.setting), max_usd=terms.max_usd)
+        places = max(one.concurrency for one in answerers)
+        with hold(folder), closing(Ledger(folder / JUDGE_LEDGER, places=places)) as ledger:
+            opened = open_calls(answerers, ledger, terms, spools=folder / BATCHES, tracker=tracker, transport=transport)
+            async with opened as calls:
+                hearings = {
+                    spec: Hearing(desk, terms.setting, condition or Condition(), barred)
+                    for spec, desk in calls.desks.items()
+                }
+                yield Bench(hearings, calls)
+    finally:
+        for one in answerers:
+            await one.close()
+
+
+def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answerer[FormPrompt]:
+    refusal = UsageError(f"{spec} is not a judge", remedy=f"the embedded judge is {RULES}")
+    return open_form_answerer(spec, terms, ledger=JUDGE_LEDGER, refusal=refusal, transport=transport)
+
+
+def blank_judgement(key: UnitKey, judge: str, terms: JudgeTerms, *, repeat: int) -> Judgement:
+    """A judgement not made yet."""
+    case, sample, what = key
+    return Judgement(
+        case=case,
+        sample=sample,
+        what=what,
+        judge=judge,
+        repeat=repeat,
+        state="unjudged",
+        setting=terms.setting,
+        prompt=prompt_version(what),
+    )
+
+
+async def ask_verdicts(
+    hearing: Hearing, blank: Judgement, units: UnitSet, *, evidence: Evidence, source: Source, ledger: Ledger
+) -> Judgement:
+    """Ask for a verdict on every unit; the judgement holds the outcome and what it cost."""
+    prompt = verdict_prompt(units, evidence, source)
+    heard = await hearing.hear(
+        prompt,
+        lambda text: KINDS[units.what].read_reply(text, prompt.call, units, evidence.names()),
+        case_id=blank.case,
+        repeat=blank.repeat,
+        rounds=blank.round,
+    )
+    costs = [one.cost_usd for one in heard.spent]
+    calls = tuple(one.call_id for one in heard.spent)
+    known = replace(
+        blank,
+        model=heard.model,
+        images=len(evidence.images),
+        tries=len(heard.spent),
+        calls=calls,
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost),
+        judged_at=ledger.ended_at(calls),
+    )
+    if isinstance(heard.result, Unjudged):
+        return replace(known, why=heard.result.kind, detail=heard.result.detail)
+    return replace(known, state="ok", verdicts=heard.result)

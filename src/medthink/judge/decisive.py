@@ -12,8 +12,7 @@ import msgspec
 
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
-from medthink.core.jsonio import write_jsonl
-from medthink.core.stored import read_stored_rows
+from medthink.core.jsonio import read_stored_rows, write_jsonl
 from medthink.metrics.findings import compare_findings
 from medthink.workflow.forms import TEXT, Fault, ReplyForm, first_fault, list_of, object_of, one_of
 from medthink.workflow.sentences import split_sentences

@@ -7,8 +7,8 @@ from typing import Any
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.judge.decisive import decisive_data, decisive_properties
-from medthink.judge.edits.twins import reword_text
-from medthink.judge.evidence import Evidence
+from medthink.judge.edits.harmless import reword_text
+from medthink.judge.judgement import Evidence
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import SECTIONS, load_rubric
 from medthink.judge.units import NOT_SHOWN, Source, UnitSet

@@ -3,13 +3,55 @@
 What is unjudged is left out of every rate and counted beside it (`coverage`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TypeVar
 
 import msgspec
 
-from medthink.judge.coverage import Coverage
 from medthink.judge.judgement import Judgement, Seat
+from medthink.judge.units import UnitKey, UnitSet
 from medthink.stats import Measured, Undefined, mean_interval, rate_interval
+
+COMPLETE_SHARE = 0.99
+
+Units = Mapping[UnitKey, UnitSet]
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of what could be judged was: `due` counts the judgements expected, `missing` those never asked for."""
+
+    due: int
+    judged: int
+    unjudged: dict[str, int]
+    missing: int
+    absent: int
+    fallback_splits: int
+    share: Measured
+    is_complete: bool
+
+
+def measure_coverage(rows: Sequence[Judgement], units: Units) -> Coverage:
+    """How many of the expected judgements reached a verdict."""
+    what = rows[0].what
+    repeats = max(row.repeat for row in rows) + 1
+    sets = [one for one in units.values() if one.what == what]
+    states = Counter(row.state for row in rows)
+    # A prediction that could not be cut has no unit set, but still has its row.
+    due = max(sum(one.state != "absent" for one in sets) * repeats, states["ok"] + states["unjudged"])
+    hits = [1] * states["ok"] + [0] * (due - states["ok"])
+    return Coverage(
+        due=due,
+        judged=states["ok"],
+        unjudged=dict(sorted(Counter(str(row.why) for row in rows if row.state == "unjudged").items())),
+        missing=due - states["ok"] - states["unjudged"],
+        absent=states["absent"],
+        fallback_splits=sum(one.is_fallback for one in sets),
+        share=rate_interval(hits),
+        is_complete=due > 0 and states["ok"] / due >= COMPLETE_SHARE,
+    )
+
 
 # Whether the answer of a case's sample is right; None where there is no answer.
 Rights = Mapping[tuple[int, int], bool | None]
@@ -80,3 +122,20 @@ def mean_of(pairs: Iterable[tuple[int, float]], *, within: tuple[float, float]) 
     if isinstance(found, Undefined):
         return found
     return msgspec.structs.replace(found, low=max(within[0], found.low), high=min(within[1], found.high))
+
+
+Chosen = TypeVar("Chosen", bound=Hashable)
+
+
+def majority(labels: Sequence[Chosen]) -> Chosen | None:
+    """The label that more than half give, or None."""
+    for label, count in Counter(labels).most_common(1):
+        if 2 * count > len(labels):
+            return label
+    return None
+
+
+def disagreement(labels: Sequence[Hashable]) -> float:
+    """The share of pairs of votes that differ."""
+    pairs = list(combinations(labels, 2))
+    return sum(a != b for a, b in pairs) / len(pairs) if pairs else 0.0

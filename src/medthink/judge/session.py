@@ -1,36 +1,47 @@
 """One session of judging: cut what is to be judged, ask the judges for what is missing, write what came out."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from msgspec.structs import replace
 
+from medthink.cases.slices import slice_cases
 from medthink.core.errors import UsageError
-from medthink.judge.asking import Hearing
-from medthink.judge.bench import Bench, BenchSession, ask_verdicts, blank_judgement, find_stop, open_bench
-from medthink.judge.cutting import Cutter
+from medthink.judge.asking import (
+    Bench,
+    BenchSession,
+    Hearing,
+    JudgeTerms,
+    ask_verdicts,
+    blank_judgement,
+    find_stop,
+    open_bench,
+)
 from medthink.judge.decisive import DecisiveList, read_decisive, write_decisive
-from medthink.judge.evidence import gather_evidence
-from medthink.judge.judgement import Judgement
-from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
+from medthink.judge.judged import (
+    JudgedScores,
+    load_judged,
+    merge_judgements,
+    read_judgements,
+    score_judged,
+    write_judgements,
+)
+from medthink.judge.judgement import Judgement, Sight, Unjudged, gather_evidence, voice_of
 from medthink.judge.kinds import KINDS
-from medthink.judge.listing import Lister
-from medthink.judge.terms import JudgeTerms
+from medthink.judge.segmentation import Cutter, Lister
 from medthink.judge.units import SENTENCES, Source, UnitKey, UnitSet, read_units, write_units
-from medthink.judge.verdicts import Unjudged
-from medthink.judge.voices import voice_of
-from medthink.runs.budget import BudgetReached
-from medthink.runs.doubts import ImageDoubts, count_image_doubts
-from medthink.runs.engine import work_through
-from medthink.runs.ledger import Ledger
-from medthink.runs.loop import run_to_end
+from medthink.models.request import Effort
+from medthink.runs.calls.budget import BudgetReached
+from medthink.runs.engine import run_to_end, work_through
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.ledger.queries import ImageDoubts, count_image_doubts
 from medthink.runs.manifest import Manifest
 from medthink.runs.progress import RunListener, Tracker
-from medthink.runs.run import Run
-from medthink.runs.showing import Showing
+from medthink.runs.run import Run, RunOrPath, path_of
 from medthink.workflow.forms import RULES
+from medthink.workflow.view import Showing
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -274,3 +285,46 @@ def _nothing_to_judge(whats: tuple[str, ...]) -> UsageError:
         f"the run has no {' or '.join(whats)} to judge" if whats else "this task produces nothing to judge",
         remedy=f"choose with --what what its task produces: {', '.join(KINDS)}",
     )
+
+
+class JudgeOptions(TypedDict, total=False):
+    """How the judges are asked: the fields of a `JudgeOrder`."""
+
+    what: tuple[str, ...] | None
+    sees: tuple[Sight, ...]
+    repeats: int
+    splitter: str | None
+    allow_self: bool
+    retry_unjudged: bool
+    against: tuple[Path, ...]
+    effort: Effort | None
+    temperature: float | None
+    max_tokens: int | None
+    use_schema: bool
+    benchmark: Path | None
+    base_urls: tuple[str, ...]
+    prices: Path | None
+    max_usd: float | None
+    max_calls: int | None
+    preflight: bool
+    batch: bool
+    wait: bool
+    cancel_batches: bool
+
+
+def judge_and_score(
+    run: RunOrPath,
+    judges: str | Sequence[str],
+    *,
+    transport: "Transport | None" = None,
+    **options: Unpack[JudgeOptions],
+) -> JudgedScores:
+    """Judge a run, or continue where an earlier session stopped, and score all of its judgements.
+
+    If `max_usd` or `max_calls` stopped the judges, whatever they did not reach counts as unjudged.
+    """
+    names = (judges,) if isinstance(judges, str) else tuple(judges)
+    order = JudgeOrder(run=path_of(run), judges=names, **options)
+    session = judge_run(order, transport=transport)
+    cases = session.run.cases(order.benchmark)
+    return score_judged(load_judged(order.run, cases), slice_cases(cases.values()))

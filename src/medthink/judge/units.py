@@ -12,8 +12,7 @@ from typing import Literal
 import msgspec
 
 from medthink.core.digest import digest_value
-from medthink.core.jsonio import write_jsonl
-from medthink.core.stored import read_stored_rows
+from medthink.core.jsonio import read_stored_rows, write_jsonl
 from medthink.workflow.sentences import Span, split_clauses, split_sentences
 
 UNITS_FILE = "units.jsonl"

@@ -13,14 +13,26 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from medthink.cases.sections import split_discussion
 from medthink.core.errors import UsageError
 from medthink.core.plugins import load_plugin, plugin_names
-from medthink.metrics import answers, discussion, spelling, usage
-from medthink.metrics.bleu import bleu2
+from medthink.metrics import answers, words
+from medthink.metrics import answers as usage
 from medthink.metrics.findings import VERSION as FINDINGS_VERSION
 from medthink.metrics.findings.agreement import FINDING_VALUES, compare_findings
 from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
-from medthink.metrics.rouge import KINDS, Overlaps, Rouge
+from medthink.metrics.rouge import KINDS, Overlaps, Rouge, bleu2
+
+
+def section_coverage(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:
+    """The share of each reference's sections that its candidate has; None where the reference has none."""
+    return [_coverage(ref, cand) for ref, cand in zip(references, candidates, strict=True)]
+
+
+def _coverage(reference: str, candidate: str) -> float | None:
+    due = split_discussion(reference).sections.keys()
+    return len(due & split_discussion(candidate).sections.keys()) / len(due) if due else None
+
 
 Direction = Literal["higher", "lower", "neither"]
 # What the function takes: texts in pairs, whole discussions with their headings in pairs (one that never came is
@@ -140,7 +152,7 @@ def _score_folded(
     """ROUGE in one spelling; where that changes neither text, the plain ROUGE value is reused."""
     rouge = Rouge(KINDS)
     for overlaps, texts in zip(plain, zip(references, candidates, strict=True), strict=True):
-        folded = tuple(map(spelling.normalise_spelling, texts))
+        folded = tuple(map(words.normalise_spelling, texts))
         # ROUGE lower-cases the texts itself.
         yield overlaps if folded == tuple(map(str.lower, texts)) else rouge.score(*folded)
 
@@ -155,7 +167,7 @@ def _rouges() -> Iterable[Metric]:
             name = f"{kind}_norm" if normalise else kind
             yield Metric(
                 name=name,
-                version=f"{ROUGE_VERSION}+spelling-{spelling.VERSION}" if normalise else ROUGE_VERSION,
+                version=f"{ROUGE_VERSION}+spelling-{words.VERSION}" if normalise else ROUGE_VERSION,
                 kind="pairs",
                 direction="higher",
                 low=0.0,
@@ -182,7 +194,7 @@ def _coverages() -> Iterable[Metric]:
         low=0.0,
         high=1.0,
         card="discussion",
-        function=discussion.section_coverage,
+        function=section_coverage,
         label="section coverage",
         note="the share of the expert's sections that the discussion has",
         shown=("tables",),

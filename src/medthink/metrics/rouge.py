@@ -8,6 +8,7 @@ common subsequence is `rapidfuzz`'s, and also counts shared words, once both tex
 only when both texts repeat one.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -16,7 +17,7 @@ from typing import Literal, NamedTuple, get_args
 from rapidfuzz.distance.LCSseq import similarity as lcs_length
 
 from medthink.core.errors import UsageError
-from medthink.metrics.porter import stem as porter_stem
+from medthink.metrics.words import stem as porter_stem
 
 RougeKind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 KINDS: tuple[RougeKind, ...] = get_args(RougeKind)
@@ -180,3 +181,25 @@ def _lcs_rows(ref: list[int], cand: list[int]) -> list[int]:
 
 def _zeros(row: int, width: int) -> int:
     return width - (row & ((1 << width) - 1)).bit_count()
+
+
+def bleu2(reference: str, candidate: str) -> float:
+    """BLEU-2 of the candidate against its reference."""
+    ref, cand = _words(reference), _words(candidate)
+    unigrams = _clipped_matches(ref, cand)
+    if not unigrams:
+        return 0.0
+    bigrams = _clipped_matches(pairwise(ref), pairwise(cand))
+    precision_1 = unigrams / len(cand)
+    precision_2 = (bigrams or 0.1) / max(1, len(cand) - 1)
+    brevity = 1.0 if len(cand) > len(ref) else math.exp(1 - len(ref) / len(cand))
+    return brevity * math.exp(0.5 * math.log(precision_1) + 0.5 * math.log(precision_2))
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.lower().replace(".", " .").split(" ") if word]
+
+
+def _clipped_matches(ref: Iterable[object], cand: Iterable[object]) -> int:
+    """The size of the intersection of two multisets."""
+    return (Counter(ref) & Counter(cand)).total()

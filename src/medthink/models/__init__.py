@@ -1,11 +1,12 @@
 """Asking a model: requests, replies, errors by kind, provider wires, the HTTP transport, limits and prices."""
 
-from medthink.models.errors import ErrorKind, ModelError
 from medthink.models.request import (
     Attempt,
     Effort,
+    ErrorKind,
     ImagePart,
     Model,
+    ModelError,
     Reply,
     Request,
     Schema,

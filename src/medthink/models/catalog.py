@@ -3,23 +3,51 @@
 A provider is one line here and one wire module, which is imported on demand.
 """
 
+import base64
 import importlib
 import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 import msgspec
 
-from medthink.core.errors import UsageError
+from medthink.core.errors import UsageError, did_you_mean
 from medthink.core.plugins import plugin_names
-from medthink.core.suggest import did_you_mean
-from medthink.models.keys import Key
-from medthink.models.preflight import MB, ImageLimits
+from medthink.models.image_limits import MB, ImageLimits
 
 if TYPE_CHECKING:
     from medthink.models.batches import BatchService
     from medthink.models.transport import HttpModel, Target, Transport
+
+_SHOWN = 8
+_MASK = "[key]"
+
+
+class Key:
+    """A secret that no repr, error or log contains."""
+
+    __slots__ = ("_forms", "_secret", "source")
+
+    def __init__(self, secret: str, source: str) -> None:
+        self._secret = secret
+        self.source = source
+        encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
+        # The beginning identifies a key, and providers echo keys with the middle masked.
+        starts = [re.escape(form[:_SHOWN]) + r"[^\s\"',;]*" for form in (secret, quote(secret, safe=""), encoded)]
+        self._forms = re.compile("|".join(dict.fromkeys(starts)))
+
+    def reveal(self) -> str:
+        """The secret itself, for the header that carries it."""
+        return self._secret
+
+    def redact(self, text: str) -> str:
+        """The text without the key, whole, quoted, in base64 or cut off."""
+        return self._forms.sub(_MASK, text)
+
+    def __repr__(self) -> str:
+        return f"Key({self.source})"
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):

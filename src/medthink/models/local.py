@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pybase64
 
 from medthink.core.errors import UsageError
-from medthink.models.errors import ModelError
-from medthink.models.request import ImagePart, Reply, Request, TextPart, Usage
+from medthink.models.request import ImagePart, ModelError, Reply, Request, TextPart, Usage
 
 if TYPE_CHECKING:
     import torch

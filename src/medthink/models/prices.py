@@ -1,5 +1,6 @@
 """Prices of calls, from a dated list the user can override; a model without a price costs None, never 0."""
 
+import math
 import re
 from importlib import resources
 from pathlib import Path
@@ -8,7 +9,7 @@ import msgspec
 
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading
-from medthink.models.request import Usage
+from medthink.models.request import ImagePart, Request, TextPart, Usage
 
 _MILLION = 1_000_000
 # `-2026-01-31` or `-20260131`: a dated snapshot costs what its model costs.
@@ -89,3 +90,68 @@ def _parse(data: bytes, file: object) -> Prices:
         raise DataError(
             f"not a price list: {error}", file=file, remedy="see the package's prices.toml for an example"
         ) from None
+
+
+_BYTES_A_TOKEN = 4
+_FRAME_TOKENS = 12
+_UNKNOWN_SIDE = 1024
+
+# (pattern, base, tile): the first that matches counts.
+_TILES = (
+    (r"gpt-4o-mini", 2_833, 5_667),
+    (r"o\d", 75, 150),
+    (r"gpt-5", 70, 140),
+    (r"", 85, 170),
+)
+# (pattern, factor, most patches)
+_PATCHES = (
+    (r"gpt-(4\.1|5)-mini", 1.62, 1_536),
+    (r"gpt-(4\.1|5)-nano", 2.46, 1_536),
+    (r"o4-mini", 1.72, 1_536),
+    (r"gpt-5\.[4-9].*-mini", 1.62, 1_536),
+    (r"gpt-5\.[4-9].*-nano", 2.46, 1_536),
+    (r"gpt-(5\.[4-9]|[6-9])", 1.0, 2_500),
+)
+
+
+def estimate_input_tokens(request: Request, provider: str, model: str) -> int:
+    """About how many input tokens the request has, images included."""
+    texts = [request.system, *(part.text for part in request.parts if isinstance(part, TextPart))]
+    text_tokens = sum(estimate_text_tokens(text) for text in texts)
+    return _FRAME_TOKENS + text_tokens + sum(estimate_image_tokens(i, provider, model) for i in request.images)
+
+
+def estimate_text_tokens(text: str) -> int:
+    """About how many tokens a text has."""
+    return math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_A_TOKEN)
+
+
+def estimate_image_tokens(image: ImagePart, provider: str, model: str) -> int:
+    """About how many tokens an image has."""
+    width, height = image.width or _UNKNOWN_SIDE, image.height or _UNKNOWN_SIDE
+    if provider in ("openai", "openai-chat"):
+        return _openai(width, height, model)
+    if provider == "anthropic":
+        return min(1_600, math.ceil(width * height / 750))
+    if provider == "google":
+        return _gemini(width, height, model)
+    return math.ceil(width / 28) * math.ceil(height / 28)
+
+
+def _openai(width: int, height: int, model: str) -> int:
+    for pattern, factor, most in _PATCHES:
+        if re.match(pattern, model):
+            patches = min(most, math.ceil(width / 32) * math.ceil(height / 32))
+            return math.ceil(patches * factor)
+    base, tile = next((base, tile) for pattern, base, tile in _TILES if re.match(pattern, model))
+    scale = min(1.0, 2048 / max(width, height))
+    scale = min(scale, 768 / min(width, height))
+    return base + tile * math.ceil(width * scale / 512) * math.ceil(height * scale / 512)
+
+
+def _gemini(width: int, height: int, model: str) -> int:
+    if not re.match(r"gemini-[12]\b", model):
+        return 1_120
+    if max(width, height) <= 384:
+        return 258
+    return 258 * math.ceil(width / 768) * math.ceil(height / 768)

@@ -11,6 +11,7 @@ import msgspec
 import pybase64
 
 from medthink.core.digest import digest_bytes, digest_value
+from medthink.core.errors import OutsideError
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 MediaType = Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
@@ -186,3 +187,61 @@ def _describe(part: TextPart | ImagePart) -> list[str]:
     if isinstance(part, TextPart):
         return ["text", part.text]
     return ["image", part.media_type, part.digest]
+
+
+ErrorKind = Literal[
+    "timeout",
+    "rate_limit",
+    "server",
+    "connection",
+    "invalid_reply",
+    "oversized",
+    "invalid_json",
+    "bad_request",
+    "unsupported",
+    "auth",
+    "quota",
+    "content_filter",
+    "unreachable",
+    "expired",
+]
+
+RETRYABLE: frozenset[ErrorKind] = frozenset(
+    {"timeout", "rate_limit", "server", "connection", "invalid_reply", "oversized", "invalid_json"}
+)
+
+
+class ModelError(OutsideError):
+    """A call without an answer; `detail` is the server's message, shortened and without the key."""
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        detail: str,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        usage: Usage | None = None,
+        remedy: str = "",
+    ) -> None:
+        where = f"{kind} (HTTP {status})" if status is not None else kind
+        super().__init__(f"{where}: {detail}", remedy=remedy)
+        self.kind = kind
+        self.detail = detail
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.usage = usage
+        self.attempts = 0
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed when sent again."""
+        return self.kind in RETRYABLE
+
+    @property
+    def advice(self) -> str:
+        """The detail, and what to do about it."""
+        return f"{self.detail} → {self.remedy}" if self.remedy else self.detail
+
+    def __repr__(self) -> str:
+        return f"ModelError({self.kind!r}, {self.detail!r})"

@@ -10,15 +10,12 @@ import aiohttp
 import msgspec
 from aiohttp.abc import AbstractStreamWriter
 
-from medthink.models.contact import Contact, check_server, is_alive
-from medthink.models.endpoints import Endpoint, Endpoints
-from medthink.models.errors import ErrorKind, ModelError
-from medthink.models.keys import Key
-from medthink.models.limits import Charge, Pace, Throttle
-from medthink.models.preflight import ImageLimits, check_fits
-from medthink.models.request import Attempt, AttemptLog, Reply, Request, Usage
-from medthink.models.retries import Backoff, choose_wait_s, is_final
-from medthink.models.tokens import estimate_input_tokens
+from medthink.models.catalog import Key
+from medthink.models.image_limits import ImageLimits, check_fits
+from medthink.models.limits import Backoff, Charge, Endpoint, Endpoints, Pace, Throttle, choose_wait_s, is_final
+from medthink.models.prices import estimate_input_tokens
+from medthink.models.request import Attempt, AttemptLog, ErrorKind, ModelError, Reply, Request, Usage
+from medthink.models.server_check import Contact, check_server, is_alive
 from medthink.models.wires import Encoded, HttpReply, Wire
 
 # Many servers close an idle connection after 5 s; sending into a closing one is a lost attempt.

@@ -19,11 +19,9 @@ from medthink.core.errors import DataError, UsageError
 from medthink.core.files import new_folder
 from medthink.core.jsonio import encode_json
 from medthink.phantoms.atlas import families
-from medthink.phantoms.defects import FEWEST_CASES, plant_defects
-from medthink.phantoms.history import write_history
+from medthink.phantoms.defects import FEWEST_CASES, plant_defects, plant_shortcuts
+from medthink.phantoms.expert_texts import write_caption, write_discussion, write_findings, write_history
 from medthink.phantoms.plan import answer_place, image_count, plan_case
-from medthink.phantoms.reports import write_caption, write_discussion, write_findings
-from medthink.phantoms.shortcuts import plant_shortcuts
 
 TEST_CASES = 720
 MAX_CASES = 99_999

@@ -10,10 +10,9 @@ import numpy as np
 from medthink.cases.case import Case
 from medthink.judge.judged import cut_units, load_judged
 from medthink.judge.kinds.kind import Aspect
-from medthink.readers.importing import import_tables
+from medthink.readers.agreement import ASPECTS, Rater, rate_judges, rate_readers
 from medthink.readers.lists import read_key
-from medthink.readers.raters import ASPECTS, Rater, rate_judges, rate_readers
-from medthink.readers.readings import Readable, catalogue
+from medthink.readers.readings import Readable, catalogue, import_tables
 from medthink.stats import Measured, lone_labels, rate_interval
 
 _TEXT = 80

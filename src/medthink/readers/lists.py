@@ -5,20 +5,40 @@ A reading list shows no model, no condition, no case number and no unit id, only
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import msgspec
 
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
-from medthink.core.jsonio import write_json
-from medthink.core.stored import read_stored
+from medthink.core.jsonio import read_stored, write_json
 from medthink.core.tables import Layout, write_table
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
 from medthink.judge.units import NOT_SHOWN
-from medthink.readers.assigning import ListEntry, ReadingKey, ReadingPlan, Sheet, assign
-from medthink.readers.instructions import reading_instructions
+from medthink.readers.assignment import ListEntry, ReadingKey, ReadingPlan, Sheet, assign
+
+_WIDTH = 120
+
+
+def reading_instructions() -> str:
+    """How to fill in a list, then the rubric."""
+    page = (Path(__file__).parent / "how_to_read.txt").read_text(encoding="utf-8").strip()
+    return f"{page.replace('{{forms}}', _forms())}\n\n{load_rubric().page}\n"
+
+
+def _forms() -> str:
+    """What to fill in, as a list of forms."""
+    forms = {form: text for kind in KINDS.values() for form, text in kind.forms.items()}
+    indent = max(map(len, forms)) + 4
+    lines = [
+        line
+        for form, text in forms.items()
+        for line in wrap(f"{f'- {form}:':<{indent}}{text}", _WIDTH, subsequent_indent=" " * indent)
+    ]
+    return "\n".join(lines)
+
 
 _FILLED_IN = dict.fromkeys(column.name for kind in KINDS.values() for column in kind.columns)
 COLUMNS = ("reader", "sheet", "unit", "number", "kind", "part", "text", *_FILLED_IN, "note")

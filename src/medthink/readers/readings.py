@@ -5,15 +5,19 @@ with the columns `stepN`, `human_factualN`, `human_criticalN` and `human_error_t
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from medthink.core.errors import DataError
+from medthink.core.tables import TableFile, TableRow, read_table
 from medthink.judge.kinds import KINDS
-from medthink.judge.kinds.kind import Item, Label
+from medthink.judge.kinds.kind import ContradictoryCells, Item, Label, read_types
 from medthink.judge.units import UnitKey, UnitSet
+from medthink.readers.assignment import PLANTED, Code, ReadingKey
+from medthink.readers.lists import COLUMNS, LAYOUT
 
 UnusedKind = Literal["unmatched", "duplicate", "contradictory", "invalid", "unlabelled", "other_run", "unread"]
 
@@ -106,3 +110,246 @@ def parse_case(text: str) -> int | None:
     """The number of `Case number 12`, `12` or `00012`; None for anything else."""
     found = _CASE.fullmatch(text.strip())
     return int(found[1]) if found else None
+
+
+_STEP = re.compile(r"step(\d{1,3})")
+_READERS = ("reader", "annotator", "rater")
+_PUBLISHED = ("factual", "critical", "error_types")
+_PUBLISHED_COLUMN = re.compile(rf"(?:step|unit|human_(?:{'|'.join(_PUBLISHED)}))\d{{1,3}}")
+
+
+class Importer:
+    """Reads tables one after the other; `units` are those of the run, `key` opens blinded tables."""
+
+    def __init__(self, units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> None:
+        self._known = catalogue(units)
+        self._codes = key.codes if key else {}
+        self._by_text: dict[tuple[int, str], list[Readable]] = {}
+        for known in self._known.values():
+            if known.form == "step":
+                self._by_text.setdefault((known.case, _fold(known.text)), []).append(known)
+        self._readings: list[Reading] = []
+        self._checks: list[Reading] = []
+        self._problems: list[UnusedRow] = []
+        self._matched = 0
+
+    def take_rows(self, rows: Iterable[TableRow], path: Path) -> None:
+        """Take in rows of our own form; `path` names their origin in messages."""
+        for row in rows:
+            self._take_unit(row, path)
+
+    def take(self, path: Path) -> None:
+        """Read a table of either form."""
+        table = read_table(path, LAYOUT)
+        columns = {name for row in table.rows for name in row.cells}
+        self._matched = 0
+        if "unit" in columns:
+            self._tell_columns(table, path, _is_own)
+            self.take_rows(table.rows, path)
+        elif any(_STEP.fullmatch(name) for name in columns):
+            self._tell_columns(table, path, _is_published)
+            for row in table.rows:
+                self._take_case(row, path)
+        else:
+            raise DataError(
+                "neither a column `unit` nor `step1`",
+                file=path,
+                row=1,
+                remedy="see docs/readers-table.md for both forms",
+            )
+        if not self._matched:
+            raise DataError(
+                "no row of the table belongs to this run",
+                file=path,
+                remedy="is this the right run, and for a blinded list the key that was written with it (--key)?",
+            )
+
+    def _tell_columns(self, table: TableFile, path: Path, is_known: Callable[[str], object]) -> None:
+        """List cells that could not be read, and filled columns with unknown names."""
+        for one in table.unread:
+            self._problems.append(UnusedRow(kind="unread", file=str(path), row=one.row, detail=one.detail))
+        filled = dict.fromkeys(name for row in table.rows for name, cell in row.cells.items() if cell.strip())
+        for name in filled:
+            if not is_known(name):
+                detail = f"the column {name!r} is unknown and is ignored"
+                self._problems.append(UnusedRow(kind="unread", file=str(path), row=1, detail=detail))
+
+    def result(self) -> Import:
+        """All readings, one per reader and unit, and all problems in the order of files and rows."""
+        kept, doubled = settle_readings(self._readings)
+        checks, checked_twice = settle_readings(self._checks)
+        found = [*self._problems, *doubled, *checked_twice]
+        problems = sorted(found, key=lambda one: (one.file, one.row, one.kind))
+        return Import(readings=tuple(kept), problems=tuple(problems), checks=tuple(checks))
+
+    def _take_unit(self, row: TableRow, path: Path) -> None:
+        unit = row.cells.get("unit", "").strip()
+        reader = _reader(row, path)
+        code = self._codes.get(unit)
+        if code is not None and code.run == PLANTED:
+            # The rows around a planted check only serve to surround it.
+            if code.planted is not None:
+                self._take_check(code, unit, reader, row, path)
+            return
+        known = self._known.get(code.unit if code else unit)
+        if known is None:
+            kind: UnusedKind = "other_run" if code else "unmatched"
+            self._tell(kind, path, row, f"no unit {unit!r} in this run")
+            return
+        again = AGAIN if code is not None and code.is_again else ""
+        self._add(known, f"{reader}{again}", row.cells, row, path)
+
+    def _take_check(self, code: Code, unit: str, reader: str, row: TableRow, path: Path) -> None:
+        planted = Readable(id=unit, case=code.case, sample=0, what=code.what, form=code.form, part=PLANTED, text="")
+        before, matched = len(self._readings), self._matched
+        self._add(planted, reader, row.cells, row, path)
+        self._checks += self._readings[before:]
+        del self._readings[before:]
+        self._matched = matched
+
+    def _take_case(self, row: TableRow, path: Path) -> None:
+        """A row of the published form: all steps of one case by one reader."""
+        case = parse_case(row.cells.get("case") or row.cells.get("title") or "")
+        steps = [(int(found[1]), name) for name in row.cells if (found := _STEP.fullmatch(name))]
+        filled = [(number, name) for number, name in sorted(steps) if row.cells[name].strip()]
+        if case is None or not filled:
+            self._tell("unmatched", path, row, "no case number, or no steps")
+            return
+        for number, name in sorted(steps):
+            if not row.cells[name].strip():
+                self._tell_orphans(number, row, path)
+        for number, name in filled:
+            cells = {label: row.cells.get(f"human_{label}{number}", "") for label in _PUBLISHED}
+            known = self._find(case, row.cells.get(f"unit{number}", "").strip(), row.cells[name])
+            if isinstance(known, str):
+                self._tell("unmatched", path, row, f"step{number}: {known}")
+            else:
+                self._add(known, _reader(row, path), cells, row, path)
+
+    def _tell_orphans(self, number: int, row: TableRow, path: Path) -> None:
+        """Report labels of a step that has no text."""
+        for label in _PUBLISHED:
+            if row.cells.get(f"human_{label}{number}", "").strip():
+                self._tell("unmatched", path, row, f"human_{label}{number} has no step{number}")
+
+    def _find(self, case: int, unit: str, text: str) -> Readable | str:
+        if unit:
+            return self._known.get(unit) or f"no unit {unit!r} in this run"
+        found = self._by_text.get((case, _fold(text)), [])
+        if len(found) == 1:
+            return found[0]
+        return f"case {case} has {'no step' if not found else 'several steps'} with these words"
+
+    def _add(self, known: Readable, reader: str, cells: Mapping[str, str], row: TableRow, path: Path) -> None:
+        self._matched += 1
+        try:
+            labels = KINDS[known.what].read_cells(known.form, cells)
+        except ValueError as error:
+            kind: UnusedKind = "contradictory" if isinstance(error, ContradictoryCells) else "invalid"
+            self._tell(kind, path, row, f"{known.id}: {error}")
+            return
+        said = {aspect: label for aspect, label in labels.items() if label is not None}
+        if not said:
+            self._tell("unlabelled", path, row, f"{reader} left {known.id} empty")
+            return
+        self._readings.append(
+            Reading(
+                reader=reader,
+                unit=known.id,
+                case=known.case,
+                labels=said,
+                error_types=read_types(cells.get("error_types", "")),
+                note=cells.get("note", ""),
+                file=str(path),
+                row=row.number,
+            )
+        )
+
+    def _tell(self, kind: UnusedKind, path: Path, row: TableRow, detail: str) -> None:
+        self._problems.append(UnusedRow(kind=kind, file=str(path), row=row.number, detail=detail))
+
+
+def import_tables(paths: Sequence[Path], units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> Import:
+    """Read all tables against a run's units."""
+    importer = Importer(units, key)
+    for path in paths:
+        importer.take(path)
+    return importer.result()
+
+
+def _is_own(column: str) -> bool:
+    return column in (*COLUMNS, "critical", "case") or column in _READERS
+
+
+def _is_published(column: str) -> object:
+    return column in ("case", "title", "note", *_READERS) or _PUBLISHED_COLUMN.fullmatch(column)
+
+
+def _reader(row: TableRow, path: Path) -> str:
+    """The reader's name, from the row or else from the file's name."""
+    named: Iterable[str] = (row.cells.get(name, "").strip() for name in _READERS)
+    return next((name for name in named if name), path.stem)
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split())
+
+
+STEPS = "steps"
+
+
+class PublishedTable(NamedTuple):
+    """The columns and rows of the published form, and how many readings have no column in it."""
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, str]]
+    left_out: int
+
+
+def publish_readings(readings: Iterable[Reading], units: Mapping[UnitKey, UnitSet]) -> PublishedTable:
+    """Every reader's labels of the steps of each case; a step that a reader left open has empty cells.
+
+    `unitN` gives each step's id, so that the table can be read back even if two steps have the same words.
+    """
+    texts = [one for key, one in sorted(units.items()) if key[2] == STEPS and one.state == "ok"]
+    known = {unit for one in texts for unit in one.ids}
+    by_reader: dict[str, dict[str, Reading]] = {}
+    left_out = 0
+    for one in readings:
+        if one.unit in known:
+            by_reader.setdefault(one.reader, {})[one.unit] = one
+        else:
+            left_out += 1
+    rows = [
+        _row(reader, text, own)
+        for reader, own in sorted(by_reader.items())
+        for text in texts
+        if any(unit in own for unit in text.ids)
+    ]
+    most = max((len(text.units) for text in texts), default=0)
+    names = ("step", "unit", "human_factual", "human_critical", "human_error_types")
+    columns = ("title", "reader", *(f"{name}{number}" for number in range(1, most + 1) for name in names))
+    return PublishedTable(columns, rows, left_out)
+
+
+def _row(reader: str, text: UnitSet, own: Mapping[str, Reading]) -> dict[str, str]:
+    row = {"title": f"Case number {text.case}", "reader": reader}
+    for number, unit in enumerate(text.units, start=1):
+        row |= {f"step{number}": unit.text, f"unit{number}": unit.id}
+        if unit.id in own:
+            row |= {f"human_{name}{number}": cell for name, cell in _cells(own[unit.id]).items()}
+    return row
+
+
+def _cells(reading: Reading) -> dict[str, str]:
+    labels = reading.labels
+    is_open = labels.get("support") == "unverifiable"
+    return {
+        "factual": "" if is_open else _yes_or_no(labels.get("factual")),
+        "critical": _yes_or_no(labels.get("critical")),
+        "error_types": "; ".join(name.replace("_", " ") for name in reading.error_types),
+    }
+
+
+def _yes_or_no(label: object) -> str:
+    return "" if label is None else "yes" if label else "no"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from medthink.report.writing import ReportOptions
+    from medthink.report.page import ReportOptions
     from medthink.runs.run import RunOrPath
 
 
@@ -20,7 +20,7 @@ class ReportRoom(ModuleType):
     """This module, callable to write a report."""
 
     def __call__(self, runs: "Sequence[RunOrPath]", page: "str | Path", **options: "Unpack[ReportOptions]") -> "Path":
-        from medthink.report.writing import write_report
+        from medthink.report.page import write_report
 
         return write_report(runs, page, **options)
 

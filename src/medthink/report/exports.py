@@ -5,24 +5,17 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from medthink.audit.runs import Audit
 from medthink.core.markup import Table, clean, one_line
 from medthink.core.numbers import as_percent
 from medthink.core.tables import guard
 from medthink.metrics.registry import METRICS, shown_in
-from medthink.report.entries import Entry, Group, answer_pairs, ends_of, value_of
-from medthink.report.tables import (
-    STEP_NAMES,
-    metric_value,
-    rank_range,
-    states_text,
-    tokens_per_case,
-    without_columns,
-)
-from medthink.report.validity import Audited, points
-from medthink.scoring.scores import AnswerScores, cost, number, percent
-from medthink.stats.estimate import Measured
-from medthink.stats.ranks import RankedRun
-from medthink.validity.audit import Audit
+from medthink.report.guessing import Audited, points
+from medthink.report.runs import Entry, Group, answer_pairs, ends_of, value_of
+from medthink.report.tables import STEP_NAMES, metric_value, states_text, tokens_per_case, without_columns
+from medthink.scoring.scores import AnswerScores, cost, percent, value_text
+from medthink.stats.comparisons.ranks import RankedRun
+from medthink.stats.estimate import Measured, rank_range
 
 Cell = str | int | float | None
 
@@ -182,7 +175,7 @@ def paper_table(group: Group, audits: Mapping[str, Audit]) -> Table:
                 points(audit.diagnostic_gain) if audit else "–",
                 rank_range(place.rank, place.worst) if place else "–",
                 str(place.tier) if place else "–",
-                *(number(metric_value(entry.scores, step, metric)) for step, metric in steps),
+                *(value_text(metric_value(entry.scores, step, metric)) for step, metric in steps),
                 states_text(answers.states),
                 cost(entry.scores.usage),
             )

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from medthink.audit.runs import Audit, Rival
 from medthink.core.markup import Markup, fold, joined, tag
 from medthink.core.numbers import as_percent
-from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.accuracy import chance
-from medthink.report.tables import rank_range
-from medthink.report.validity import Audited, points
+from medthink.report.guessing import Audited, points
+from medthink.report.runs import Entry, Group, ends_of, value_of
 from medthink.scoring.scores import cost
-from medthink.stats.ranks import RankedRun
-from medthink.validity.audit import Audit, Rival
+from medthink.stats.comparisons.ranks import RankedRun
+from medthink.stats.estimate import rank_range
 
 _WIDTH, _HEIGHT, _MARGIN = 260, 18, 6
 _COLUMNS = ("Run", "Accuracy, 95 % interval", "Strongest rival", "Gain over it, points", "Cost")

@@ -3,24 +3,68 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from medthink.cases.slices import slice_cases
+from medthink.core.digest import seed_from
 from medthink.core.markup import Markup, Table, fold, tag
 from medthink.judge.exam.results import EXAMS_FILE, ExamResult, read_results
-from medthink.judge.judged import JudgedScores, load_judged, score_judged
-from medthink.judge.judgements import JUDGEMENTS_FILE
+from medthink.judge.judged import JUDGEMENTS_FILE, JudgedScores, load_judged, score_judged
 from medthink.judge.kinds import KINDS
+from medthink.judge.kinds.preference import other_number
 from medthink.judge.scores import SeatScores
 from medthink.readers.agreement import RunAgreement, read_agreement
-from medthink.report.entries import Entry
-from medthink.report.exam_tables import edits_table, exams_table, leanings_table, shortfall_lines
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import Drawing, figure_markup
-from medthink.report.judged_tables import coverage_table, kind_tables, slices_table
-from medthink.report.preference_ranks import ranks_table
-from medthink.report.seated import Seated, seat_scores
+from medthink.report.judged_tables import (
+    Seated,
+    coverage_table,
+    edits_table,
+    exams_table,
+    kind_tables,
+    leanings_table,
+    seat_scores,
+    shortfall_lines,
+    slices_table,
+)
+from medthink.report.runs import Entry
 from medthink.report.tables import table_markup
-from medthink.scoring.scores import number, percent
-from medthink.stats.words import share
+from medthink.runs.run import Run
+from medthink.scoring.scores import percent, value_text
+from medthink.stats import Game, bradley_terry
+from medthink.stats.estimate import rank_range, share
+
+_COLUMNS = ("Judge", "Run", "Rank", "Beats an average run", "Pairs")
+
+
+def ranks_table(judged: "Sequence[Judged]") -> Table:
+    """Every judge's ranking of the runs that it compared with each other; ranks are ranges."""
+    rows = [row for judge in _judges(judged) for row in _rank(judge, judged)]
+    return Table(_COLUMNS, tuple(rows), frozenset({2, 3, 4}), frozenset({0}))
+
+
+def _judges(judged: "Sequence[Judged]") -> list[str]:
+    return sorted({one.label for run in judged for one in run.scores["preference"] if one.contests})
+
+
+def _rank(judge: str, judged: "Sequence[Judged]") -> Iterator[tuple[str, ...]]:
+    names: dict[int, str] = {}
+    pairs: list[tuple[int, int, float, int]] = []
+    own = {other_number(Run.open(run.entry.path).manifest.digest()): run for run in judged}
+    for number, run in own.items():
+        for one in (one for one in run.scores["preference"] if one.label == judge):
+            for other, contest in one.contests.items():
+                names |= {number: run.entry.label, other: own[other].entry.label if other in own else contest.against}
+                pairs += [(number, other, score, case) for case, score in contest.scores.items()]
+    order = {number: place for place, number in enumerate(names)}
+    games = [Game(order[a], order[b], score, case) for a, b, score, case in pairs]
+    strengths = bradley_terry(games, len(order), rng=np.random.default_rng(seed_from("preference", judge)))
+    ranked = sorted(zip(names, strengths, strict=True), key=lambda pair: (pair[1].rank, pair[1].worst_rank))
+    for number, strength in ranked:
+        met = sum(number in pair[:2] for pair in pairs)
+        rank = rank_range(strength.rank, strength.worst_rank)
+        yield (judge, names[number], rank, share(strength.beats_average), f"{met:,}")
+
 
 _WIRING = "A seat marked “smoke test” is the embedded judge: it shows that judging works and says nothing about a run."
 _AGREEMENT = (
@@ -130,7 +174,7 @@ def _agreement_table(judged: Sequence[Judged]) -> Table:
         judges = dict.fromkeys(pair.b for pair in agreements.pairs if pair.kind == "reader–judge")
         for pair in (pair for judge in judges for pair in agreements.validity(judge)):
             found = pair.nominal
-            cells = (percent(found.percent), number(found.kappa), number(found.ac1))
+            cells = (percent(found.percent), value_text(found.kappa), value_text(found.ac1))
             rows.append((run.entry.label, pair.b, pair.a, pair.aspect, f"{found.n:,}", *cells))
     columns = ("Run", "Judge", "Readers", "On", "n", "Same label", "κ", "AC1")
     return Table(columns, tuple(rows), frozenset(range(4, len(columns))), frozenset({1}))

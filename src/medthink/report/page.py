@@ -1,31 +1,31 @@
 """The report as one HTML file: it opens from disk and uses no network; JavaScript only on request."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, TypedDict, Unpack
 
 from medthink import __version__
+from medthink.core.errors import UsageError
+from medthink.core.files import write_atomic
 from medthink.core.markup import Markup, fold, joined, tag
 from medthink.core.numbers import count_of
 from medthink.metrics.registry import shown_in
-from medthink.report.assets import read_asset
-from medthink.report.case_matrix import case_matrix_markup
-from medthink.report.entries import Entry, Group
-from medthink.report.figures.accuracy import accuracy_drawing
-from medthink.report.figures.cost import cost_drawing
-from medthink.report.figures.curves import curve_panels, curves_drawing
-from medthink.report.figures.letters import letters_drawing
-from medthink.report.figures.slices import slices_drawing
-from medthink.report.figures.steps import steps_drawings
-from medthink.report.figures.style import Drawing, figure_markup
-from medthink.report.frame import frame_page
+from medthink.report.assets import frame_page, read_asset
+from medthink.report.cases import MOST_CASES, case_matrix_markup, choose_cases, other_cases_markup, wrong_cases_markup
+from medthink.report.exports import csv_table, latex_tables, markdown_tables
+from medthink.report.figures.accuracy import accuracy_drawing, letters_drawing
+from medthink.report.figures.curves import cost_drawing, curve_panels, curves_drawing
+from medthink.report.figures.overview import overview_drawing
+from medthink.report.figures.slices import slices_drawing, steps_drawings
+from medthink.report.figures.style import Drawing, figure_markup, save_drawing
+from medthink.report.guessing import Audited, audit_group, validity_markup
 from medthink.report.headline import headline_markup
-from medthink.report.judged import Judged, judged_markup
-from medthink.report.pairwise import pairwise_markup
+from medthink.report.judged import Judged, judged_markup, score_judgements
 from medthink.report.provenance import provenance_markup
-from medthink.report.tables import headline_table, steps_table, table_markup
-from medthink.report.validity import Audited, validity_markup
-from medthink.report.words import summarise_group
-from medthink.report.wrong_cases import MOST_CASES, choose_cases, other_cases_markup, wrong_cases_markup
+from medthink.report.runs import Entry, Group, group_entries, load_entries
+from medthink.report.summary import summarise_group
+from medthink.report.tables import headline_table, pairwise_markup, steps_table, table_markup
+from medthink.runs.run import RunOrPath, path_of
 
 _TITLE = "Diagnostic reasoning report"
 _READING = (
@@ -179,3 +179,56 @@ def _cases(groups: Sequence[Group]) -> Iterator[Markup]:
         yield tag("h4", "Missed by the most runs")
         yield wrong_cases_markup(group, most, prefix)
         yield from other_cases_markup(group, shown, prefix)
+
+
+PAGES = (".html", ".htm")
+FIGURES = (".svg", ".pdf", ".png")
+
+
+class ReportOptions(TypedDict, total=False):
+    """Where the benchmark has moved, whether to train guessers or add JavaScript, which other files to write."""
+
+    data: str | Path | None
+    probe: bool
+    interactive: bool
+    figure: str | Path | None
+    csv: str | Path | None
+    markdown: str | Path | None
+    latex: str | Path | None
+
+
+def write_report(runs: Sequence[RunOrPath], page: str | Path, **options: Unpack[ReportOptions]) -> Path:
+    """Write one self-contained page about the runs, and the files that the options name; returns the page's path."""
+    page, figure = Path(page), _path(options.get("figure"))
+    refuse_names(page, figure)
+    data = _path(options.get("data"))
+    groups = group_entries(load_entries([path_of(run) for run in runs], data))
+    audited = [audit_group(group, data, trains=options.get("probe", False)) for group in groups]
+    judged = score_judgements([entry for group in groups for entry in group.entries])
+    # Whatever may be refused is made first, so that a refusal leaves no file behind.
+    overview = overview_drawing(groups) if figure is not None else None
+    write_atomic(page, [report_page(groups, audited, judged, interactive=options.get("interactive", False)).encode()])
+    if figure is not None and overview is not None:
+        save_drawing(overview, figure)
+    tables = (
+        (options.get("csv"), csv_table),
+        (options.get("markdown"), markdown_tables),
+        (options.get("latex"), latex_tables),
+    )
+    for path, write in tables:
+        if path is not None:
+            write_atomic(Path(path), [write(groups, audited).encode()])
+    return page
+
+
+def refuse_names(page: Path, figure: Path | None) -> None:
+    """Raise UsageError if a file name has the wrong suffix."""
+    if page.suffix.lower() not in PAGES:
+        hint = "; a figure is written by --figure" if page.suffix.lower() in FIGURES else ""
+        raise UsageError(f"the page {page} must end in .html{hint}", remedy="name it report.html, for instance")
+    if figure is not None and figure.suffix not in FIGURES:
+        raise UsageError(f"the figure {figure} must end in {', '.join(FIGURES)}", remedy="choose one of them")
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)

@@ -9,11 +9,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from medthink.models.request import Effort
-from medthink.report.entries import Entry, ends_of
-from medthink.report.labels import model_family, model_size, short_models
+from medthink.report.runs import Entry, ends_of, model_family, model_size, short_models
 from medthink.report.tables import tokens_per_case
+from medthink.stats.comparisons.ranks import pareto_set
 from medthink.stats.estimate import Measured, Undefined
-from medthink.stats.pareto import pareto_set
 
 CurveAxis = Literal["share", "effort", "tokens", "size"]
 _EFFORTS: tuple[str, ...] = get_args(Effort)

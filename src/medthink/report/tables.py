@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from medthink.core.markup import Markup, Table, tag
-from medthink.core.numbers import as_count
+from medthink.core.numbers import as_count, as_points
 from medthink.metrics.registry import shown_in
-from medthink.report.entries import Entry, Group, answer_pairs
-from medthink.scoring.scores import MetricScore, Scores, cost, number, percent
-from medthink.stats.estimate import Measured, Undefined
-from medthink.stats.words import rank_range as rank_range
+from medthink.report.runs import Entry, Group, answer_pairs, ends_of, value_of
+from medthink.scoring.scores import MetricScore, Scores, cost, percent, value_text
+from medthink.stats.comparisons.ranks import RankedPair
+from medthink.stats.estimate import Measured, Undefined, rank_range
 
 STEP_NAMES = {"findings": "Step 1: findings", "summary": "Step 2: summary", "discussion": "Discussion"}
 _NOT_COMPUTED = "not computed"
@@ -117,8 +117,52 @@ def _metric_text(metric: MetricScore | None) -> str:
         return _NOT_COMPUTED
     if isinstance(metric.value, Undefined) and metric.value.value is not None:
         return f"{metric.value.value:.3f} (no interval)"
-    return number(metric.value)
+    return value_text(metric.value)
 
 
 def _align(table: Table, index: int) -> str | None:
     return "number" if index in table.numeric else "words" if index in table.wordy else None
+
+
+_MEANING = (
+    "The run of the row minus the run of the column, in points of accuracy. ▲ and ▼: better and worse; ≈: not "
+    "distinguishable on these cases. All pairs are tested as one family: the chance that any two equal runs are called "
+    "different is at most 5 %."
+)
+MOST_RUNS = 24
+
+
+def pairwise_markup(group: Group) -> Markup | None:
+    """A matrix of the ranked runs, best first; None if there are fewer than two, or too many to read."""
+    ranked = list(group.ranked())
+    if group.ranking is None or not 2 <= len(ranked) <= MOST_RUNS:
+        return None
+    pairs = {(pair.a, pair.b): (pair, 1) for pair in group.ranking.pairs}
+    pairs |= {(pair.b, pair.a): (pair, -1) for pair in group.ranking.pairs}
+    numbers = [tag("th", str(number), scope="col", title=entry.label) for number, (entry, _) in enumerate(ranked, 1)]
+    head = tag("tr", tag("th", "Run", scope="col"), *numbers)
+    rows = (
+        tag(
+            "tr",
+            tag("th", f"{number} {entry.label}", scope="row"),
+            *(_cell(*pairs[place.run, other.run]) if place is not other else tag("td", "") for _, other in ranked),
+        )
+        for number, (entry, place) in enumerate(ranked, 1)
+    )
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="pairwise")
+    box = tag("div", table, class_="box", role="region", aria_label="Differences between runs", tabindex=0)
+    return tag("div", box, tag("p", _MEANING, class_="soft small"))
+
+
+def _cell(pair: RankedPair, sign: int) -> Markup:
+    value, ends = value_of(pair.difference), ends_of(pair.difference)
+    if value is None:
+        return tag("td", "–", class_="same")
+    kind, mark = "same", "≈"
+    if pair.is_different:
+        kind, mark = ("better", "▲") if value * sign > 0 else ("worse", "▼")
+    told = ""
+    if ends:
+        low, high = sorted(end * sign for end in ends)
+        told = f"{as_points(low)} to {as_points(high)} points"
+    return tag("td", f"{as_points(value * sign)} ", tag("span", mark, class_="mark"), class_=kind, title=told or None)

@@ -7,7 +7,7 @@ import msgspec
 
 from medthink.cases.case import Case
 from medthink.models.request import Usage
-from medthink.workflow.outcome import (
+from medthink.workflow.ask import (
     Answered,
     Choice,
     Discussed,

@@ -29,8 +29,8 @@ from medthink.core.jsonio import encode_json
 from medthink.models.request import Usage
 
 if TYPE_CHECKING:
+    from medthink.runs.ledger.queries import Records
     from medthink.runs.prediction import Prediction
-    from medthink.runs.records import Records
 
 Phase = Literal[
     "checking", "fingerprinting", "learning", "preparing", "queueing", "asking", "waiting", "writing", "ended"

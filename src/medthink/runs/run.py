@@ -1,25 +1,231 @@
 """A run on disk, opened for reading."""
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
-from medthink.core.stored import read_stored_rows
-from medthink.runs.index import PREDICTIONS_FILE, is_killed
-from medthink.runs.manifest import Manifest, read_manifest
+from medthink.core.files import open_for_reading, write_atomic
+from medthink.core.jsonio import read_stored_rows
+from medthink.core.markup import Markup, joined, table, tag
+from medthink.core.numbers import as_usd
+from medthink.models.request import Usage
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.ledger.lock import is_held
+from medthink.runs.ledger.queries import LEDGER, Records, Totals, count_image_doubts
+from medthink.runs.manifest import Manifest, Progress, read_manifest, write_manifest
 from medthink.runs.prediction import Prediction
-from medthink.runs.records import LEDGER, Records
-from medthink.runs.selection import ReadSelected, read_selected
-from medthink.runs.survey import find_changed
+from medthink.runs.progress import LIVE, WINDOW_S, Announcement, LiveCounts
+from medthink.runs.selection import ReadSelected, find_changed, read_selected
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def read_status(run: Path) -> LiveCounts:
+    """The counts of a run, even while another process works on it."""
+    manifest = read_manifest(run)
+    counts = LiveCounts()
+    counts.is_running = is_held(run)
+    live = _read_announcement(run)
+    _take_totals(counts, manifest, live)
+    if (run / LEDGER).is_file():
+        with closing(Records.open(run)) as records:
+            _take_records(counts, records)
+    if live is None or not counts.is_running:
+        counts.phase, counts.in_flight = "ended", 0
+    return counts
+
+
+def _take_totals(counts: LiveCounts, manifest: Manifest, live: Announcement | None) -> None:
+    if manifest.progress is not None:
+        counts.predictions = manifest.progress.cases
+        counts.calls = sum(manifest.progress.calls.values())
+    if live is not None:
+        counts.phase, counts.detail, counts.since = live.phase, live.detail, live.since
+        counts.predictions = live.predictions or counts.predictions
+        counts.calls = live.calls or counts.calls
+
+
+def _take_records(counts: LiveCounts, records: Records) -> None:
+    totals = records.totals()
+    counts.states.update(records.prediction_states())
+    counts.done, counts.failed = totals.calls.get("done", 0), totals.calls.get("failed", 0)
+    counts.queued = totals.calls.get("queued", 0)
+    # Calls are recorded as open before they have a place; only this many are in progress.
+    intended = totals.calls.get("open", 0)
+    counts.in_flight = min(intended, records.places() or intended)
+    counts.retried = records.retries()
+    counts.take_spent(records, is_running=counts.is_running)
+    counts.ends.extend(records.ends_since(time.time() - WINDOW_S))
+    counts.began = min([*counts.ends, counts.began])
+
+
+def _read_announcement(run: Path) -> Announcement | None:
+    try:
+        return msgspec.json.decode((run / LIVE).read_bytes(), type=Announcement)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def run_card(run: "Run") -> Markup:
+    """The run's model, task and condition, and a bar of its predictions."""
+    manifest, counts = run.manifest, read_status(run.path)
+    bar = tag("progress", value=counts.predicted, max=max(1, counts.predictions))
+    states = ", ".join(f"{count} {state}" for state, count in counts.states.most_common()) or "none yet"
+    rows = [
+        ("model", manifest.model),
+        ("task", manifest.task),
+        ("condition", manifest.condition.label()),
+        ("predictions", joined((bar, f" {counts.predicted:,} of {counts.predictions:,}: {states}"))),
+        ("state", _state(counts.predicted == counts.predictions, is_running=counts.is_running)),
+        ("cost", as_usd(counts.cost_usd, is_least=counts.is_least_cost)),
+    ]
+    return joined((tag("p", tag("b", "Run"), f" {run.path}"), table(("", ""), rows)))
+
+
+def _state(is_complete: bool, *, is_running: bool) -> str:
+    if is_running:
+        return "running"
+    return "complete" if is_complete else "unfinished: run it again to continue"
+
+
+PREDICTIONS_FILE = "predictions.jsonl"
+_LONGEST = 200
+
+
+class IndexRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a list shows about one prediction; `answer` is the letter, or the beginning of a diagnosis in free text."""
+
+    case: int
+    sample: int
+    state: str
+    letter: str | None = None
+    answer: str | None = None
+    detail: str = ""
+    is_lenient: bool = False
+    calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    latency_s: float | None = 0.0
+
+
+class _Line(msgspec.Struct):
+    """The fields of a prediction that a row keeps; the decoder skips the texts."""
+
+    case: int
+    sample: int
+    state: str
+    detail: str = ""
+    prediction: str | None = None
+    prediction_text: str | None = None
+    parse_mode: str | None = None
+    lenient_steps: tuple[str, ...] = ()
+    calls: tuple[int, ...] = ()
+    tokens: Usage | None = None
+    cost_usd: float | None = None
+    latency_s: float | None = 0.0
+
+
+_lines = msgspec.json.Decoder(_Line)
+
+
+def read_rows(run: Path) -> tuple[IndexRow, ...]:
+    """Every prediction of a run in short, finished or not; empty if there is none yet."""
+    return _ordered(_read_ledger(run) if is_unsettled(run) else _read_predictions(run))
+
+
+def read_totals(run: Path) -> Totals | None:
+    """What the calls of a run add up to, by its ledger; None where it has none yet."""
+    if not (run / LEDGER).is_file():
+        return None
+    with closing(Records.open(run)) as records:
+        return records.totals()
+
+
+def is_unsettled(run: Path) -> bool:
+    """Whether the ledger holds more than the predictions: the run is in progress, or was killed."""
+    return is_killed(run) or is_held(run)
+
+
+def is_killed(run: Path) -> bool:
+    """Whether the last session ended before it wrote its predictions; they are only in the ledger."""
+    log = run / f"{LEDGER}-wal"
+    waits = log.exists() and log.stat().st_size > 0
+    return waits or not (run / PREDICTIONS_FILE).is_file()
+
+
+def stamp(run: Path) -> tuple[int, ...]:
+    """A value that changes whenever anything shown in lists of the run changes."""
+    names = ("run.json", PREDICTIONS_FILE, LEDGER, f"{LEDGER}-wal")
+    return tuple(part for name in names for part in _stamp_file(run / name))
+
+
+def _stamp_file(path: Path) -> tuple[int, int]:
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+def _read_predictions(run: Path) -> list[_Line]:
+    path = run / PREDICTIONS_FILE
+    with open_for_reading(path) as stream:
+        data = stream.read()
+    try:
+        return _lines.decode_lines(data)
+    except msgspec.MsgspecError:
+        # Once more line by line, which is slower and names the line that is no prediction. They end at line feeds only:
+        # texts may contain other characters that Python treats as line ends.
+        return [_read_line(line, number, path) for number, line in enumerate(data.split(b"\n"), start=1) if line]
+
+
+def _read_line(line: bytes, number: int, path: Path) -> _Line:
+    try:
+        return _lines.decode(line)
+    except msgspec.MsgspecError as error:
+        raise DataError(
+            f"not a prediction: {error}", file=path, row=number, remedy="run the same command again"
+        ) from None
+
+
+def _read_ledger(run: Path) -> list[_Line]:
+    if not (run / LEDGER).is_file():
+        return []
+    with closing(Records.open(run)) as records:
+        return list(records.predictions_as(_Line))
+
+
+def _ordered(lines: Iterable[_Line]) -> tuple[IndexRow, ...]:
+    return tuple(sorted(map(_row, lines), key=lambda row: (row.case, row.sample)))
+
+
+def _row(line: _Line) -> IndexRow:
+    answer = line.prediction or line.prediction_text
+    return IndexRow(
+        case=line.case,
+        sample=line.sample,
+        state=line.state,
+        letter=line.prediction,
+        answer=answer[:_LONGEST] if answer else None,
+        detail=line.detail[:_LONGEST],
+        is_lenient=line.parse_mode == "lenient" or bool(line.lenient_steps),
+        calls=len(line.calls),
+        input_tokens=line.tokens.input if line.tokens else None,
+        output_tokens=line.tokens.output if line.tokens else None,
+        cost_usd=line.cost_usd,
+        latency_s=line.latency_s,
+    )
 
 
 class Run:
@@ -113,7 +319,6 @@ class Run:
         return f"Run({str(self.path)!r}: {manifest.model}, {manifest.task}, {manifest.condition.label()})"
 
     def _repr_html_(self) -> str:
-        from medthink.runs.card import run_card
 
         return run_card(self)
 
@@ -124,3 +329,30 @@ RunOrPath = Run | str | Path
 def path_of(run: RunOrPath) -> Path:
     """The folder of a run, given as a path or an open run."""
     return run.path if isinstance(run, Run) else Path(run)
+
+
+def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
+    """Write predictions and manifest from the ledger; the same ledger gives the same bytes."""
+    write_atomic(out / PREDICTIONS_FILE, (body + b"\n" for body in ledger.predictions()))
+    write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
+
+
+def summarise(ledger: Records, total: int, *, is_running: bool = False) -> Progress:
+    """The run's progress, computed from its ledger."""
+    totals, span = ledger.totals(), ledger.span()
+    states, doubts = ledger.prediction_states(), count_image_doubts(ledger)
+    return Progress(
+        cases=total,
+        states=states,
+        calls={str(state): count for state, count in totals.calls.items()},
+        attempts=totals.attempts,
+        image_replies=doubts.replies,
+        image_doubts=doubts.doubtful,
+        cost_usd=totals.cost_usd,
+        unseen_replies=totals.lost_replies(is_running=is_running),
+        usage_doubts=ledger.usage_doubts(),
+        reported_models=ledger.reported_models(),
+        first_call_at=span[0],
+        last_call_at=span[1],
+        is_complete=sum(states.values()) == total and not totals.calls.get("queued"),
+    )

@@ -15,13 +15,12 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Image
 from medthink.core.errors import DataError, MedThinkError, UsageError
 from medthink.models.request import UNSEEN, Reply, Usage
-from medthink.runs.asking import encode_image
+from medthink.runs.calls.asking import encode_image
+from medthink.runs.ledger.queries import LEDGER, Records, find_uri, open_reader
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
-from medthink.runs.reader import open_reader
-from medthink.runs.records import LEDGER, Records, find_uri
-from medthink.runs.showing import Showing
 from medthink.workflow.tasks import ends_in_answer, has_letters
+from medthink.workflow.view import Showing
 
 # A case with recorded calls but no prediction yet.
 UNFINISHED = "unfinished"

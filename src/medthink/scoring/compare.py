@@ -1,6 +1,6 @@
 """Runs on the same cases, compared as one family: differences, flipped cases, ranks, and what n cases can show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,15 +12,16 @@ from medthink.cases.case import Case
 from medthink.cases.slices import SMALL, group_by_slice, slice_cases
 from medthink.core.errors import UsageError
 from medthink.core.numbers import NOTHING
-from medthink.scoring.material import keep_cases, load_all
+from medthink.metrics.answers import most_frequent
+from medthink.scoring.comparable import answers_rng, rank_together, share_kind, why_incomparable
+from medthink.scoring.inputs import keep_cases, load_all
 from medthink.scoring.score import kept_scores, score_letters
 from medthink.scoring.scores import Partial, Scores
-from medthink.scoring.together import answers_rng, rank_together, share_kind, why_incomparable
-from medthink.stats.clusters import Floats
-from medthink.stats.differences import compare_in_parts
-from medthink.stats.estimate import Measured, Undefined
+from medthink.stats.comparisons.differences import compare_in_parts
+from medthink.stats.comparisons.ranks import Ranking
+from medthink.stats.estimate import Floats, Measured, Undefined
+from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
 from medthink.stats.power import Resolution, minimum_detectable_difference
-from medthink.stats.ranks import Ranking
 
 MOST_SLICED = 12
 """Slices are compared among at most this many runs; no table could show more."""
@@ -229,3 +230,57 @@ def _differing(scored: Sequence[Scores]) -> dict[str, tuple[str, ...]]:
     for name in dict.fromkeys(kind for one in scored for kind in one.origin.prompts):
         fields[f"{name} prompt"] = tuple(one.origin.prompts.get(name, NOTHING)[:12] for one in scored)
     return {name: values for name, values in fields.items() if len(set(values) - {NOTHING}) > 1}
+
+
+class ItemView(msgspec.Struct, frozen=True, kw_only=True):
+    """Difficulty and discrimination by case, one vote per model, and the reading list of suspect keys.
+
+    `suspects` is None where fewer than six models are compared; `vendors` counts the voters' vendors, and is None if a
+    file of predictions, which does not state its vendor, is among them.
+    """
+
+    models: tuple[str, ...]
+    table: ItemTable
+    suspects: SuspectKeys | None
+    vendors: int | None
+
+
+def view_items(scored: Sequence[Scores], comparison: Comparison) -> ItemView:
+    """The item view of runs that were compared; several runs of one model are averaged to its one vote."""
+    if comparison.ranking is None:
+        raise UsageError("viewing items needs at least three runs of one kind", remedy="name more runs")
+    by_model: dict[str, list[Scores]] = {}
+    for one in scored:
+        by_model.setdefault(one.origin.model, []).append(one)
+    models = sorted(by_model)
+    ids = [case.case for case in scored[0].cases]
+    means = np.array(
+        [np.mean([[case.right for case in one.cases] for one in by_model[model]], axis=0) for model in models]
+    )
+    leading = {scored[place.run].origin.model for place in comparison.ranking.runs if place.is_leader}
+    suspects = suspect_keys(
+        {model: _votes(by_model[model]) for model in models},
+        {case.case: case.gold for case in scored[0].cases},
+        accuracies=dict(zip(models, means.mean(axis=1).tolist(), strict=True)),
+    )
+    return ItemView(
+        models=tuple(models),
+        table=item_table(means, cases=ids, leaders=[k for k, model in enumerate(models) if model in leading]),
+        suspects=suspects,
+        vendors=_vendors(suspects.voters if suspects else (), by_model),
+    )
+
+
+def _vendors(voters: Sequence[str], by_model: Mapping[str, Sequence[Scores]]) -> int | None:
+    if any(one.origin.condition is None for model in voters for one in by_model[model]):
+        return None
+    return len({model.partition("/")[0] for model in voters})
+
+
+def _votes(runs: Sequence[Scores]) -> dict[int, str | None]:
+    """A model's most frequent letter for each case; None if there is a tie or no answer."""
+    given: dict[int, list[str]] = {}
+    for one in runs:
+        for case in one.cases:
+            given.setdefault(case.case, []).extend(letter for letter in case.letters if letter is not None)
+    return {case: most_frequent(letters) for case, letters in given.items()}

@@ -8,17 +8,17 @@ import msgspec
 from msgspec.structs import replace
 
 from medthink.core.files import cache_folder
-from medthink.core.spreading import Spread
+from medthink.core.plugins import Spread
 from medthink.metrics.radcliq import Components, RadCliQ, score_components, score_radcliq
 from medthink.metrics.radcliq.bertscore import BertScore
 from medthink.metrics.radcliq.chexbert import CheXbert
-from medthink.metrics.radcliq.component import Bleu2, Component
-from medthink.metrics.radcliq.graphs import RadGraph
+from medthink.metrics.radcliq.composite import Bleu2, Component
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
+from medthink.metrics.radcliq.radgraph import RadGraph
 from medthink.metrics.radcliq.score import FIELDS, Fingerprint, TellProgress, join_radcliq
 from medthink.metrics.radcliq.weights import WeightSource
 from medthink.metrics.registry import Columns
-from medthink.scoring.pairs import TextPair
+from medthink.scoring.inputs import TextPair
 
 NAMES = ("radcliq_v0", "radcliq_v1")
 # Worth the way to another machine: some seconds of work.

@@ -12,7 +12,7 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.metrics.findings.agreement import compare_findings
 from medthink.models.request import Reply
-from medthink.workflow.outcome import Unparsed
+from medthink.workflow.ask import Unparsed
 from medthink.workflow.parsing import parse_answer, parse_steps
 
 RewardTask = Literal["answer", "twi"]

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from medthink.core.numbers import NOTHING, as_percent, as_points, as_rate, as_usd, as_value
+from medthink.metrics.answers import UsageSummary
 from medthink.metrics.radcliq.score import Fingerprint
 from medthink.metrics.registry import Direction
-from medthink.metrics.usage import UsageSummary
 from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.repeats import Repeats
 
@@ -187,7 +187,7 @@ def cost(usage: UsageSummary | None) -> str:
     return as_usd(total.value, is_least=usage.unseen_replies > 0)
 
 
-def number(measured: Measured | None) -> str:
+def value_text(measured: Measured | None) -> str:
     """`0.143 (0.139–0.147)`, `0.010 (−0.020 to 0.040)`, or a dash."""
     if measured is None:
         return "–"

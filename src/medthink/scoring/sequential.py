@@ -15,9 +15,9 @@ from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.metrics.answers import GradedAnswer
 from medthink.runs.prediction import Prediction
-from medthink.scoring.answering import outcomes_by_case
-from medthink.scoring.material import Material
-from medthink.stats.sequence import MeanSequence, RateSequence, SignSequence, WatchClaim
+from medthink.scoring.inputs import Material
+from medthink.scoring.score import outcomes_by_case
+from medthink.stats.confidence_sequences import MeanSequence, RateSequence, SignSequence, WatchClaim
 
 ALPHA = 0.05
 Watch = RateSequence | MeanSequence | SignSequence

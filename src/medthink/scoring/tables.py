@@ -10,8 +10,8 @@ from medthink.core.markup import Markup, Table, fold, joined, table, tag
 from medthink.core.numbers import NOTHING, as_p_value, as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.scoring.compare import Comparison
-from medthink.scoring.scores import MetricScore, Scores, TextScores, cost, number, percent, points
-from medthink.stats.words import rank_range
+from medthink.scoring.scores import MetricScore, Scores, TextScores, cost, percent, points, value_text
+from medthink.stats.estimate import rank_range
 
 Row = tuple[str, ...]
 
@@ -188,12 +188,12 @@ def _key_metrics(step: TextScores, metrics: Sequence[Metric]) -> tuple[str, ...]
     values = {metric.metric: metric.value for metric in step.metrics}
     return (
         ", ".join(f"{count} {state}" for state, count in step.states.items()) or "none",
-        *(number(values.get(metric.name)) for metric in metrics),
+        *(value_text(values.get(metric.name)) for metric in metrics),
     )
 
 
 def _mean(metric: MetricScore) -> str:
-    return number(metric.value) if metric.value else f"not computed: {metric.not_computed}"
+    return value_text(metric.value) if metric.value else f"not computed: {metric.not_computed}"
 
 
 def _arrow(metric: MetricScore | Metric) -> str:

@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import UNSET
 
 from medthink.metrics.registry import Columns, all_metrics, score_pairs
-from medthink.scoring.material import Material
-from medthink.scoring.pairs import TextPair
+from medthink.scoring.inputs import Material, TextPair
 from medthink.scoring.radcliq import NAMES, RadCliQOptions, compute_radcliq
 from medthink.scoring.scores import MetricScore, TextScores
 from medthink.stats.bootstrap import replicate_interval, resample_totals

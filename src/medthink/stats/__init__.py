@@ -4,7 +4,25 @@ Chance comes in as a `numpy.random.Generator`; the same rows in any order with t
 result. What cannot be computed is `Undefined` with its reason, never NaN. scipy is loaded on first use.
 """
 
-from medthink.stats.agreement import (
+from medthink.stats.bootstrap import bootstrap_mean
+from medthink.stats.calibration import (
+    Calibration,
+    CalibrationError,
+    ReliabilityBin,
+    calibration,
+    expected_calibration_error,
+)
+from medthink.stats.comparisons.bradley_terry import Game, Strength, bradley_terry
+from medthink.stats.comparisons.differences import holm
+from medthink.stats.comparisons.gain import GainOverRivals, gain_over_rivals
+from medthink.stats.comparisons.paired import McNemar, SignFlip, mcnemar, mcnemar_p, paired_difference, sign_flip_test
+from medthink.stats.comparisons.ranks import RankedPair, RankedRun, Ranking, rank_runs
+from medthink.stats.confidence_sequences import MeanSequence, RateSequence, SignSequence
+from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
+from medthink.stats.intervals import exact_upper_bound, mean_interval, rate_interval, share_interval, wilson
+from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
+from medthink.stats.power import Resolution, detectable_rate, minimum_detectable_difference, needed_cases, paired_power
+from medthink.stats.raters.agreement import (
     Agreement,
     KappaCaution,
     OrderedAgreement,
@@ -15,42 +33,9 @@ from medthink.stats.agreement import (
     kappa_caution,
     ordered_agreement,
 )
-from medthink.stats.bootstrap import bootstrap_mean
-from medthink.stats.bradley_terry import Game, Strength, bradley_terry
-from medthink.stats.calibration import (
-    Calibration,
-    CalibrationError,
-    ReliabilityBin,
-    calibration,
-    expected_calibration_error,
-)
-from medthink.stats.correction import corrected_clustered_rate
-from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
-from medthink.stats.gain import GainOverRivals, gain_over_rivals
-from medthink.stats.intervals import (
-    exact_upper_bound,
-    mean_interval,
-    rate_interval,
-    share_interval,
-    wilson,
-)
-from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
-from medthink.stats.multiple import holm
-from medthink.stats.paired import (
-    McNemar,
-    SignFlip,
-    mcnemar,
-    mcnemar_p,
-    paired_difference,
-    sign_flip_test,
-)
-from medthink.stats.panel import PanelAgreement, panel_agreement
-from medthink.stats.power import Resolution, detectable_rate, minimum_detectable_difference, needed_cases, paired_power
-from medthink.stats.powered import PoweredRate, powered_rate
-from medthink.stats.ranks import RankedPair, RankedRun, Ranking, rank_runs
-from medthink.stats.rated import LoneLabel, lone_labels
+from medthink.stats.raters.correction import PoweredRate, corrected_clustered_rate, powered_rate
+from medthink.stats.raters.panel import LoneLabel, PanelAgreement, lone_labels, panel_agreement
 from medthink.stats.repeats import Repeats, repeated_mean
-from medthink.stats.sequence import MeanSequence, RateSequence, SignSequence
 
 __all__ = [
     "Agreement",

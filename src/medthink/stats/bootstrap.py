@@ -10,9 +10,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.clusters import Floats, as_column, cluster_totals
-from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
-from medthink.stats.student import student_quantile
+from medthink.stats.estimate import Estimate, Floats, Measured, Undefined, as_column, check_level, cluster_totals
+from medthink.stats.intervals import student_quantile
 
 # With more undefined resamples than this, the rest no longer represents the whole.
 MAX_UNDEFINED_SHARE = 0.05

@@ -4,8 +4,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.clusters import Floats, Ints, as_column, as_hits, canonical_order
-from medthink.stats.estimate import Measured, Undefined, check_level
+from medthink.stats.estimate import Floats, Ints, Measured, Undefined, as_column, as_hits, canonical_order, check_level
 from medthink.stats.intervals import mean_interval, rate_interval
 
 

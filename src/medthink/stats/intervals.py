@@ -1,15 +1,65 @@
 """Intervals in closed form: Wilson for rates, clustered standard errors for means."""
 
-from math import sqrt
+from functools import lru_cache
+from math import atan, exp, lgamma, log1p, pi, sin, sqrt
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from medthink.stats.clusters import ClusterTotals, as_column, as_hits, cluster_totals
-from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
-from medthink.stats.student import student_quantile
+from medthink.stats.estimate import (
+    ClusterTotals,
+    Estimate,
+    Measured,
+    Undefined,
+    as_column,
+    as_hits,
+    check_level,
+    cluster_totals,
+)
+
+_MOST_STEPS = 200
+
+
+@lru_cache
+def student_quantile(level: float, degrees: int) -> float:
+    """The t that leaves (1 − level)/2 in each tail of Student's distribution."""
+    check_level(level)
+    if degrees < 1:
+        raise ValueError(f"degrees of freedom must be 1 or more, not {degrees}")
+    # The central mass is concave in t, so Newton's steps from the normal quantile climb and never overshoot: one that
+    # does not climb is rounding.
+    t = NormalDist().inv_cdf((1 + level) / 2)
+    for _ in range(_MOST_STEPS):
+        step = (level - _central_mass(t, degrees)) / (2 * _density(t, degrees))
+        t += step
+        if step < 1e-14 * t:
+            break
+    return t
+
+
+def student_p_value(t: float, degrees: int) -> float:
+    """The chance of a value at least as far from 0 as t."""
+    return max(0.0, 1 - _central_mass(abs(t), degrees))
+
+
+def _central_mass(t: float, degrees: int) -> float:
+    """P(−t < T < t), by the finite series in the angle whose tangent is t/√degrees (Abramowitz and Stegun 26.7.3–4)."""
+    angle = atan(t / sqrt(degrees))
+    cosine_squared = degrees / (degrees + t * t)
+    is_odd = degrees % 2
+    term = sqrt(cosine_squared) if is_odd else 1.0
+    total = 0.0 if degrees == 1 else term
+    for k in range(2 + is_odd, degrees, 2):
+        term *= cosine_squared * (k - 1) / k
+        total += term
+    return 2 / pi * (angle + sin(angle) * total) if is_odd else sin(angle) * total
+
+
+def _density(t: float, degrees: int) -> float:
+    scale = exp(lgamma((degrees + 1) / 2) - lgamma(degrees / 2)) / sqrt(degrees * pi)
+    return scale * exp(-(degrees + 1) / 2 * log1p(t * t / degrees))
 
 
 def normal_quantile(level: float) -> float:
@@ -171,3 +221,23 @@ def mean_interval(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = Non
         clusters=groups,
         method="Student t with clustered standard error" if groups < len(rows) else "Student t",
     )
+
+
+def most_in_whole(found: int, *, sample: int, whole: int, alpha: float) -> float:
+    """The largest share of a population that can have a mark, given that `found` of `sample` random members have it.
+
+    The largest number of marked members M with P(X ≤ found) ≥ α, X being hypergeometric, as a share of the population:
+    an exact upper limit at confidence 1 − α, whatever the share. Equal to found/sample when the sample is the
+    population. Rival: Clopper–Pearson, which is the same for an infinite population and wider here.
+    """
+    from scipy.stats import hypergeom
+
+    check_level(1 - alpha)
+    if not 0 <= found <= sample <= whole or sample < 1:
+        raise ValueError(f"{found} of {sample} drawn from {whole}")
+    low, high = found, found + whole - sample
+    while low < high:
+        middle = (low + high + 1) // 2
+        is_possible = hypergeom.cdf(found, whole, middle, sample) >= alpha
+        low, high = (middle, high) if is_possible else (low, middle - 1)
+    return low / whole

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from medthink.core.numbers import as_percent
-from medthink.stats.clusters import Floats, as_floats
-from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.estimate import Estimate, Floats, Measured, as_floats
 from medthink.stats.intervals import normal_quantile, share_interval
 
 FEWEST_FOR_DISCRIMINATION = 20

@@ -7,8 +7,7 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 
-from medthink.stats.clusters import Floats, Ints
-from medthink.stats.estimate import Undefined, check_level
+from medthink.stats.estimate import Floats, Ints, Undefined, check_level
 from medthink.stats.intervals import normal_quantile
 
 _HALVINGS = 40

@@ -4,9 +4,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.clusters import Floats, as_column, cluster_totals
-from medthink.stats.estimate import Estimate, Measured, Undefined, check_level
-from medthink.stats.student import student_quantile
+from medthink.stats.estimate import Estimate, Floats, Measured, Undefined, as_column, check_level, cluster_totals
+from medthink.stats.intervals import student_quantile
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,13 +7,12 @@ from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from medthink.board.benchmarks import BoardBenchmark
-from medthink.board.store import BoardStore
-from medthink.web.board_cache import LiveBoard
-from medthink.web.human_answers import HumanAnswers
-from medthink.web.library import Library, OpenBenchmark
-from medthink.web.rendering import Site
-from medthink.web.revealed import Reveals
-from medthink.web.settings import ServeSettings
+from medthink.store.engine import BoardStore
+from medthink.web.app.benchmarks import Library, OpenBenchmark
+from medthink.web.app.rendering import Site
+from medthink.web.app.server import ServeSettings
+from medthink.web.board.cache import LiveBoard
+from medthink.web.cases.answers import HumanAnswers, Reveals
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ that reads the prompt's structure instead of its text; the task does not know wh
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -65,3 +65,108 @@ class Ask(Protocol):
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
         """Ask several things concurrently, replies in the prompts' order; all finish before `Unanswered` is raised."""
+
+
+State = Literal["ok", "unparsed", "refused", "truncated", "failed"]
+# Whether a reply followed the requested form, or could be read all the same.
+Mode = Literal["strict", "lenient"]
+
+
+class Text(msgspec.Struct, frozen=True):
+    """What one step's reply says."""
+
+    text: str
+    mode: Mode
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The answer a reply commits to; `letter` is one of those shown, or None where no options were shown.
+
+    `text` is the option's text, or the diagnosis in the reply's own words.
+    """
+
+    letter: str | None
+    text: str
+    explanation: str
+    mode: Mode
+
+
+class Sections(msgspec.Struct, frozen=True):
+    """The six sections of a discussion, by name."""
+
+    texts: dict[str, str]
+    mode: Mode
+
+
+class Steps(msgspec.Struct, frozen=True):
+    """The three steps of one single reply; unusable parts are None, and `detail` says why."""
+
+    findings: tuple[Text, ...] | None
+    summary: Text | None
+    choice: Choice
+    detail: str = ""
+
+
+class Unparsed(msgspec.Struct, frozen=True):
+    """A reply that commits to no single answer, and why."""
+
+    reason: str
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a task ended; `detail` says why the state is not ok, or which part of an ok reply could not be used."""
+
+    state: State = "ok"
+    detail: str = ""
+
+
+class Answered(Outcome, frozen=True, kw_only=True):
+    """The outcome of `answer`."""
+
+    choice: Choice | None = None
+
+
+class Thought(Outcome, frozen=True, kw_only=True):
+    """The outcome of `twi`: what the model itself wrote.
+
+    A step that was skipped, given by an expert or not reached is None, and so is one image's finding that is missing.
+    """
+
+    findings: tuple[Text | None, ...] | None = None
+    summary: Text | None = None
+    choice: Choice | None = None
+
+
+class Discussed(Outcome, frozen=True, kw_only=True):
+    """The outcome of `discussion`."""
+
+    sections: Sections | None = None
+
+
+class Recollection(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model said where only memory of the published case can tell; None where nothing could be read.
+
+    `hidden` is the letter of the option that was hidden. `option` is what the model wrote in its place with the others
+    in the published order, `option_reordered` with the others in another order. `letters` gives the published letter
+    of each option as the model named it, `number` the case's number (None too where the model does not know it).
+    """
+
+    hidden: str
+    option: str | None = None
+    option_reordered: str | None = None
+    letters: dict[str, str] | None = None
+    number: int | None = None
+
+
+class Recalled(Outcome, frozen=True, kw_only=True):
+    """The outcome of `recall`."""
+
+    recollection: Recollection | None = None
+
+
+AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
+
+
+def end(outcome: AnyOutcome, stop: Unanswered) -> AnyOutcome:
+    """The outcome as far as it came, with the state of what stopped it."""
+    return msgspec.structs.replace(outcome, state=stop.state, detail=stop.detail)

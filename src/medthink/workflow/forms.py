@@ -23,9 +23,8 @@ import msgspec
 from medthink.cases.case import Image
 from medthink.core.digest import digest_value
 from medthink.models.request import Schema
-from medthink.workflow.outcome import Unparsed
-from medthink.workflow.parsing.objects import read_object, unfence
-from medthink.workflow.parsing.thinking import drop_thinking
+from medthink.workflow.ask import Unparsed
+from medthink.workflow.parsing.replies import drop_thinking, read_object, unfence
 
 RULES = "baseline/rules"
 """Answers by the asker's own rules instead of a model."""

@@ -9,16 +9,82 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from medthink.cases.case import Image, Question
+from medthink.cases.sections import SECTIONS
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError, UsageError
 from medthink.models.request import Schema
-from medthink.workflow import schemas
 from medthink.workflow.ask import Prompt, PromptKind
-from medthink.workflow.cues import Cues
+from medthink.workflow.view import Cues
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def answer_schema(letters: Iterable[str]) -> Schema:
+    """Reasoning, then a letter; without letters, the name of a diagnosis."""
+    return _form("answer", explanation=_TEXT, answer=_answer(letters))
+
+
+def findings_schema() -> Schema:
+    """What one image shows."""
+    return _form("findings", findings=_TEXT)
+
+
+def summary_schema() -> Schema:
+    """What the images show together."""
+    return _form("summary", summary=_TEXT)
+
+
+def twi_schema(letters: Iterable[str]) -> Schema:
+    """All three steps in one reply."""
+    return _form(
+        "think_with_images",
+        step1_per_image_findings=_TEXTS,
+        step2_integrated_summary=_TEXT,
+        step3_differential_reasoning=_TEXT,
+        answer=_answer(letters),
+    )
+
+
+def discussion_schema() -> Schema:
+    """The six sections of a case discussion."""
+    return _form("discussion", **dict.fromkeys(SECTIONS, _TEXT))
+
+
+def hidden_option_schema() -> Schema:
+    """The text of an option that is hidden."""
+    return _form("hidden_option", option=_TEXT)
+
+
+def option_letters_schema(letters: Iterable[str]) -> Schema:
+    """A letter for each option."""
+    return _form("option_letters", letters={"type": "array", "items": {"type": "string", "enum": list(letters)}})
+
+
+def case_number_schema() -> Schema:
+    """A number, or that it is not known."""
+    return _form("case_number", case_number=_TEXT)
+
+
+def _answer(letters: Iterable[str]) -> dict[str, Any]:
+    known = list(letters)
+    return {"type": "string", "enum": known} if known else _TEXT
+
+
+def _form(name: str, /, **properties: dict[str, Any]) -> Schema:
+    definition = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return Schema(name, definition)
+
 
 Part = str | Image
 
@@ -55,29 +121,29 @@ class PromptSet(msgspec.Struct, frozen=True):
 
     def answer(self, question: Question, cues: Cues) -> Prompt:
         """Ask for the diagnosis in one call."""
-        schema = schemas.answer_schema(question.options)
+        schema = answer_schema(question.options)
         return self._write("answer", question, schema, findings=cues.findings, summary=cues.summary)
 
     def findings(self, question: Question, image: Image) -> Prompt:
         """Step 1: ask what one image shows."""
-        return self._write("findings", question, schemas.findings_schema(), image=image)
+        return self._write("findings", question, findings_schema(), image=image)
 
     def summary(self, question: Question, findings: tuple[str, ...] | None) -> Prompt:
         """Step 2: ask what the images show together."""
-        return self._write("summary", question, schemas.summary_schema(), findings=findings)
+        return self._write("summary", question, summary_schema(), findings=findings)
 
     def differential(self, question: Question, findings: tuple[str, ...] | None, summary: str | None) -> Prompt:
         """Step 3: ask for the reasoning and the diagnosis."""
-        schema = schemas.answer_schema(question.options)
+        schema = answer_schema(question.options)
         return self._write("differential", question, schema, findings=findings, summary=summary)
 
     def think_with_images(self, question: Question) -> Prompt:
         """All three steps in one call."""
-        return self._write("twi", question, schemas.twi_schema(question.options))
+        return self._write("twi", question, twi_schema(question.options))
 
     def discussion(self, question: Question, cues: Cues) -> Prompt:
         """Ask for the case's discussion in six sections."""
-        schema = schemas.discussion_schema()
+        schema = discussion_schema()
         return self._write("discussion", question, schema, findings=cues.findings, summary=cues.summary)
 
     def hidden_option(self, question: Question, hidden: str) -> Prompt:
@@ -85,19 +151,19 @@ class PromptSet(msgspec.Struct, frozen=True):
         shown = Question(question.history, question.images, question.options | {hidden: ""})
         lines = [self._option(letter, text, is_hidden=letter == hidden) for letter, text in shown.options.items()]
         options = self._fill("options", lines="\n".join(lines))
-        return self._write("hidden_option", shown, schemas.hidden_option_schema(), options=options)
+        return self._write("hidden_option", shown, hidden_option_schema(), options=options)
 
     def option_letters(self, question: Question) -> Prompt:
         """Ask which letters the options have in the published case, whose order is not the one shown."""
         texts = enumerate(question.options.values(), start=1)
         lines = [self._fill("option_numbered", number=number, text=text) for number, text in texts]
         options = self._fill("options_reordered", lines="\n".join(lines))
-        schema = schemas.option_letters_schema(question.options)
+        schema = option_letters_schema(question.options)
         return self._write("option_letters", question, schema, options=options)
 
     def case_number(self, question: Question) -> Prompt:
         """Ask for the number under which the case was published."""
-        return self._write("case_number", question, schemas.case_number_schema())
+        return self._write("case_number", question, case_number_schema())
 
     def version(self, kind: PromptKind) -> str:
         """The digest of the files that prompts of this kind are made from."""

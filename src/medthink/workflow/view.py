@@ -1,14 +1,75 @@
 """A question as a condition shows it, and the mapping back from its letters."""
 
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from math import ceil
 from typing import Literal
 
 import msgspec
 
-from medthink.cases.case import Image, Question
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case, Image, Question, Reference
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
-from medthink.workflow.condition import Condition, OptionOrder
-from medthink.workflow.subset import choose, shuffle
+from medthink.workflow.condition import Condition, ImageChoice, OptionOrder
+
+
+@cache
+def count_shown(total: int, share: float) -> int:
+    """How many of `total` images a share is: rounded up, so that any share above 0 shows at least one."""
+    # The share is read as the decimal it was written as: in binary floats, 7 % of 100 images would come to 8.
+    return ceil(Fraction(repr(share)) * total)
+
+
+def choose(total: int, *, share: float, choice: ImageChoice, key: int) -> tuple[int, ...]:
+    """The positions shown, ascending; a smaller share's positions are always among a larger one's."""
+    return tuple(sorted(rank(total, choice=choice, key=key)[: count_shown(total, share)]))
+
+
+def rank(total: int, *, choice: ImageChoice, key: int) -> list[int]:
+    """All positions in the order in which a growing share takes them up."""
+    match choice:
+        case "first":
+            return list(range(total))
+        case "spread":
+            return _spread(total)
+        case "seeded":
+            return shuffle(range(total), key=key)
+
+
+def shuffle(positions: Iterable[int], *, key: int) -> list[int]:
+    """Positions in an order that depends on the key alone."""
+    return sorted(positions, key=lambda position: seed_from(key, position))
+
+
+def donors(case_ids: Iterable[int], seed: int) -> dict[int, int]:
+    """For each case another one that provides its images; every case is used exactly once."""
+    ring: Sequence[int] = sorted(set(case_ids), key=lambda case_id: seed_from("donor", seed, case_id))
+    if len(ring) < 2:
+        raise UsageError("no other case to take images from", remedy="swapping needs at least two cases")
+    return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
+
+
+def donor(case_ids: Iterable[int], case_id: int, seed: int) -> int:
+    """The case that provides the images for this one."""
+    lenders = donors(case_ids, seed)
+    if case_id not in lenders:
+        raise UsageError(f"case {case_id} is not among the cases given", remedy="pass the ids of the whole split")
+    return lenders[case_id]
+
+
+def _spread(total: int) -> list[int]:
+    """First, last, then repeatedly the middle of the widest gap, the leftmost of equal ones."""
+    taken = list(dict.fromkeys([0, total - 1])) if total else []
+    order = list(taken)
+    while len(order) < total:
+        left, right = max(pairwise(taken), key=lambda gap: gap[1] - gap[0])
+        middle = (left + right) // 2
+        taken.insert(taken.index(right), middle)
+        order.append(middle)
+    return order
 
 
 class ShownImage(Image, frozen=True):
@@ -82,3 +143,49 @@ def _quiet(image: Image) -> ShownImage:
 def _key(purpose: Literal["choice", "order", "options"], question: Question, seed: int) -> int:
     """A seed for this question, from its words, because a question does not know its case's number."""
     return seed_from(purpose, seed, question.history, *question.options.values())
+
+
+class Cues(msgspec.Struct, frozen=True):
+    """What an expert said; None where the condition gives nothing. `findings` is parallel to the images shown."""
+
+    findings: tuple[str, ...] | None = None
+    summary: str | None = None
+
+
+NO_CUES = Cues()
+
+
+def expert_cues(reference: Reference, condition: Condition, shown: Shown) -> Cues:
+    """The expert's words that the condition asks for; must not be called for an unaided condition."""
+    if condition.is_unaided:
+        raise UsageError("an unaided condition takes no expert cues", remedy="use NO_CUES")
+    return Cues(
+        findings=_captions(reference, shown) if condition.findings == "expert" else None,
+        summary=reference.findings if condition.summary == "expert" else None,
+    )
+
+
+def _captions(reference: Reference, shown: Shown) -> tuple[str, ...]:
+    """The captions of exactly the images shown, in the order shown."""
+    return tuple(reference.images[position].caption for position in shown.positions)
+
+
+class Showing:
+    """A condition over a benchmark's split, which provides the images if they are swapped."""
+
+    def __init__(self, condition: Condition, benchmark: Benchmark) -> None:
+        self._condition = condition
+        self._benchmark = benchmark
+        self._donors = donors([case.id for case in benchmark], condition.seed) if condition.swap_images else {}
+
+    def show(self, case: Case) -> tuple[Shown, Cues]:
+        """The case as shown, and the cues that go with it."""
+        shown = self._apply(case)
+        cues = NO_CUES if self._condition.is_unaided else expert_cues(case.reference, self._condition, shown)
+        return shown, cues
+
+    def _apply(self, case: Case) -> Shown:
+        if not self._condition.swap_images:
+            return apply(self._condition, case.question)
+        other = self._benchmark.case(self._donors[case.id])
+        return apply(self._condition, case.question, other.question)

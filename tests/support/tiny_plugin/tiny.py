@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from medthink.cases.case import Question
 from medthink.metrics.registry import Metric
 from medthink.models import Model, Reply, Request, Usage
-from medthink.workflow.ask import Ask, Unanswered
+from medthink.workflow.ask import Answered, Ask, Unanswered, Unparsed, end
 from medthink.workflow.condition import Condition
-from medthink.workflow.cues import Cues
-from medthink.workflow.outcome import Answered, Unparsed, end
 from medthink.workflow.parsing import parse_answer
 from medthink.workflow.prompts import load_prompts
 from medthink.workflow.tasks import Task
+from medthink.workflow.view import Cues
 
 
 class Parrot:

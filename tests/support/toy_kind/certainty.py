@@ -3,14 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from medthink.judge.coverage import Units
-from medthink.judge.evidence import Evidence
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
 from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
-from medthink.judge.kinds.word import WordKind
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, rate_of
+from medthink.judge.kinds.single_label import WordKind
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, rate_of
 from medthink.judge.units import Source, UnitSet
-from medthink.judge.verdicts import UnitVerdict
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
 

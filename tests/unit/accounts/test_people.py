@@ -6,19 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from medthink.accounts.attempts import TooManyAttempts, admit_sign_in, forget_attempts
-from medthink.accounts.invitations import (
-    accept,
-    enter,
-    find_invitation,
-    invite,
-    invite_reader,
-    list_invitations,
-    renew_link,
-    revoke_invitation,
-)
-from medthink.accounts.passwords import hash_password
-from medthink.accounts.people import (
+from medthink.accounts.account import (
     NewAccount,
     add_account,
     check_password,
@@ -30,12 +18,34 @@ from medthink.accounts.people import (
     set_password,
     set_roles,
 )
+from medthink.accounts.invitations import (
+    accept,
+    enter,
+    find_invitation,
+    invite,
+    invite_reader,
+    list_invitations,
+    renew_link,
+    revoke_invitation,
+)
+from medthink.accounts.passwords import hash_password
 from medthink.accounts.roles import ROLES, includes
-from medthink.accounts.sessions import begin_session, end_session, end_sessions, find_session
-from medthink.accounts.tokens import find_token, list_tokens, make_token, revoke_token
-from medthink.board import tables
-from medthink.board.backup import write_backup
+from medthink.accounts.sessions import (
+    TooManyAttempts,
+    admit_sign_in,
+    begin_session,
+    end_session,
+    end_sessions,
+    find_session,
+    find_token,
+    forget_attempts,
+    list_tokens,
+    make_token,
+    revoke_token,
+)
 from medthink.core.errors import Declined, UsageError
+from medthink.store import tables
+from medthink.store.backup import write_backup
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 PASSWORD = "tarn lantern cobalt"

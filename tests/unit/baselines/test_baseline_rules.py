@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 from medthink.baselines import NAMES, open_baseline
-from medthink.baselines.rules import longest_letter, random_letter, rank_letters
+from medthink.baselines.baseline import longest_letter, random_letter, rank_letters
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Question
 from medthink.core.errors import UsageError
-from medthink.models.errors import ModelError
-from medthink.models.request import Usage
-from medthink.workflow.cues import NO_CUES
-from medthink.workflow.outcome import Choice, Steps, Text
+from medthink.models.request import ModelError, Usage
+from medthink.workflow.ask import Choice, Steps, Text
 from medthink.workflow.parsing import parse_answer, parse_steps, parse_text
 from medthink.workflow.prompts import load_prompts
+from medthink.workflow.view import NO_CUES
 
 PROMPTS = load_prompts("default")
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from medthink.baselines.guessing import Guesser, best, cross_validated, train_guesser
-from medthink.baselines.shapes import SHAPE_SIZE, shapes_of
+from medthink.baselines.guesser import Guesser, best, cross_validated, train_guesser
+from medthink.baselines.option_features import SHAPE_SIZE, shapes_of
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
 from medthink.core.errors import UsageError

@@ -9,20 +9,17 @@ from msgspec.structs import replace
 
 from medthink.baselines import open_baseline
 from medthink.baselines.baseline import Baseline
-from medthink.baselines.casebook import Casebook
-from medthink.baselines.passages import passages_of, sections_of
-from medthink.baselines.retrieval import sum_up
+from medthink.baselines.retrieval import Casebook, sum_up
+from medthink.baselines.text_features import passages_of, sections_of
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
 from medthink.models.request import Reply
-from medthink.workflow.ask import Prompt
+from medthink.workflow.ask import Answered, Discussed, Prompt, Thought
 from medthink.workflow.condition import Condition
-from medthink.workflow.cues import NO_CUES, Cues, expert_cues
-from medthink.workflow.outcome import Answered, Discussed, Thought
-from medthink.workflow.schemas import SECTIONS
+from medthink.workflow.prompts import SECTIONS
 from medthink.workflow.tasks import TASKS
-from medthink.workflow.view import apply
+from medthink.workflow.view import NO_CUES, Cues, apply, expert_cues
 
 
 class Asking:

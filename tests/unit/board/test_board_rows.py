@@ -8,18 +8,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from calling import call_command
-from medthink.board.adding import Addition, add_to_board
-from medthink.board.as_of import provenance_at
 from medthink.board.benchmarks import find_benchmark
 from medthink.board.checking import check_file
 from medthink.board.exports import export_board
 from medthink.board.moderation import raise_provenance
 from medthink.board.packing import pack_run
-from medthink.board.ranking import make_leaderboard
-from medthink.board.results import ScoreShelf
-from medthink.board.rivals import read_rivals
+from medthink.board.publish import Addition, add_to_board
+from medthink.board.ranking import make_leaderboard, provenance_at
+from medthink.board.results import ScoreShelf, read_rivals
 from medthink.cli.judge import judge
-from medthink.judge.exam.standing import NO_EXAM
+from medthink.judge.exam.results import NO_EXAM
 from medthink.runs.session import run as run_model
 from medthink.workflow.condition import Condition
 
@@ -71,7 +69,7 @@ def test_a_row_that_saw_a_part_of_each_case_has_another_ranking(store, held, ben
 def test_gains_are_worked_out_once(store, held, bench, tmp_path, monkeypatch):
     add_run(store, held, bench, tmp_path / "one", model="baseline/random")
     first = board(store).rows[0].gain
-    monkeypatch.setattr("medthink.board.gains.gain_over_strongest", lambda *_, **__: pytest.fail("made again"))
+    monkeypatch.setattr("medthink.board.results.gain_over_strongest", lambda *_, **__: pytest.fail("made again"))
     assert board(store).rows[0].gain == first
 
 

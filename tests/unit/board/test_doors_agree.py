@@ -2,19 +2,19 @@
 
 import pytest
 
-from medthink.board.adding import Addition, add_to_board
 from medthink.board.moderation import publish
 from medthink.board.packing import pack_run
+from medthink.board.publish import Addition, add_to_board
+from medthink.board.queue import Upload, receive
 from medthink.board.ranking import make_leaderboard
-from medthink.board.records import find_submission
-from medthink.board.submissions import Upload, receive
+from medthink.board.submissions import find_submission
 from medthink.board.worker import work_once
 from medthink.core.errors import UsageError
-from medthink.report.entries import group_entries, load_entries
+from medthink.report.runs import group_entries, load_entries
 from medthink.runs.session import run as run_model
+from medthink.scoring.comparable import rank_together
 from medthink.scoring.compare import compare_paths
-from medthink.scoring.together import rank_together
-from medthink.web.pages.board_versus import compare_rows
+from medthink.web.board.compare import compare_rows
 from medthink.workflow.condition import Condition
 
 

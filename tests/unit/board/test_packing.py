@@ -5,8 +5,7 @@ import json
 import pytest
 
 from made_runs import make_run
-from medthink.board.checking import check_file
-from medthink.board.overlap import flag_overlap
+from medthink.board.checking import check_file, flag_overlap
 from medthink.board.packing import pack_run
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import UsageError

@@ -5,16 +5,16 @@ import json
 import pytest
 
 from calling import call_command
-from medthink.board import tables
-from medthink.board.adding import Addition, add_to_board
 from medthink.board.benchmarks import enter_benchmark, find_benchmark
 from medthink.board.moderation import withdraw
-from medthink.board.published import load_published
+from medthink.board.publish import Addition, add_to_board
 from medthink.board.ranking import make_leaderboard
-from medthink.board.records import About
-from medthink.cli.door import enter
+from medthink.board.results import load_published
+from medthink.board.submissions import About
+from medthink.cli.command import enter
 from medthink.core.errors import Declined, UsageError
 from medthink.runs.session import run as run_model
+from medthink.store import tables
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_a_submission_that_is_not_there_is_named_with_the_remedy(command, bench,
 
 def test_the_commands_pack_check_add_list_withdraw_back_up_and_restore(bench, tmp_path):
     from medthink.cli.board import board as board_group
-    from medthink.cli.submit import submit
+    from medthink.cli.submission import submit
 
     def call(group, *words):
         found = call_command(group, words, catch_exceptions=False)

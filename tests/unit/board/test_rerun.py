@@ -8,19 +8,19 @@ import pytest
 from scipy.stats import hypergeom
 
 from calling import call_command
-from medthink.board.adding import Addition, add_to_board
 from medthink.board.benchmarks import find_benchmark
 from medthink.board.checking import HeldBenchmark
 from medthink.board.packing import pack_run
+from medthink.board.publish import Addition, add_to_board
 from medthink.board.ranking import make_leaderboard
-from medthink.board.records import find_submission, history
 from medthink.board.rerun import LEAST_CASES, RerunPlan, enter_rerun, plan_rerun, tell_rerun
-from medthink.board.store import BoardStore, store_url
+from medthink.board.submissions import find_submission, history
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.runs.selection import Selection
 from medthink.runs.session import run as run_model
-from medthink.stats.finite import most_in_whole
+from medthink.stats.intervals import most_in_whole
+from medthink.store.engine import BoardStore, store_url
 from small_benchmark import write_benchmark
 
 CASES = 80

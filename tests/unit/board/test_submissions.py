@@ -7,8 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from medthink.board import tables
-from medthink.board.backup import restore_backup, write_backup
 from medthink.board.moderation import (
     annotate,
     approve,
@@ -20,8 +18,10 @@ from medthink.board.moderation import (
     try_again,
     withdraw,
 )
+from medthink.board.queue import Upload, claim, enforce_deadlines, fail, receive, renew_lease
 from medthink.board.ranking import make_leaderboard
-from medthink.board.records import (
+from medthink.board.results import read_rivals
+from medthink.board.submissions import (
     About,
     QueueProgress,
     find_submission,
@@ -31,11 +31,11 @@ from medthink.board.records import (
     read_file,
     read_scores,
 )
-from medthink.board.rivals import read_rivals
-from medthink.board.store import BoardStore, store_url
-from medthink.board.submissions import Upload, claim, enforce_deadlines, fail, receive, renew_lease
 from medthink.board.worker import rank_boards, work_once
 from medthink.core.errors import DataError, Declined, OutsideError, UsageError
+from medthink.store import tables
+from medthink.store.backup import restore_backup, write_backup
+from medthink.store.engine import BoardStore, store_url
 
 
 def upload(entered, data: bytes, team="north", **fields):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from calling import call_command
-from medthink.cli.data_check import command as check_command
-from medthink.cli.run import run as run_command
-from medthink.cli.score import score as score_command
+from medthink.cli.data.data import data_check as check_command
+from medthink.cli.results.score import score as score_command
+from medthink.cli.run.run import run as run_command
 from medthink.core.errors import UsageError
-from medthink.runs.budget import BudgetReached
+from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.run import Run
 from processes import Server
 from small_benchmark import write_benchmark

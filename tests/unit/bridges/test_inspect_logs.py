@@ -7,16 +7,16 @@ import pytest
 
 from inspect_logs import answers, evaluate, mock_model
 from lazily import Lazily
-from medthink.bridges.inspect.taking import take_in_log
-from medthink.bridges.inspect.writing import write_inspect
+from medthink.bridges.inspect.export_log import write_inspect
+from medthink.bridges.inspect.import_log import take_in_log
 from medthink.bridges.targets import TargetOptions
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import DataError, UsageError
+from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
 from medthink.runs.selection import Selection
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
-from medthink.scoring.submission import read_submission
+from medthink.scoring.submission_file import read_submission
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark
 

@@ -5,8 +5,8 @@ import pytest
 from inspect_logs import answers, evaluate
 from lazily import Lazily
 from medthink.cases.benchmark import Benchmark
-from medthink.workflow.cues import NO_CUES
 from medthink.workflow.prompts import load_prompts
+from medthink.workflow.view import NO_CUES
 from small_benchmark import write_benchmark
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's and its packages' own warnings are theirs

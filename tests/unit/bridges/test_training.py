@@ -10,11 +10,10 @@ import pytest
 from PIL import Image
 
 from calling import call_command
-from medthink.bridges.rewards import compute_score, reward_completions
 from medthink.bridges.targets import TargetOptions, write_target
-from medthink.bridges.trainers import TRAINERS
+from medthink.bridges.trainers import TRAINERS, compute_score, reward_completions
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.data_export import command as data_export
+from medthink.cli.data.export import data_export
 from medthink.core.errors import Declined, UsageError
 from medthink.core.jsonio import read_jsonl, write_jsonl
 from small_benchmark import make_row, picture, write_benchmark

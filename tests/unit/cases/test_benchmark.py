@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.rows import row_from_case
+from medthink.cases.files.rows import row_from_case
 from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import write_jsonl
 

@@ -21,8 +21,8 @@ import pytest
 from PIL import Image
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.check import DEFECTS, check_benchmark, pixels
-from medthink.cases.export import export_benchmark
+from medthink.cases.check import DEFECTS, check_benchmark, image_files
+from medthink.cases.files.export import export_benchmark
 from medthink.core.jsonio import write_jsonl
 
 STORY = (
@@ -33,8 +33,8 @@ STORY = (
 
 
 def picture(seed: int, *, channels: int = 3, side: int = 8) -> Image.Image:
-    pixels = np.random.default_rng(seed).integers(0, 256, (side, side, channels), dtype=np.uint8)
-    return Image.fromarray(pixels)
+    image_files = np.random.default_rng(seed).integers(0, 256, (side, side, channels), dtype=np.uint8)
+    return Image.fromarray(image_files)
 
 
 def encoded(image: Image.Image, format_: str = "JPEG", **options: object) -> bytes:
@@ -653,9 +653,9 @@ def test_images_are_looked_at_on_all_cores_within_a_limit_of_memory(
             assert self.submit(resource.getrlimit, resource.RLIMIT_AS).result()[0] == 4 * 1024**3
 
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    monkeypatch.setattr(pixels, "_CHUNK", 1)
-    monkeypatch.setattr(pixels, "_FEW", 0)
-    monkeypatch.setattr(pixels, "ProcessPoolExecutor", OneProcess)
+    monkeypatch.setattr(image_files, "_CHUNK", 1)
+    monkeypatch.setattr(image_files, "_FEW", 0)
+    monkeypatch.setattr(image_files, "ProcessPoolExecutor", OneProcess)
     assert check_benchmark(draft.write(), images=True).problems == ()
     assert asked == [3]
 

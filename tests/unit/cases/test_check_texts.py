@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from medthink.cases.check.near import GRAM, Match, NearlyIdentical
-from medthink.cases.check.shortcuts import binomial_tail
-from medthink.cases.check.texts import contains_phrase, spell
+from medthink.cases.check.splits import binomial_tail
+from medthink.cases.check.texts import GRAM, Match, NearlyIdentical, contains_phrase, spell
 
 
 def grams(words: list[str]) -> set[tuple[str, ...]]:

@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cases import fact_table, stamps
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Image
-from medthink.cases.digests import RememberedImages
-from medthink.cases.embedded import ParquetImages
-from medthink.cases.export import export_benchmark
-from medthink.cases.fact_table import FactTable
-from medthink.cases.facts import ImageFacts, find_facts
-from medthink.cases.plain import Size
-from medthink.cases.stores import FolderImages, ZipImages
+from medthink.cases.files.export import export_benchmark
+from medthink.cases.images import fact_cache
+from medthink.cases.images.embedded import ParquetImages
+from medthink.cases.images.fact_cache import FactTable, ImageFacts, RememberedImages, find_facts
+from medthink.cases.images.jpeg import Size
+from medthink.cases.images.stores import FolderImages, ZipImages
 from medthink.core.digest import digest_bytes
 from small_benchmark import write_benchmark
 
@@ -28,7 +26,7 @@ PATH = "images/case00100/i100x1.jpg"
 def cache(tmp_path, monkeypatch) -> Path:
     """A cache of its own, and files that are remembered at once."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(stamps, "SETTLED_NS", 0)
+    monkeypatch.setattr(fact_cache, "SETTLED_NS", 0)
     return tmp_path / "cache/medthink/digests"
 
 
@@ -118,7 +116,7 @@ def test_a_zip_that_was_written_anew_is_read_again(bench, read):
 
 
 def test_what_was_changed_just_now_is_not_remembered(bench, read, monkeypatch):
-    monkeypatch.setattr(stamps, "SETTLED_NS", 60_000_000_000)
+    monkeypatch.setattr(fact_cache, "SETTLED_NS", 60_000_000_000)
     fingerprint(bench)
     read.clear()
     fingerprint(bench)
@@ -197,7 +195,7 @@ def test_only_a_stretch_of_what_is_remembered_is_in_memory(tmp_path):
 
 def test_another_release_looks_for_itself(bench, read, monkeypatch):
     fingerprint(bench)
-    monkeypatch.setattr(fact_table, "_RELEASE", b"another")
+    monkeypatch.setattr(fact_cache, "_RELEASE", b"another")
     read.clear()
     fingerprint(bench)
     assert len(read) == 6

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from medthink.cases import embedded, export
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.export import Exported, export_benchmark
-from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, row_from_case
-from medthink.cli.door import enter
+from medthink.cases.files import export
+from medthink.cases.files.export import Exported, export_benchmark
+from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, row_from_case
+from medthink.cases.images import embedded
+from medthink.cli.command import enter
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl, write_jsonl
 
@@ -354,7 +355,7 @@ class TestCommand:
 
 def test_a_killed_export_leaves_no_benchmark(tiny_folder: Path, tmp_path: Path) -> None:
     script = (
-        "import os, sys; from pathlib import Path; from medthink.cases.export import export_benchmark\n"
+        "import os, sys; from pathlib import Path; from medthink.cases.files.export import export_benchmark\n"
         "from medthink.cases.benchmark import Benchmark\n"
         "calls = []\n"
         "def stop():\n    calls.append(1)\n    len(calls) == 3 and os.kill(os.getpid(), 9)\n"

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from colour_profiles import PROFILE
-from medthink.cases.icc import rebuild_profile
-from medthink.cases.images import prepare
-from medthink.cases.metadata import Malformed, without_metadata
-from medthink.cases.plain import plain_jpeg_size
+from medthink.cases.images.colour_profile import Malformed, rebuild_profile
+from medthink.cases.images.content import prepare, without_metadata
+from medthink.cases.images.jpeg import plain_jpeg_size
 from medthink.core.errors import DataError
 
 CANARY = b"WITHHELD: carcinoma of the colon"

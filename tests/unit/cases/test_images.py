@@ -12,10 +12,9 @@ from PIL.JpegImagePlugin import get_sampling
 from PIL.PngImagePlugin import PngInfo
 
 from colour_profiles import PROFILE
-from medthink.cases.icc import rebuild_profile
-from medthink.cases.images import (
+from medthink.cases.images.colour_profile import CutOff, rebuild_profile
+from medthink.cases.images.content import (
     JPEG,
-    MAX_PIXELS,
     PNG,
     TooLarge,
     decode,
@@ -25,8 +24,9 @@ from medthink.cases.images import (
     pixel_digest,
     prepare,
     sniff,
+    without_metadata,
 )
-from medthink.cases.metadata import CutOff, without_metadata
+from medthink.cases.images.jpeg import MAX_PIXELS
 from medthink.core.errors import DataError, UsageError
 
 CANARY = b"Jane Doe 1961-04-01"

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from medthink.cases.benchmark import Benchmark
-from medthink.web.case_files import case_file
+from medthink.web.cases.file import case_file
 
 NASTY = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'`${}$title"
 

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from colour_profiles import PROFILE
-from medthink.cases.icc import rebuild_profile
-from medthink.cases.images import prepare
-from medthink.cases.plain import MAX_PIXELS, plain_jpeg_size
+from medthink.cases.images.colour_profile import rebuild_profile
+from medthink.cases.images.content import prepare
+from medthink.cases.images.jpeg import MAX_PIXELS, plain_jpeg_size
 from medthink.core.errors import DataError
 
 CLEAN = rebuild_profile(PROFILE)

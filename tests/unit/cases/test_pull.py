@@ -19,11 +19,11 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from medthink.cases import pull
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.check import check_benchmark
-from medthink.cases.pull import RECORD, REPOSITORY, HubFile, Snapshot
-from medthink.cli.door import enter
+from medthink.cases.files import pull
+from medthink.cases.files.pull import RECORD, REPOSITORY, HubFile, Snapshot
+from medthink.cli.command import enter
 from medthink.core.errors import MedThinkError, OutsideError
 from medthink.core.jsonio import encode_json, read_json
 

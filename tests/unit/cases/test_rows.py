@@ -5,8 +5,8 @@ import msgspec
 import pytest
 
 from medthink.cases.case import Case, Image, Question
-from medthink.cases.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row, row_from_case
-from medthink.cases.stores import NoImages
+from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row, row_from_case
+from medthink.cases.images.stores import NoImages
 from medthink.core.errors import DataError
 
 STORE = NoImages(Path())

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from medthink.cases import figure
+from medthink.cases import statistics_figure
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.figure import draw_statistics
 from medthink.cases.statistics import UNKNOWN_CHAPTER, Statistics, describe
-from medthink.cli.door import enter
+from medthink.cases.statistics_figure import draw_statistics
+from medthink.cli.command import enter
 from medthink.core.errors import DataError
 
 
@@ -118,7 +118,7 @@ def test_the_panels_show_the_numbers(statistics: Statistics, tmp_path: Path, mon
     kept: list[Any] = []
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda drawn, *_, **__: kept.append(drawn))
     draw_statistics(statistics, tmp_path / "x.svg")
-    monkeypatch.setattr(figure, "_CHAPTERS_SHOWN", 1)
+    monkeypatch.setattr(statistics_figure, "_CHAPTERS_SHOWN", 1)
     draw_statistics(statistics, tmp_path / "x.svg")
     images, timepoints, modalities, chapters, letters, lengths = kept[0].axes
     heights = [round(bar.get_height(), 1) for bar in letters.patches]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cases import stores
-from medthink.cases.stores import FolderImages, NoImages, ZipImages, path_problem
+from medthink.cases.images import stores
+from medthink.cases.images.stores import FolderImages, NoImages, ZipImages, path_problem
 from medthink.core.errors import DataError
 
 GOOD = "images/case00001/a.jpg"

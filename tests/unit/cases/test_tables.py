@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from medthink.cases import tables
-from medthink.cases.arrow import table_from_cases
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.cases.rows import row_from_case
-from medthink.cases.tables import JsonlTable, ParquetTable
+from medthink.cases.files import tables
+from medthink.cases.files.export import table_from_cases
+from medthink.cases.files.rows import row_from_case
+from medthink.cases.files.tables import JsonlTable, ParquetTable
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json
 

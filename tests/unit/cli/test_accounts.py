@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from medthink.accounts.people import check_password, list_accounts
-from medthink.board.store import BoardStore, store_url
-from medthink.cli.door import enter
+from medthink.accounts.account import check_password, list_accounts
+from medthink.cli.command import enter
+from medthink.store.engine import BoardStore, store_url
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 PASSWORD = "tarn lantern cobalt"

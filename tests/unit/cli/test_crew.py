@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-FOLLOWER = "import time; from medthink.cli.crew import follow_parent; follow_parent(); time.sleep({seconds})"
+FOLLOWER = "import time; from medthink.cli.workers import follow_parent; follow_parent(); time.sleep({seconds})"
 
 
 def start(seconds: float) -> "subprocess.Popen[bytes]":

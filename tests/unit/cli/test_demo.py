@@ -3,7 +3,7 @@
 import pytest
 
 from medthink.cli import demo
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from importlib.metadata import metadata, version
 import pytest
 
 from medthink import __version__
+from medthink.cli.command import enter
 from medthink.cli.doctor import KEYS
-from medthink.cli.door import enter
 
 SECRET = "zq7Secret"
 

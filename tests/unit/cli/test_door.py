@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from processes import finish, medthink
 
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from medthink.cli.door import enter
-from medthink.cli.dotenv import KEYS, load_keys, read_assignments
+from medthink.cli.command import enter
+from medthink.cli.doctor import KEYS, load_keys, read_assignments
 from processes import finish, medthink
 
 

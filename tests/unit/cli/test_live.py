@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from medthink.cli.live import LiveProgress, block, describe, describe_phase, describe_time, line
+from medthink.cli.output import LiveProgress, block, describe, describe_phase, describe_time, line
 from medthink.models.request import Usage
 from medthink.runs.progress import LiveCounts
 from processes import Server, finish, medthink

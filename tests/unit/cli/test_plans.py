@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cli.door import enter
-from medthink.cli.sweep_plan import read_sweep_plan
+from medthink.cli.command import enter
+from medthink.cli.run.sweep import read_sweep_plan
 from small_benchmark import write_benchmark
 
 PLAN = """

@@ -7,11 +7,10 @@ import pytest
 from medthink.accounts.invitations import enter as enter_by
 from medthink.board.benchmarks import find_benchmark
 from medthink.board.ranking import make_leaderboard
-from medthink.board.records import list_submissions
-from medthink.board.store import BoardStore, store_url
-from medthink.cli.demo_submissions import TEAM, fill_submissions
-from medthink.cli.door import enter
-from medthink.cli.serve_demo import fill_demo
+from medthink.board.submissions import list_submissions
+from medthink.cli.command import enter
+from medthink.cli.serve_demo import TEAM, fill_demo, fill_submissions
+from medthink.store.engine import BoardStore, store_url
 
 
 def test_a_benchmark_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -7,7 +7,7 @@ import pytest
 
 from made_runs import make_run
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from small_benchmark import write_benchmark
 
 

@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from medthink.cli.door import enter
-from medthink.cli.sweep_plan import read_sweep_plan
+from medthink.cli.command import enter
+from medthink.cli.run.sweep import read_sweep_plan
 from medthink.models.limits import Pace
 from medthink.runs.sweep import lanes, strictest_pace
 from processes import Server, finish, medthink

@@ -4,8 +4,8 @@ import pytest
 from rich.cells import cell_len
 
 from calling import call_command
-from medthink.cli import data_check
-from medthink.cli.show import console, table
+from medthink.cli.data.data import data_check
+from medthink.cli.output import console, table
 
 COLUMNS = ("run", "n", "accuracy (95 %)", "of answered", "states")
 ROWS = [
@@ -55,5 +55,5 @@ def test_wide_characters_empty_cells_and_no_rows_fit_too(monkeypatch, capsys):
 def test_the_table_of_problems_breaks_no_word(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "bad.jsonl").write_text('{"title": 1\n')
-    said = call_command(data_check.command, [tmp_path / "bad.jsonl"]).output
+    said = call_command(data_check, [tmp_path / "bad.jsonl"]).output
     assert "split  case  field  what" in said

@@ -8,8 +8,8 @@ import urllib.request
 
 import pytest
 
-from medthink.cli.door import enter
-from medthink.web.server import open_port
+from medthink.cli.command import enter
+from medthink.web.app.server import open_port
 from web_pages import make_runs
 
 
@@ -41,7 +41,7 @@ def test_the_port_is_open_on_this_machine_alone():
 
 
 def test_what_is_not_installed_is_named(monkeypatch, tmp_path, capsys):
-    monkeypatch.setitem(sys.modules, "medthink.web.server", None)
+    monkeypatch.setitem(sys.modules, "medthink.web.app.server", None)
     assert enter(["view", str(tmp_path)]) == 2
     assert "medthink[web]" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from drafts import draft, try_stage
 from judge_server import JudgeServer
-from medthink.curate.pruning import dropped_names, read_sentences, without_sentences
+from medthink.curate.stages.discussion import dropped_names, read_sentences, without_sentences
 from medthink.workflow.sentences import split_sentences
 
 OPTIONS = {"A": "Lipoma", "B": "Schwannoma", "C": "Ganglion cyst", "D": "Myxoma", "E": "Haemangioma"}

@@ -13,12 +13,11 @@ from msgspec import Meta
 from drafts import draft, read_drafts, try_stage, write_drafts
 from judge_server import JudgeServer
 from medthink.core.errors import DataError, UsageError
-from medthink.curate.asking import curate_prompt
+from medthink.curate.ask import curate_prompt
 from medthink.curate.build import build
 from medthink.curate.decision import Quote, drop, find_quote, keep, leave_open
 from medthink.curate.plan import read_plan
-from medthink.curate.registry import STAGES, StageEntry, read_settings
-from medthink.curate.stage import ModelSettings, Stage
+from medthink.curate.stage import STAGES, ModelSettings, Stage, StageEntry, read_settings
 from medthink.workflow.forms import PromptFiles, ReplyForm, one_of
 
 

@@ -11,8 +11,7 @@ from drafts import draft, try_stage
 from judge_server import JudgeServer
 from medthink.cases.icd import icd_problems, is_category, labels_of, who_tree
 from medthink.core.errors import DataError
-from medthink.curate.coding import MOST, find_coding
-from medthink.curate.icd_tables import _entries, _tumours, listed_categories, tumour_categories
+from medthink.curate.stages.icd import MOST, _entries, _tumours, find_coding, listed_categories, tumour_categories
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from PIL import Image
 from drafts import try_stage
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import DataError
-from medthink.curate.dicom import evenly, read_frames, read_header
-from medthink.curate.mapping import cut_at_headings
+from medthink.curate.sources.dicom import evenly, read_frames, read_header
+from medthink.curate.sources.mapping import cut_at_headings
 
 ROWS = [
     {"id": "7", "clinical_history": "Pain.", "final_diagnosis": "Lipoma [4,6]", "differential_diagnosis": "A;; B"},

@@ -8,9 +8,8 @@ import pytest
 
 from drafts import draft, try_stage
 from judge_server import JudgeServer
-from medthink.curate.identifiers import find_identifiers
 from medthink.curate.mentions import SoughtName, SpelledText, WordFrequency, strong_mentions, suspect_mentions
-from medthink.curate.ocr import find_written
+from medthink.curate.stages.leaks import find_identifiers, find_written
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"
 OPTIONS = {"A": "Osler disease", "B": "Lipoma", "C": "Pott disease", "D": "Cystic fibrosis", "E": "Sarcoidosis"}

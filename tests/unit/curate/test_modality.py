@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from drafts import draft, try_stage
 from judge_server import JudgeServer
 from medthink.cases.case import MODALITIES, Image, ImageReference
-from medthink.cases.stores import FolderImages
+from medthink.cases.images.stores import FolderImages
 from medthink.core.errors import DataError
 from medthink.curate.draft import Draft
-from medthink.curate.modality import _table, modality_of, sub_modality_of
+from medthink.curate.stages.modality import _table, modality_of, sub_modality_of
 from small_benchmark import picture
 
 NUCLEAR = "Nuclear medicine & Molecular imaging"

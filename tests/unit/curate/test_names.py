@@ -4,10 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medthink.curate.aliases import known_aliases
-from medthink.curate.matching import is_parent, match_gold
-from medthink.curate.names import acronyms_of, eponyms_of, head_of, name_key, other_names, short_form
-from medthink.curate.splitting import split_differential
+from medthink.curate.names import (
+    acronyms_of,
+    eponyms_of,
+    head_of,
+    is_parent,
+    known_aliases,
+    match_gold,
+    name_key,
+    other_names,
+    short_form,
+    split_differential,
+)
 
 
 @pytest.mark.parametrize(

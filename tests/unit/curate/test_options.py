@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from drafts import draft, try_stage
 from judge_server import JudgeServer
 from medthink.core.errors import DataError
-from medthink.curate.fairness import (
+from medthink.curate.stages.balance import (
     Contender,
     assign_ranks,
     choose_distractors,
     deal_letters,
+    gold_rank,
     leave_out,
     length_rank,
     reachable_ranks,
     shorten,
     within_cap,
 )
-from medthink.curate.stages.balance import gold_rank
 from medthink.runs.session import run
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark

@@ -13,15 +13,14 @@ from drafts import draft, try_stage, write_drafts
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Image, ImageReference
 from medthink.cases.check import check_benchmark
-from medthink.cases.stores import FolderImages
+from medthink.cases.images.stores import FolderImages
 from medthink.core.errors import DataError, UsageError
 from medthink.curate.build import open_stage
-from medthink.curate.dividing import LabelledGroup, divide
 from medthink.curate.draft import Draft
-from medthink.curate.duplicates import Groups, ImageLooks, TextSketches
-from medthink.curate.registry import read_settings
+from medthink.curate.plan import WorkFolder
+from medthink.curate.stage import read_settings
 from medthink.curate.stages.balance import gold_rank
-from medthink.curate.work import WorkFolder
+from medthink.curate.stages.split import Groups, ImageLooks, LabelledGroup, TextSketches, divide
 
 WORDS = [
     "pain",
@@ -217,7 +216,7 @@ def test_a_benchmark_with_errors_is_written_and_declined(tmp_path):
     work = WorkFolder(tmp_path / "work")
     source = write_drafts(work.cases / "given.jsonl", [_case(1)])
     stage = open_stage("export", read_settings("export", {}), work=work, source=source, plan_folder=tmp_path, seed=0)
-    from medthink.curate.engine import run_stage
+    from medthink.curate.build import run_stage
     from medthink.curate.review import Rulings
 
     end = run_stage(stage, work, Rulings())

@@ -5,7 +5,7 @@ from collections import Counter
 
 from drafts import draft, try_stage
 from judge_server import JudgeServer
-from medthink.curate.probes import CONDITIONS, ProbeOutcome, judge_case
+from medthink.curate.stages.textonly import CONDITIONS, ProbeOutcome, judge_case
 
 
 def _cases(count, gold="Right thing"):

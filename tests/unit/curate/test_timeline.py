@@ -9,7 +9,7 @@ import pytest
 
 from drafts import draft, try_stage
 from judge_server import JudgeServer
-from medthink.curate.timeline import read_timeline
+from medthink.curate.stages.timeline import read_timeline
 
 TWICE = {
     "interval": "MRI showed a cyst. Six months later, a second look by MRI was unremarkable.",

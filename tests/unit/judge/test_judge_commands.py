@@ -8,7 +8,7 @@ import pytest
 
 from judge_server import JudgeServer, judge_well
 from judged_run import make_discussions, make_run
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.tables import read_table, write_table
 from medthink.judge.units import read_units
 from medthink.readers.agreement import read_agreement
@@ -191,7 +191,8 @@ def test_names_that_look_like_markup_are_shown_as_they_are(run, tmp_path, capsys
 
 
 def test_opening_the_commands_loads_no_judge_and_no_numbers():
-    code = "import sys; import medthink.cli.judge, medthink.cli.agree, medthink.cli.reading; print(*sys.modules)"
+    modules = "medthink.cli.exam, medthink.cli.judge, medthink.cli.reading, medthink.cli.results.agreement"
+    code = f"import sys, {modules}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "openpyxl", "aiohttp", "scipy"} & set(loaded)
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import get_args
 
-from medthink.judge.evidence import DEFAULT_SIGHT
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import DEFAULT_SIGHT, Judgement
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS, SEVERITIES, SUPPORTS, WEIGHTS
 from medthink.readers.lists import COLUMNS

@@ -6,13 +6,11 @@ from random import Random
 
 import pytest
 
-from medthink.judge.content import content_tokens
 from medthink.judge.edits import EDITS, falsify
-from medthink.judge.edits.deleting import delete_finding
+from medthink.judge.edits.findings import delete_finding, invent_finding, name_other_options
 from medthink.judge.edits.guards import stands_in
-from medthink.judge.edits.inventing import invent_finding
-from medthink.judge.edits.names import name_other_options
-from medthink.judge.edits.twins import lengthen, reword
+from medthink.judge.edits.harmless import lengthen, reword
+from medthink.metrics.findings.lexicon import content_tokens
 from medthink.workflow.sentences import split_sentences
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"

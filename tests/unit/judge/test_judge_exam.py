@@ -11,19 +11,28 @@ from calling import call_command
 from expert_benchmark import FINDINGS, write_expert_benchmark
 from judge_server import JudgeServer, contradict, judge_well, step_verdict
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import DataError, UsageError
 from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION
-from medthink.judge.exam.making import ExamPlan, make_exam, sentences_of
-from medthink.judge.exam.marking import is_right_label
-from medthink.judge.exam.results import ExamResult, KindMarks, keep_results, read_results
-from medthink.judge.exam.rewording import read_rewordings
-from medthink.judge.exam.sheets import LONGER, REWORDED, UNTOUCHED, ExamSheet, SheetChange, read_sheets
-from medthink.judge.exam.sitting import ExamOrder, sit_exam
-from medthink.judge.judgements import read_judgements
+from medthink.judge.exam.grading import is_right_label
+from medthink.judge.exam.make import ExamPlan, make_exam, sentences_of
+from medthink.judge.exam.results import (
+    LONGER,
+    REWORDED,
+    UNTOUCHED,
+    ExamResult,
+    ExamSheet,
+    KindMarks,
+    SheetChange,
+    keep_results,
+    read_results,
+    read_sheets,
+)
+from medthink.judge.exam.run import ExamOrder, read_rewordings, sit_exam
+from medthink.judge.judged import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from medthink.stats.estimate import Estimate
 
 ITEMS = 12
@@ -289,8 +298,8 @@ def test_answers_to_earlier_words_of_a_prompt_are_not_mixed_in(bench, tmp_path, 
     out = tmp_path / "exam"
     with JudgeServer(judge_by(lambda unit, data: True)) as server:
         (before,) = sit(bench, out, server, what=("steps",)).results
-    monkeypatch.setattr("medthink.judge.exam.sitting.prompt_version", lambda what: "newer")
-    monkeypatch.setattr("medthink.judge.bench.prompt_version", lambda what: "newer")
+    monkeypatch.setattr("medthink.judge.exam.run.prompt_version", lambda what: "newer")
+    monkeypatch.setattr("medthink.judge.asking.prompt_version", lambda what: "newer")
     assert sit(bench, out, None, what=("steps",)).results, "another judge sits the exam by the new words"
     kept = {one.judge: one for one in read_results(out / "results.json")}
     assert kept["server/j"] == before

@@ -8,8 +8,8 @@ import pytest
 
 from judge_server import JudgeServer, judge_step, read_request, step_verdict
 from judged_run import make_run
-from medthink.judge.evidence import Evidence
-from medthink.judge.judgements import read_judgements
+from medthink.judge.judged import read_judgements
+from medthink.judge.judgement import Evidence
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import split_prompt, verdict_prompt
 from medthink.judge.session import JudgeOrder, judge_run

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import medthink
 from expert_benchmark import write_expert_benchmark
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 
 TOY = Path(__file__).parents[2] / "support/toy_kind"
 LINES = {
@@ -24,7 +24,7 @@ LINES = {
 }
 COMMANDS = """
 import sys
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 run, exam, lists, page = sys.argv[1:]
 def do(*words, code=0):
     found = enter(list(words))

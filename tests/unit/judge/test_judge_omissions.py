@@ -8,7 +8,7 @@ import pytest
 
 from judge_server import JudgeServer, judge_well, list_well, read_request, request_text
 from judged_run import make_run, rewrite
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import DataError
 from medthink.core.tables import read_table
 from medthink.judge.decisive import (
@@ -19,16 +19,15 @@ from medthink.judge.decisive import (
     list_by_rule,
     read_decisive,
 )
-from medthink.judge.judged import load_judged, score_judged
-from medthink.judge.judgements import read_judgements
+from medthink.judge.judged import load_judged, read_judgements, score_judged
+from medthink.judge.judgement import Unjudged
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
-from medthink.judge.verdicts import Unjudged
-from medthink.readers.assigning import ReadingPlan, sheets_of_run
+from medthink.readers.assignment import ReadingPlan, sheets_of_run
 from medthink.readers.lists import write_lists
+from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import Fault
 from small_benchmark import write_benchmark
@@ -171,7 +170,7 @@ def test_a_list_whose_call_failed_is_made_in_the_next_session(tmp_path, monkeypa
 
     with JudgeServer(judge_well) as server:
         with monkeypatch.context() as broken:
-            broken.setattr("medthink.judge.listing.Lister._list", fail)
+            broken.setattr("medthink.judge.segmentation.Lister._list", fail)
             judge_run(order(run, server))
         assert [(row.state, row.why) for row in read_judgements(run)] == [("unjudged", "unsplit")]
         assert not (run / "decisive.jsonl").exists()

@@ -8,13 +8,13 @@ import pytest
 
 from judge_server import JudgeServer, judge_well, read_request, request_text
 from judged_run import make_run, rewrite
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import UsageError
 from medthink.judge.judged import load_judged, score_judged
 from medthink.judge.kinds.preference import is_flip
 from medthink.judge.session import JudgeOrder, judge_run
-from medthink.report.entries import group_entries, load_entries
 from medthink.report.judged import judged_markup, score_judgements
+from medthink.report.runs import group_entries, load_entries
 from medthink.runs.run import Run
 from medthink.stats import Game, bradley_terry
 

@@ -9,13 +9,13 @@ import pytest
 from judge_server import read_request
 from medthink.core.errors import UsageError
 from medthink.judge import prompts
-from medthink.judge.evidence import SIGHTS, Evidence, parse_sight
+from medthink.judge.judgement import SIGHTS, Evidence, parse_sight
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version, verdict_prompt
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SECTIONS, SEVERITIES, SUPPORTS, WEIGHTS, load_rubric
 from medthink.judge.units import Source, split_source
 from medthink.models.request import Request
-from medthink.runs.forms import RulesAnswerer
+from medthink.runs.calls.forms import RulesAnswerer
 from medthink.workflow.forms import PromptFiles
 
 EVIDENCE = Evidence(

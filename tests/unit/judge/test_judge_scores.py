@@ -3,17 +3,14 @@
 import msgspec
 import pytest
 
-from medthink.judge.ballots import disagreement, majority
-from medthink.judge.coverage import measure_coverage
+from medthink.judge.judged import divide, merge_judgements, read_judgements, seat_panel, write_judgements
 from medthink.judge.judgement import Judgement, Setting, label_seats, name_seats
-from medthink.judge.judgements import merge_judgements, read_judgements, write_judgements
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict
 from medthink.judge.kinds.findings import StatementVerdict
 from medthink.judge.kinds.step_scores import StepVerdict
-from medthink.judge.panel import divide, seat_panel
 from medthink.judge.rubric import DIMENSIONS, WEIGHTS
-from medthink.judge.scores import by_seat, mean_of
+from medthink.judge.scores import by_seat, disagreement, majority, mean_of, measure_coverage
 from medthink.judge.units import UnitSet
 from medthink.stats import mean_interval, rate_interval
 

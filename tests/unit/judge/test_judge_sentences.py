@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from medthink.judge.splitting import SplitForm, place_steps
+from medthink.judge.segmentation import SplitForm, place_steps
 from medthink.judge.units import Source, split_source
 from medthink.workflow.forms import Fault
 from medthink.workflow.sentences import split_clauses, split_sentences

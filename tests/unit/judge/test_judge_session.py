@@ -12,15 +12,14 @@ from judge_server import JudgeServer, judge_well, read_request, request_text, st
 from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from ledger_rows import read_rows
 from medthink.core.errors import DataError, Declined, LedgerError, OutsideError, UsageError
-from medthink.judge.evidence import DEFAULT_SIGHT, SIGHTS
-from medthink.judge.judged import divisions, load_judged, score_judged
-from medthink.judge.judgements import read_judgements, write_judgements
+from medthink.judge.judged import divisions, load_judged, read_judgements, score_judged, write_judgements
+from medthink.judge.judgement import DEFAULT_SIGHT, SIGHTS
 from medthink.judge.session import JudgeOrder, JudgeSession, judge_run
 from medthink.judge.units import Source, read_units, split_source
-from medthink.runs.lock import hold
+from medthink.runs.ledger.lock import hold
+from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 

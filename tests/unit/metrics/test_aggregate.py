@@ -1,6 +1,6 @@
 """Means that keep count of what they leave out."""
 
-from medthink.metrics.aggregate import Mean, mean_of
+from medthink.metrics.answers import Mean, mean_of
 
 
 def test_mean_counts_unknowns() -> None:

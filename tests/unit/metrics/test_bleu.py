@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medthink.metrics.bleu import bleu2
+from medthink.metrics.rouge import bleu2
 
 GOLDEN = [
     ("No acute cardiopulmonary process.", "No acute findings.", 0.38940039153570244),

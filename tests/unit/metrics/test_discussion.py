@@ -2,7 +2,7 @@
 
 import pytest
 
-from medthink.metrics.discussion import section_coverage
+from medthink.metrics.registry import section_coverage
 
 FULL = "\n".join(
     f"{title}\nText."

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from medthink.metrics.findings import VERSION, Statement, compare_findings, extract_statements, read_lexicon
 from medthink.metrics.findings.agreement import FINDING_VALUES
-from medthink.metrics.findings.language import is_english
-from medthink.metrics.findings.lexicon import fold_word
-from medthink.metrics.spelling import normalise_spelling
+from medthink.metrics.findings.lexicon import fold_word, is_english
+from medthink.metrics.words import normalise_spelling
 
 HERE = Path(__file__).parent
 LEXICON = Path(str(resources.files("medthink.metrics.findings") / "lexicon.toml"))

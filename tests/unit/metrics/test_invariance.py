@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from medthink.metrics.aggregate import mean_of
-from medthink.metrics.answers import STATES, GradedAnswer
+from medthink.metrics.answers import STATES, CallUsage, GradedAnswer, mean_of
 from medthink.metrics.radcliq import Components
 from medthink.metrics.registry import METRICS, Metric
-from medthink.metrics.usage import CallUsage
 
 TEXTS = [
     "Background\nThere is a 12 mm nodule in the right upper lobe. No pleural effusion.\nOutcome\nIt has grown.",

@@ -18,13 +18,11 @@ from medthink.metrics.radcliq import (
     score_components,
     score_radcliq,
 )
-from medthink.metrics.radcliq.annotations import radgraph_f1, read_annotation
-from medthink.metrics.radcliq.batches import Advance, advance_nothing
 from medthink.metrics.radcliq.bertscore import BertScore
 from medthink.metrics.radcliq.chexbert import CheXbert
-from medthink.metrics.radcliq.component import Bleu2
-from medthink.metrics.radcliq.graphs import RadGraph
+from medthink.metrics.radcliq.composite import Advance, Bleu2, advance_nothing
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
+from medthink.metrics.radcliq.radgraph import RadGraph, radgraph_f1, read_annotation
 from medthink.metrics.radcliq.score import join_radcliq
 from medthink.metrics.radcliq.weights import ENVIRONMENT, Found, Missing, WeightSource, digest_weights, extract_archive
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medthink.metrics.radcliq.batches import batches_by_length, token_budget
-from medthink.metrics.radcliq.features import FeatureStore
+from medthink.metrics.radcliq.bertscore import FeatureStore
+from medthink.metrics.radcliq.composite import batches_by_length, token_budget
 
 
 @given(st.lists(st.integers(1, 512), max_size=60), st.integers(512, 4096))

@@ -12,8 +12,8 @@ from medthink.core.errors import DataError
 from medthink.metrics.radcliq import score_radcliq
 from medthink.metrics.radcliq.bertscore import BASELINE, LAYER, BertScore
 from medthink.metrics.radcliq.chexbert import CheXbert, load_encoder
-from medthink.metrics.radcliq.component import Bleu2
-from medthink.metrics.radcliq.graphs import RadGraph
+from medthink.metrics.radcliq.composite import Bleu2
+from medthink.metrics.radcliq.radgraph import RadGraph
 from medthink.metrics.radcliq.weights import ENVIRONMENT, WeightSource
 from radcliq_checkpoints import SENTENCES, build_bert_tokenizer, build_chexbert, build_radgraph, build_roberta
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.metrics.rouge import Rouge
-from medthink.metrics.spelling import normalise_spelling
+from medthink.metrics.words import normalise_spelling
 
 BRITISH = {
     "oedema": "edema",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from medthink.metrics.usage import CallUsage, quantile, summarise_usage, total
+from medthink.metrics.answers import CallUsage, quantile, summarise_usage, total
 
 
 def test_a_sum_with_an_unknown_part_is_unknown() -> None:

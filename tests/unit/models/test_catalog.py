@@ -6,9 +6,8 @@ import pytest
 
 from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, TextPart
-from medthink.models.catalog import PROVIDERS, open_model, parse_model_name, resolve_target
-from medthink.models.keys import Key
-from medthink.models.preflight import MB, ImageLimits, check_fits
+from medthink.models.catalog import PROVIDERS, Key, open_model, parse_model_name, resolve_target
+from medthink.models.image_limits import MB, ImageLimits, check_fits
 
 KEYS = {name: "sk-123456789" for provider in PROVIDERS.values() for name in provider.key_variables}
 

@@ -10,14 +10,13 @@ from fault_server import FaultServer
 from lazily import Lazily
 from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
-from medthink.models.inspect_ai import InspectModel
-from medthink.models.inspect_talk import read_output
-from medthink.models.limits import Pace
+from medthink.models.inspect.messages import read_output
+from medthink.models.inspect.model import InspectModel
+from medthink.models.limits import Backoff, Pace
 from medthink.models.prices import load_prices
-from medthink.models.retries import Backoff
 from medthink.models.transport import Transport
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 

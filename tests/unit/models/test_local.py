@@ -9,8 +9,8 @@ from PIL import Image
 from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart
 from medthink.models.local import LocalModel
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from processes import finish, medthink
 from small_benchmark import write_benchmark

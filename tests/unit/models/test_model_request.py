@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from medthink.core.digest import digest_bytes
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
-from medthink.models.errors import RETRYABLE
-from medthink.models.retries import MAX_TRIES
+from medthink.models.limits import MAX_TRIES
+from medthink.models.request import RETRYABLE
 
 IMAGE = ImagePart.from_bytes(b"pixels", "image/png", width=10, height=20)
 BASE = Request(system="s", parts=(TextPart("t"), IMAGE), max_tokens=9)

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from medthink.models.errors import ModelError
-from medthink.models.request import Usage
+from medthink.models.request import ModelError, Usage
 from medthink.models.wires import HttpReply, anthropic, gemini, openai_chat, openai_responses
 from medthink.models.wires.failures import read_retry_after
 

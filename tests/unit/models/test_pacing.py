@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.models import ModelError
-from medthink.models.endpoints import Endpoints
-from medthink.models.limits import WINDOW_S, Gate, RateWindow
-from medthink.models.retries import Backoff, choose_wait_s, is_final
+from medthink.models.limits import WINDOW_S, Backoff, Endpoints, Gate, RateWindow, choose_wait_s, is_final
 
 
 class Clock:

@@ -6,8 +6,7 @@ import pytest
 
 from medthink.core.errors import DataError
 from medthink.models import ImagePart, Request, TextPart, Usage
-from medthink.models.prices import load_prices
-from medthink.models.tokens import estimate_image_tokens, estimate_input_tokens, estimate_text_tokens
+from medthink.models.prices import estimate_image_tokens, estimate_input_tokens, estimate_text_tokens, load_prices
 
 PRICES = load_prices()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from medthink.cases.metadata import without_metadata
+from medthink.cases.images.content import without_metadata
 from medthink.phantoms.atlas import families
 from medthink.phantoms.painters import PAINTERS, paint_jpeg
 from medthink.phantoms.painters.scene import Look

@@ -11,14 +11,14 @@ from calling import call_command
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import MAX_IMAGES
 from medthink.cases.check import DEFECTS, check_benchmark
-from medthink.cases.rows import row_from_case
-from medthink.cli.data_synth import command
+from medthink.cases.files.rows import row_from_case
+from medthink.cli.data.data import data_synth
 from medthink.core.errors import DataError, UsageError
 from medthink.phantoms import painters, writer
 from medthink.phantoms.atlas import families
+from medthink.phantoms.expert_texts import SECTIONS
 from medthink.phantoms.painters.scene import Look
 from medthink.phantoms.plan import image_count, plan_case
-from medthink.phantoms.reports import SECTIONS
 from medthink.phantoms.writer import make_row, numbers_of_test, write_benchmark
 
 
@@ -230,7 +230,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_the_command_says_what_it_made(tmp_path):
-    result = call_command(command, [tmp_path / "bench", "--cases", 4, "--seed", 2])
+    result = call_command(data_synth, [tmp_path / "bench", "--cases", 4, "--seed", 2])
     assert result.exit_code == 0
     assert "4 cases (3 train, 1 test)" in result.output
     assert (tmp_path / "bench/README.md").is_file()

@@ -3,7 +3,7 @@
 from random import Random
 
 from medthink.judge.units import Unit
-from medthink.readers.planting import find_check
+from medthink.readers.assignment import find_check
 
 OPTIONS = {"A": "Meningioma", "B": "Glioblastoma"}
 

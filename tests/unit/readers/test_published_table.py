@@ -3,13 +3,11 @@
 import pytest
 
 from judged_run import RATIONALE, make_run
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.tables import read_table, write_table
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
-from medthink.readers.exporting import publish_readings
-from medthink.readers.importing import import_tables
-from medthink.readers.readings import Reading
+from medthink.readers.readings import Reading, import_tables, publish_readings
 
 COLUMNS = ("reader", "unit", "factual", "weight", "error_types", "severity", "correction", "note")
 

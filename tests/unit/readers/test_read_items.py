@@ -7,7 +7,7 @@ import pytest
 
 from judge_server import JudgeServer, judge_well
 from judged_run import make_run
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.tables import write_table
 from medthink.judge.judged import cut_units
 from medthink.readers.readings import catalogue

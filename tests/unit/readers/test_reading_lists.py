@@ -10,22 +10,21 @@ from openpyxl import load_workbook
 
 from judge_server import JudgeServer, judge_well
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import DataError, UsageError
 from medthink.core.tables import guard, read_table, unguard, write_table
-from medthink.judge.cells import read_factual, read_types
 from medthink.judge.kinds import KINDS
+from medthink.judge.kinds.kind import read_factual, read_types
 from medthink.judge.rubric import load_rubric
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.judge.units import read_units
 from medthink.readers.agreement import measure_agreement, read_agreement, write_agreement
-from medthink.readers.assigning import ReadingPlan, assign, sheets_of_run
-from medthink.readers.importing import import_tables
+from medthink.readers.assignment import ReadingPlan, assign, sheets_of_run
 from medthink.readers.lists import COLUMNS, key_path, read_key, write_lists
-from medthink.readers.readings import catalogue, parse_case
+from medthink.readers.readings import catalogue, import_tables, parse_case
+from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 

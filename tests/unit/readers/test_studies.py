@@ -15,9 +15,10 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.readers.agreement import measure_agreement
 from medthink.readers.lists import key_path
-from medthink.readers.studies import adjudication, desk, plan, results, setup, tables
-from medthink.readers.studies.saving import ADDED, MarkChange, Saved, Stale, save_mark
+from medthink.readers.studies import adjudication, plan, reading, results, setup
+from medthink.readers.studies.marks import ADDED, MarkChange, Saved, Stale, save_mark
 from medthink.runs.run import Run
+from medthink.store import tables
 
 TEXT = "There is a mass in the left lung. The margin is WRONG here. So the diagnosis follows."
 SUPPORTED = {"factual": "supported", "weight": "contributory"}
@@ -59,8 +60,8 @@ def begin(connection, run, **changes):
 
 
 def first(connection, reader):
-    found = desk.list_sittings(connection, reader.id)[0]
-    return desk.hold(connection, found, "laptop")
+    found = reading.list_sittings(connection, reader.id)[0]
+    return reading.hold(connection, found, "laptop")
 
 
 def change(item, cells, *, version=0, key=None, seconds=12.0):
@@ -69,16 +70,16 @@ def change(item, cells, *, version=0, key=None, seconds=12.0):
 
 def read_case(connection, found, marks):
     """Read one sitting to the end; `marks` gives the cells of an item by its place."""
-    found = desk.hold(connection, found, "laptop")
-    found = desk.commit_diagnosis(connection, found, "A", 3, seconds=40.0)
+    found = reading.hold(connection, found, "laptop")
+    found = reading.commit_diagnosis(connection, found, "A", 3, seconds=40.0)
     items = [item for text in found.sitting.revealed.texts for item in text.items]
     for place, item in enumerate(items):
         assert save_mark(connection, found, change(item.code, marks(place, item)), "laptop") == Saved(1)
-    assert desk.submit_sitting(connection, found, "laptop") == []
+    assert reading.submit_sitting(connection, found, "laptop") == []
 
 
 def read_all(connection, reader, marks):
-    for found in desk.list_sittings(connection, reader.id):
+    for found in reading.list_sittings(connection, reader.id):
         read_case(connection, found, marks)
 
 
@@ -167,15 +168,15 @@ def test_nothing_can_be_marked_before_the_diagnosis_and_the_first_diagnosis_coun
         save_mark(connection, found, change(item, SUPPORTED), "laptop")
     for letter, sure in [("F", 2), ("A", 9)]:
         with pytest.raises(UsageError, match="how sure"):
-            desk.commit_diagnosis(connection, found, letter, sure, seconds=1.0)
-    done = desk.commit_diagnosis(connection, found, "B", 2, seconds=30.0)
+            reading.commit_diagnosis(connection, found, letter, sure, seconds=1.0)
+    done = reading.commit_diagnosis(connection, found, "B", 2, seconds=30.0)
     assert done.is_revealed and done.letter == done.sitting.letters["B"]
-    assert desk.commit_diagnosis(connection, found, "C", 4, seconds=1.0).letter == done.letter
+    assert reading.commit_diagnosis(connection, found, "C", 4, seconds=1.0).letter == done.letter
 
 
 def test_a_stale_save_changes_nothing_and_shows_what_is_there(connection, run):
     _, readers = begin(connection, run)
-    found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
+    found = reading.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     item = found.sitting.revealed.texts[0].items[0].code
     assert save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == Saved(1)
     # The same change sent again, as after a lost reply, is the same change.
@@ -183,7 +184,7 @@ def test_a_stale_save_changes_nothing_and_shows_what_is_there(connection, run):
     answer = save_mark(connection, found, change(item, WRONG, key="two"), "laptop")
     assert isinstance(answer, Stale) and (answer.version, answer.cells) == (1, SUPPORTED)
     assert save_mark(connection, found, change(item, WRONG, version=1, key="three"), "laptop") == Saved(2)
-    mark = desk.read_marks(connection, found.id)[item]
+    mark = reading.read_marks(connection, found.id)[item]
     assert mark.cells == WRONG and mark.seconds == 24.0
     events = connection.execute(sa.select(tables.mark_events.c.version)).scalars().all()
     assert sorted(events) == [1, 2]
@@ -191,63 +192,63 @@ def test_a_stale_save_changes_nothing_and_shows_what_is_there(connection, run):
 
 def test_marks_that_say_what_no_mark_may_are_refused(connection, run):
     _, readers = begin(connection, run)
-    found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
+    found = reading.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     item = found.sitting.revealed.texts[0].items[0].code
     for cells in [{"factual": "maybe"}, {"color": "red"}, SUPPORTED | {"severity": "minor"}, {"note": "x" * 3000}]:
         with pytest.raises(UsageError):
             save_mark(connection, found, change(item, cells), "laptop")
     with pytest.raises(UsageError, match="no such item"):
         save_mark(connection, found, change("u0", SUPPORTED), "laptop")
-    assert desk.read_marks(connection, found.id) == {}
+    assert reading.read_marks(connection, found.id) == {}
     missed = change(ADDED, {"finding": "a small effusion"})
     assert save_mark(connection, found, missed, "laptop") == Saved(1)
 
 
 def test_gaps_are_listed_and_a_submitted_reading_is_locked(connection, run):
     _, readers = begin(connection, run)
-    found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
+    found = reading.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     one, two, three = (item.code for item in found.sitting.revealed.texts[0].items)
     save_mark(connection, found, change(one, {"factual": "contradicted"}), "laptop")
     save_mark(connection, found, change(two, {"factual": "unsure"}), "laptop")
-    gaps = {gap.item: gap.columns for gap in desk.submit_sitting(connection, found, "laptop")}
+    gaps = {gap.item: gap.columns for gap in reading.submit_sitting(connection, found, "laptop")}
     assert gaps == {one: ("weight", "error_types", "severity"), three: ("factual", "weight")}
     save_mark(connection, found, change(one, WRONG, version=1), "laptop")
     save_mark(connection, found, change(three, SUPPORTED), "laptop")
-    assert desk.submit_sitting(connection, found, "laptop") == []
+    assert reading.submit_sitting(connection, found, "laptop") == []
     with pytest.raises(UsageError, match="locked"):
         save_mark(connection, found, change(three, WRONG, version=1, key="late"), "laptop")
 
 
 def test_one_device_holds_a_sitting_until_its_lease_ends(connection, run):
     _, readers = begin(connection, run)
-    found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
+    found = reading.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     with pytest.raises(UsageError, match="another device"):
-        desk.hold(connection, found, "tablet")
+        reading.hold(connection, found, "tablet")
     item = found.sitting.revealed.texts[0].items[0].code
     with pytest.raises(UsageError, match="another device"):
         save_mark(connection, found, change(item, SUPPORTED), "tablet")
     connection.execute(sa.update(tables.sittings).values(held_until="2020-01-01T00:00:00Z"))
-    assert desk.hold(connection, found, "tablet").holder == "tablet"
+    assert reading.hold(connection, found, "tablet").holder == "tablet"
 
 
 def test_a_case_that_was_revealed_once_stays_revealed(connection, run):
     _, readers = begin(connection, run, again_share=0.5)
-    sittings = desk.list_sittings(connection, readers["anna"].id)
+    sittings = reading.list_sittings(connection, readers["anna"].id)
     again = next(one for one in sittings if one.sitting.is_again)
     original = next(one for one in sittings if one.sitting.case == again.sitting.case and not one.sitting.is_again)
     assert original.place < again.place
     read_case(connection, original, by_words)
-    assert desk.hold(connection, again, "laptop").is_revealed
+    assert reading.hold(connection, again, "laptop").is_revealed
 
 
 def test_only_unopened_cases_go_to_another_reader_who_does_not_have_them(connection, run):
     _, readers = begin(connection, run, readers=("anna", "ben", "cara"), per_case=1)
     anna, ben = readers["anna"], readers["ben"]
-    free, opened = desk.list_sittings(connection, anna.id)[-1], first(connection, ben)
-    desk.reassign(connection, free, ben.id)
-    assert desk.list_sittings(connection, ben.id)[-1].id == free.id
+    free, opened = reading.list_sittings(connection, anna.id)[-1], first(connection, ben)
+    reading.reassign(connection, free, ben.id)
+    assert reading.list_sittings(connection, ben.id)[-1].id == free.id
     with pytest.raises(UsageError, match="already been opened"):
-        desk.reassign(connection, opened, anna.id)
+        reading.reassign(connection, opened, anna.id)
 
 
 def test_agreement_is_that_of_the_tables_by_the_same_code(connection, run, tmp_path):
@@ -268,7 +269,7 @@ def test_agreement_is_that_of_the_tables_by_the_same_code(connection, run, tmp_p
 
 def test_progress_counts_what_is_done_and_how_long_it_took(connection, run):
     study, readers = begin(connection, run)
-    sittings = desk.list_sittings(connection, readers["anna"].id)
+    sittings = reading.list_sittings(connection, readers["anna"].id)
     for one in sittings[:2]:
         read_case(connection, one, by_words)
     anna, ben = results.read_progress(connection, study)
@@ -282,11 +283,11 @@ def test_progress_counts_what_is_done_and_how_long_it_took(connection, run):
 def test_a_human_baseline_asks_for_the_diagnosis_alone(connection, run):
     study, readers = begin(connection, run, runs=(), kinds=(), per_case=2)
     cases = Run.open(run).cases()
-    for found in desk.list_sittings(connection, readers["anna"].id):
-        desk.hold(connection, found, "laptop")
+    for found in reading.list_sittings(connection, readers["anna"].id):
+        reading.hold(connection, found, "laptop")
         right = cases[found.sitting.case].reference.answer
-        desk.commit_diagnosis(connection, found, right, 4, seconds=20.0)
-        assert desk.submit_sitting(connection, found, "laptop") == []
+        reading.commit_diagnosis(connection, found, right, 4, seconds=20.0)
+        assert reading.submit_sitting(connection, found, "laptop") == []
     measured = results.measure_baseline(study, results.read_done(connection, study))
     assert measured.readers["anna"].value == 1.0 and "ben" not in measured.readers
 
@@ -301,7 +302,7 @@ def test_adjudication_shows_only_what_differs_and_not_whose_it_is(connection, ru
     ((_, cara),) = setup.readings_of(connection, "cara")
     study = setup.find_study(connection, study.token, with_key=True)
     assert cara.is_adjudicator
-    (found,) = desk.list_sittings(connection, cara.id)
+    (found,) = reading.list_sittings(connection, cara.id)
     items = found.sitting.revealed.texts[0].items
     assert [item.text for item in items] == ["There is a mass in the left lung."]
     frozen = adjudication.read_frozen(connection, found.id)
@@ -318,7 +319,7 @@ def test_adjudication_shows_only_what_differs_and_not_whose_it_is(connection, ru
 def test_many_saves_at_once_lose_no_update(engine, run):
     with engine.begin() as connection:
         _, readers = begin(connection, run)
-        found = desk.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
+        found = reading.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     item = found.sitting.revealed.texts[0].items[0].code
     answers: list[object] = []
 

@@ -6,12 +6,12 @@ import pytest
 
 from expert_benchmark import write_expert_benchmark
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import DataError
 from medthink.core.tables import read_table, write_table
 from medthink.judge.edits import INVENTED, OPTION
-from medthink.judge.exam.making import ExamPlan, make_exam
-from medthink.judge.exam.sheets import REWORDED, UNTOUCHED
+from medthink.judge.exam.make import ExamPlan, make_exam
+from medthink.judge.exam.results import REWORDED, UNTOUCHED
 from medthink.judge.units import split_source
 from medthink.readers.training import draw_training, give_feedback, mark_training
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from made_runs import make_run
-from medthink.report.entries import Group, group_entries, load_entries
+from medthink.report.runs import Group, group_entries, load_entries
 from small_benchmark import write_benchmark
 
 CASES = 12

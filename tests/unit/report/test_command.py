@@ -5,10 +5,10 @@ import shlex
 import msgspec
 import pytest
 
-from medthink.cli.conditions import read_condition
-from medthink.cli.door import HELP_FLAGS
-from medthink.cli.run import run as run_command
-from medthink.report.command import condition_words, reproduction_command
+from medthink.cli.command import HELP_FLAGS
+from medthink.cli.flags import read_condition
+from medthink.cli.run.run import run as run_command
+from medthink.report.provenance import condition_words, reproduction_command
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection, Shard
 from medthink.workflow.tasks import default_condition

@@ -6,10 +6,10 @@ import pytest
 from made_runs import make_run
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json, write_json
-from medthink.report.entries import group_entries, load_entries
+from medthink.report.runs import group_entries, load_entries
+from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from small_benchmark import picture, write_benchmark
 
 

@@ -6,11 +6,12 @@ import subprocess
 import pytest
 
 from made_runs import make_run
-from medthink.report.entries import group_entries, load_entries
 from medthink.report.exports import csv_table, escape_latex, escape_markdown, latex_tables, markdown_tables
-from medthink.report.tables import headline_table, rank_range
-from medthink.report.validity import audit_group, points
+from medthink.report.guessing import audit_group, points
+from medthink.report.runs import group_entries, load_entries
+from medthink.report.tables import headline_table
 from medthink.scoring.scores import percent
+from medthink.stats.estimate import rank_range
 
 
 @pytest.fixture

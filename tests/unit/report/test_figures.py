@@ -7,15 +7,12 @@ from msgspec.structs import replace
 
 from made_runs import make_run
 from medthink.core.errors import UsageError
-from medthink.report.entries import group_entries, load_entries
-from medthink.report.figures.accuracy import _beside, accuracy_drawing, chance
-from medthink.report.figures.cost import cost_drawing
-from medthink.report.figures.curves import curve_panel, curve_panels, curves_drawing
-from medthink.report.figures.letters import letters_drawing
+from medthink.report.figures.accuracy import _beside, accuracy_drawing, chance, letters_drawing
+from medthink.report.figures.curves import cost_drawing, curve_panel, curve_panels, curves_drawing
 from medthink.report.figures.overview import overview_drawing
-from medthink.report.figures.slices import one_per_model, slices_drawing
-from medthink.report.figures.steps import steps_drawings
+from medthink.report.figures.slices import one_per_model, slices_drawing, steps_drawings
 from medthink.report.figures.style import draw_markup, save_drawing
+from medthink.report.runs import group_entries, load_entries
 from medthink.report.series import find_curves, plot_entry, price_runs
 from medthink.stats.estimate import Undefined
 

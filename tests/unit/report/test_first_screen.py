@@ -7,15 +7,21 @@ import re
 import pytest
 
 from made_runs import make_run
-from medthink.cli.door import enter
-from medthink.report.case_matrix import case_matrix_markup, order_by_difficulty
-from medthink.report.entries import group_entries, load_entries
+from medthink.cli.command import enter
+from medthink.report.cases import (
+    case_matrix_markup,
+    choose_cases,
+    count_wrong,
+    order_by_difficulty,
+    other_cases_markup,
+    wrong_cases_markup,
+)
+from medthink.report.guessing import audit_group
 from medthink.report.headline import headline_markup
 from medthink.report.page import report_page
-from medthink.report.pairwise import pairwise_markup
-from medthink.report.validity import audit_group
-from medthink.report.words import summarise_group
-from medthink.report.wrong_cases import choose_cases, count_wrong, other_cases_markup, wrong_cases_markup
+from medthink.report.runs import group_entries, load_entries
+from medthink.report.summary import summarise_group
+from medthink.report.tables import pairwise_markup
 
 
 @pytest.fixture(scope="module")

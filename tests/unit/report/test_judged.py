@@ -11,18 +11,17 @@ from msgspec.structs import replace
 from judge_server import JudgeServer, judge_well
 from judged_run import SECTIONS, make_discussions, make_run
 from made_runs import make_run as make_steps
-from medthink.cli.door import enter
+from medthink.cli.command import enter
+from medthink.judge.judged import read_judgements
 from medthink.judge.judgement import digest_judgements
-from medthink.judge.judgements import read_judgements
 from medthink.readers.agreement import RaterPair, RunAgreement, write_agreement
-from medthink.report.entries import group_entries, load_entries
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import draw_markup
+from medthink.report.guessing import audit_group
 from medthink.report.judged import judged_markup, score_judgements
-from medthink.report.judged_tables import coverage_table, kind_tables
+from medthink.report.judged_tables import NO_PANEL, NO_READER, NO_SHARED, OUTDATED, Seated, coverage_table, kind_tables
 from medthink.report.page import report_page
-from medthink.report.seated import NO_PANEL, NO_READER, NO_SHARED, OUTDATED, Seated
-from medthink.report.validity import audit_group
+from medthink.report.runs import group_entries, load_entries
 from medthink.stats import agreement, ordered_agreement
 from medthink.stats.estimate import Estimate
 

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from medthink.report.figures.letters import letters_drawing
+from medthink.report.figures.accuracy import letters_drawing
 
 
 def test_an_odd_number_of_runs_leaves_no_empty_square(blind):

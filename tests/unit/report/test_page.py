@@ -7,18 +7,18 @@ import pytest
 
 from calling import call_command
 from made_runs import make_run
-from medthink.cli.door import enter
-from medthink.cli.report import report
+from medthink.cli.command import enter
+from medthink.cli.results.report import report
 from medthink.core.jsonio import read_json, write_json
+from medthink.judge.judged import read_judgements
 from medthink.judge.judgement import digest_judgements
-from medthink.judge.judgements import read_judgements
 from medthink.readers.agreement import RaterPair, RunAgreement, write_agreement
-from medthink.report.entries import group_entries, load_entries
+from medthink.report.cases import count_wrong
 from medthink.report.exports import csv_table, markdown_tables
+from medthink.report.guessing import audit_group, points, validity_markup
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.page import report_page
-from medthink.report.validity import audit_group, points, validity_markup
-from medthink.report.wrong_cases import count_wrong
+from medthink.report.runs import group_entries, load_entries
 from medthink.scoring.scores import percent
 from medthink.stats import agreement
 from medthink.stats.estimate import Estimate, Undefined

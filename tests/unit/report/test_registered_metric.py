@@ -8,12 +8,12 @@ import pytest
 
 from calling import call_command
 from made_runs import make_run
-from medthink.cli.score import score
+from medthink.cli.results.score import score
 from medthink.core.errors import UsageError
 from medthink.metrics.registry import METRICS, Metric, register
-from medthink.report.entries import group_entries, load_entries
 from medthink.report.exports import csv_table
 from medthink.report.page import report_page
+from medthink.report.runs import group_entries, load_entries
 
 
 def length_ratio(references: Sequence[str], candidates: Sequence[str]) -> list[float | None]:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from medthink.report.labels import model_family, model_size, run_labels, run_names, short_models
+from medthink.report.runs import model_family, model_size, run_labels, run_names, short_models
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Submission files in a report, beside runs and alone."""
 
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.jsonio import read_jsonl, write_jsonl
-from medthink.report.entries import group_entries, load_entries
+from medthink.report.guessing import audit_group
 from medthink.report.page import report_page
-from medthink.report.validity import audit_group
+from medthink.report.runs import group_entries, load_entries
 
 
 def submission(path, run):

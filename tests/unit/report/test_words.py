@@ -3,7 +3,7 @@ from itertools import cycle
 from msgspec.structs import replace
 
 from medthink.core.numbers import count_of
-from medthink.report.words import name_some, summarise_group
+from medthink.report.summary import name_some, summarise_group
 from medthink.scoring.compare import resolve
 
 

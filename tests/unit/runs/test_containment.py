@@ -7,15 +7,13 @@ import pytest
 
 from ledger_rows import read_rows
 from medthink.core.errors import LedgerError, UsageError
-from medthink.models.errors import ModelError
-from medthink.models.request import Attempt, Reply, Usage
-from medthink.runs.answerers import AddedAnswerer, Unchecked
-from medthink.runs.asking import Desk, example_request
-from medthink.runs.budget import Budget
-from medthink.runs.ledger import Ledger
+from medthink.models.request import Attempt, ModelError, Reply, Usage
+from medthink.runs.calls.answerers import AddedAnswerer, Unchecked
+from medthink.runs.calls.asking import FIRST_CASES, LATER_CASES, Desk, Streak, example_request
+from medthink.runs.calls.budget import Budget
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
-from medthink.runs.streak import FIRST_CASES, LATER_CASES, Streak
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 

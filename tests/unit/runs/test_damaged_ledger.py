@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cli.door import enter
-from medthink.web.library import Library
-from medthink.web.shelf import Shelf
+from medthink.cli.command import enter
+from medthink.web.app.benchmarks import Library
+from medthink.web.runs.index import Shelf
 from small_benchmark import write_benchmark
 
 TASK = ("--model", "baseline/retrieval", "--task", "twi")

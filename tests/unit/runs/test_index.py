@@ -6,10 +6,9 @@ import pytest
 
 from made_runs import make_run
 from medthink.core.errors import DataError
-from medthink.runs.index import PREDICTIONS_FILE, is_unsettled, read_rows, stamp
-from medthink.runs.ledger import Ledger
-from medthink.runs.lock import hold, is_held
-from medthink.runs.run import Run
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.ledger.lock import hold, is_held
+from medthink.runs.run import PREDICTIONS_FILE, Run, is_unsettled, read_rows, stamp
 from small_benchmark import write_benchmark
 
 
@@ -65,7 +64,7 @@ def test_asking_who_works_on_a_run_does_not_refuse_a_run_that_starts(made, monke
     (made / ".lock").touch()
     handle = os.open(made / ".lock", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_SH)
-    monkeypatch.setattr("medthink.runs.lock.time.sleep", lambda _: fcntl.flock(handle, fcntl.LOCK_UN))
+    monkeypatch.setattr("medthink.runs.ledger.lock.time.sleep", lambda _: fcntl.flock(handle, fcntl.LOCK_UN))
     with hold(made):
         pass
     os.close(handle)

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from made_runs import make_run
-from medthink.cli.door import enter
-from medthink.runs.ledger import Ledger
-from medthink.runs.results import write_results
-from medthink.runs.run import Run
+from medthink.cli.command import enter
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.run import Run, write_results
 from small_benchmark import write_benchmark
 from web_pages import open_viewer, slug
 

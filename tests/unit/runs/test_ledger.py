@@ -9,8 +9,8 @@ from ledger_rows import read_rows
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply, Usage
-from medthink.runs.doubts import count_image_doubts
-from medthink.runs.ledger import Call, Ledger, Settled
+from medthink.runs.ledger.ledger import Call, Ledger, Settled
+from medthink.runs.ledger.queries import count_image_doubts
 
 REPLY = Reply(text="B", json={"answer": "B"}, usage=Usage(10, 2, 5, 1), model="m-1", latency_s=0.5)
 
@@ -182,7 +182,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("most_bytes", [64 * 1024 * 1024, 1000])
 def test_every_value_is_kept_exactly_whatever_waits_with_it(ledger, monkeypatch, most_bytes):
-    monkeypatch.setattr("medthink.runs.ledger._MOST_BYTES", most_bytes)
+    monkeypatch.setattr("medthink.runs.ledger.ledger._MOST_BYTES", most_bytes)
     replies = [Reply(text=text, json={text: [text]}, reasoning=text, latency_s=0.1 + 0.2) for text in TEXTS]
     cost_usd = (3 * 0.15 + 7 * 0.0251) / 1_000_000
 

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cases import stamps
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.stores import FolderImages
-from medthink.cli.door import enter
-from medthink.runs.answerers import BaselineAnswerer
-from medthink.runs.rehearsal import estimate
+from medthink.cases.images import fact_cache
+from medthink.cases.images.stores import FolderImages
+from medthink.cli.command import enter
+from medthink.runs.calls.answerers import BaselineAnswerer
+from medthink.runs.dry_run import estimate
+from medthink.runs.manifest import RunSpec
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from small_benchmark import write_benchmark
 
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch, tmp_path):
-    monkeypatch.setattr(stamps, "SETTLED_NS", 0)
+    monkeypatch.setattr(fact_cache, "SETTLED_NS", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 

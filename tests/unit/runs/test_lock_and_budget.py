@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from medthink.core.errors import LedgerError, UsageError
-from medthink.runs.budget import Budget, BudgetReached
-from medthink.runs.lock import hold
+from medthink.runs.calls.budget import Budget, BudgetReached
+from medthink.runs.ledger.lock import hold
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from medthink.runs.lock import hold
+from medthink.runs.ledger.lock import hold
 with hold(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from medthink.runs.loop import interrupted_by_signals, run_to_end
+from medthink.runs.engine import interrupted_by_signals, run_to_end
 
 
 def test_an_interrupt_without_a_signal_ends_a_loop_that_waits():

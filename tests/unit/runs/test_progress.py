@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from medthink.models.request import Usage
-from medthink.runs.lock import hold
+from medthink.runs.ledger.lock import hold
+from medthink.runs.manifest import RunSpec
 from medthink.runs.progress import LIVE, Announcement, LiveCounts, Tracker
+from medthink.runs.run import read_status
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
-from medthink.runs.status import read_status
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import count_calls
 

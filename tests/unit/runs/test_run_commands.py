@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
-from medthink.models.retries import Backoff
+from medthink.models.limits import Backoff
 from medthink.runs.selection import Selection, Shard
 
 

@@ -16,19 +16,19 @@ from PIL.PngImagePlugin import PngInfo
 
 import medthink
 from ledger_rows import read_rows
-from medthink.cases.facts import ImageFacts, find_facts
+from medthink.cases.images.fact_cache import ImageFacts, find_facts
 from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.models.request import Reply, Request, TextPart
-from medthink.runs.answerers import Free
-from medthink.runs.asking import Desk, encode_image
-from medthink.runs.budget import Budget
-from medthink.runs.ledger import Ledger
-from medthink.runs.loop import run_to_end
-from medthink.runs.merge import merge_shards
-from medthink.runs.rehearsal import RehearsalDesk, estimate, rehearse
+from medthink.runs.calls.answerers import Free
+from medthink.runs.calls.asking import Desk, encode_image
+from medthink.runs.calls.budget import Budget
+from medthink.runs.dry_run import RehearsalDesk, estimate, rehearse
+from medthink.runs.engine import run_to_end
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection, Shard, parse_shard
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
+from medthink.runs.shards import merge_shards
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import prompt_versions
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark
 

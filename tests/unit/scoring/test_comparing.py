@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_p_value
 from medthink.runs.selection import Selection
 from medthink.scoring.compare import compare_runs, resolve
-from medthink.scoring.material import load_run
+from medthink.scoring.inputs import load_run
 from medthink.scoring.score import kept_scores, score_run
 from medthink.scoring.scores import CaseScore, Origin, Scores, percent, points
+from medthink.stats.comparisons.paired import mcnemar_p
 from medthink.stats.estimate import Estimate, Undefined
-from medthink.stats.paired import mcnemar_p
 from medthink.workflow.condition import Condition
 
 
@@ -165,7 +165,7 @@ def test_the_command_names_every_pair_and_says_what_could_be_seen(make_run, caps
 
 def test_the_command_shows_flips_and_ranks_by_name(make_run, bench, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("medthink.cli.compare._SHOWN_CASES", 2)
+    monkeypatch.setattr("medthink.cli.results.compare._SHOWN_CASES", 2)
     paths = [make_run(name, model=f"baseline/{name}") for name in ("random", "longest", "majority")]
     made = compare_runs([score_run(path) for path in paths], {case.id: case for case in Benchmark.open(bench)["test"]})
     assert enter(["compare", *map(str, paths)]) == 0

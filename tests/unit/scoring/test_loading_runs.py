@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import DataError
 from medthink.runs.manifest import read_manifest, write_manifest
-from medthink.scoring.material import load_all, load_run, load_runs
+from medthink.scoring.inputs import load_all, load_run, load_runs
 from medthink.scoring.score import kept_scores, score_run
 from medthink.workflow.condition import Condition
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import DataError, UsageError
-from medthink.runs.index import is_killed
-from medthink.runs.run import Run
+from medthink.runs.run import Run, is_killed
 from medthink.scoring.compare import compare_paths
-from medthink.scoring.material import load_run
+from medthink.scoring.inputs import load_run
 from medthink.scoring.score import kept_scores, score_run
 from medthink.scoring.scores import Partial
 from medthink.workflow.condition import Condition

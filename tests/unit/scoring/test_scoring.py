@@ -10,16 +10,22 @@ from msgspec.structs import replace
 import made_runs
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.slices import SLICINGS, SMALL, sort_slices
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import DataError, UsageError
 from medthink.metrics.registry import METRICS, score_pairs
 from medthink.runs.prediction import Prediction
-from medthink.scoring.answering import score_answers, score_cases, score_slices
-from medthink.scoring.material import Material, load_all, load_run
-from medthink.scoring.pairs import TextPair, discussion_pairs, finding_pairs, section_pairs
+from medthink.scoring.inputs import (
+    Material,
+    TextPair,
+    discussion_pairs,
+    finding_pairs,
+    load_all,
+    load_run,
+    section_pairs,
+)
 from medthink.scoring.radcliq import RadCliQOptions
-from medthink.scoring.score import score, score_run
-from medthink.scoring.scores import number, percent, points, to_plain
+from medthink.scoring.score import score, score_answers, score_cases, score_run, score_slices
+from medthink.scoring.scores import percent, points, to_plain, value_text
 from medthink.scoring.texts import score_texts
 from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Estimate, Undefined
@@ -342,10 +348,10 @@ def test_numbers_are_written_with_their_interval_or_not_at_all():
     estimate = Estimate(value=0.5, low=0.4, high=0.6, level=0.95, n=10, clusters=10, method="x")
     nothing = Undefined(reason="no rows", n=0)
     assert percent(estimate) == "50.0 % (40.0–60.0)"
-    assert number(estimate) == "0.500 (0.400–0.600)"
-    assert number(replace(estimate, value=-0.1, low=-0.25, high=0.05)) == "−0.100 (−0.250 to 0.050)"
+    assert value_text(estimate) == "0.500 (0.400–0.600)"
+    assert value_text(replace(estimate, value=-0.1, low=-0.25, high=0.05)) == "−0.100 (−0.250 to 0.050)"
     assert points(estimate) == "+50.0 points (+40.0 to +60.0)"
-    assert percent(nothing) == number(nothing) == points(nothing) == "–"
+    assert percent(nothing) == value_text(nothing) == points(nothing) == "–"
     assert "no interval" in percent(Undefined(reason="one case", n=1, value=1.0))
 
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.door import enter
-from medthink.cli.watching import show_known
+from medthink.cli.command import enter
+from medthink.cli.results.compare import show_known
 from medthink.core.errors import UsageError
 from medthink.runs.prediction import Prediction
 from medthink.scoring.sequential import StopWhenKnown, watch_order

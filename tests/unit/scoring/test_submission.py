@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import DataError
-from medthink.scoring.submission import problem_lines, read_submission, refuse_problems
+from medthink.scoring.submission_file import problem_lines, read_submission, refuse_problems
 from small_benchmark import make_row, write_benchmark
 
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import binom
 
 from medthink.stats import Estimate, Undefined, gain_over_rivals
-from medthink.stats.ratio import ratio_ends
-from medthink.stats.student import student_quantile
-from medthink.stats.tango import tango_ends
+from medthink.stats.comparisons.gain import ratio_ends
+from medthink.stats.comparisons.paired import tango_ends
+from medthink.stats.intervals import student_quantile
 
 
 def draw(rng, n, rivals, skill=0.4):

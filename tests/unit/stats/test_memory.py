@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from medthink.stats.memory import labels_recalled, order_favoured, order_gained, places_recalled
+from medthink.stats.memorisation import labels_recalled, order_favoured, order_gained, places_recalled
 
 ALPHA = 0.0025
 

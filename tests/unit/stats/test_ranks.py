@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import binom
 
 from medthink.stats import Undefined, mcnemar_p, rank_runs
-from medthink.stats.differences import compare_in_parts
-from medthink.stats.letters import groups_of, letter_display
-from medthink.stats.tango import tango_ends
+from medthink.stats.comparisons.differences import compare_in_parts
+from medthink.stats.comparisons.paired import tango_ends
+from medthink.stats.comparisons.ranks import groups_of, letter_display
 
 
 @pytest.fixture

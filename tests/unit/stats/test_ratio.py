@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from medthink.stats.ratio import ratio_ends
+from medthink.stats.comparisons.gain import ratio_ends
 
 
 def score(ratio, both, a, b, n):

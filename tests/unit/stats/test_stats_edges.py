@@ -39,8 +39,7 @@ from medthink.stats import (
     wilson,
 )
 from medthink.stats.bootstrap import replicate_interval
-from medthink.stats.intervals import wilson_ends
-from medthink.stats.student import student_quantile
+from medthink.stats.intervals import student_quantile, wilson_ends
 
 
 @pytest.fixture

@@ -5,18 +5,15 @@ import re
 import pytest
 from litestar import get
 
+from medthink.accounts.account import find_account
 from medthink.accounts.invitations import invite, invite_reader
-from medthink.accounts.people import find_account
-from medthink.accounts.sessions import find_session
-from medthink.accounts.tokens import make_token
+from medthink.accounts.sessions import find_session, make_token
 from medthink.core.errors import DataError
-from medthink.web.access import needs
-from medthink.web.application import make_application
-from medthink.web.entrance import local_path
-from medthink.web.feature import Feature
-from medthink.web.identify import COOKIE, SECURE_COOKIE
-from medthink.web.rendering import Link, Site
-from medthink.web.settings import ServeSettings, read_settings
+from medthink.web.accounts.sign_in import local_path
+from medthink.web.app.access import COOKIE, SECURE_COOKIE, needs
+from medthink.web.app.application import Feature, make_application
+from medthink.web.app.rendering import Link, Site
+from medthink.web.app.server import ServeSettings, read_settings
 from people import FROM_HERE, OWN, PASSWORD, Board, send
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")

@@ -13,10 +13,10 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
-from medthink.accounts.tokens import make_token
+from medthink.accounts.sessions import make_token
 from medthink.board.checking import HeldBenchmark
 from medthink.board.worker import work_once
-from medthink.web.settings import ServeSettings
+from medthink.web.app.server import ServeSettings
 from people import Board, send
 from small_benchmark import write_benchmark
 

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
-from medthink.accounts.people import NewAccount, add_account
+from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
-from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
 from medthink.board.moderation import annotate, flag
 from medthink.board.packing import pack_run
-from medthink.board.records import find_submission, list_submissions
-from medthink.board.store import BoardStore, store_url
-from medthink.board.submissions import Upload, claim, receive, refuse
+from medthink.board.publish import Addition, add_to_board
+from medthink.board.queue import Upload, claim, receive, refuse
+from medthink.board.submissions import find_submission, list_submissions
 from medthink.runs.session import run as run_model
-from medthink.web.house import open_app, serve_application
-from medthink.web.identify import COOKIE
-from medthink.web.renditions import Renditions
-from medthink.web.security import loopback_hosts
+from medthink.store.engine import BoardStore, store_url
+from medthink.web.app.access import COOKIE
+from medthink.web.app.images import Renditions
+from medthink.web.app.security import loopback_hosts
+from medthink.web.serve import open_app, serve_application
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark
 

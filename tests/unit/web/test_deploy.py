@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.core.errors import DataError
-from medthink.web.house import serve_application
-from medthink.web.server import make_server, open_port
-from medthink.web.settings import ServeSettings, read_settings
+from medthink.web.app.server import ServeSettings, make_server, open_port, read_settings
+from medthink.web.serve import serve_application
 from people import Board
 
 TOP = Path(__file__).parents[3]
@@ -102,7 +101,7 @@ def sign_in_from(board: Board, proxies: tuple[str, ...], address: str) -> int:
 
 def test_who_asked_is_known_behind_a_proxy_that_is_trusted(tmp_path, cheap_passwords, monkeypatch):
     asked: list[str] = []
-    monkeypatch.setattr("medthink.web.entrance.admit_sign_in", lambda _, __, address: asked.append(address))
+    monkeypatch.setattr("medthink.web.accounts.sign_in.admit_sign_in", lambda _, __, address: asked.append(address))
     settings = ServeSettings(public_url="https://board.example.org")
     board = Board(tmp_path, settings=settings)
     assert sign_in_from(board, settings.trusted_proxies, "203.0.113.7") == 422

@@ -7,16 +7,25 @@ import pytest
 
 from judged_run import make_run
 from medthink.board.judged_profile import JudgedProfile
-from medthink.judge.exam.results import EXAMS_FILE, ExamResult, KindMarks, keep_results
-from medthink.judge.exam.sheets import REWORDED, UNTOUCHED
-from medthink.judge.exam.standing import BELOW_FLOOR, NO_EXAM, NO_SETTING_EXAM, tell_exam
+from medthink.judge.exam.results import (
+    BELOW_FLOOR,
+    EXAMS_FILE,
+    NO_EXAM,
+    NO_SETTING_EXAM,
+    REWORDED,
+    UNTOUCHED,
+    ExamResult,
+    KindMarks,
+    keep_results,
+    tell_exam,
+)
+from medthink.judge.judged import read_judgements
 from medthink.judge.judgement import Seat
-from medthink.judge.judgements import read_judgements
 from medthink.judge.session import JudgeOrder, judge_run
-from medthink.report.entries import load_entries
 from medthink.report.judged import judged_markup, score_judgements
+from medthink.report.runs import load_entries
 from medthink.stats.estimate import Estimate, Undefined
-from medthink.web.pages.model import make_profile_part
+from medthink.web.board.model import make_profile_part
 from web_pages import open_viewer, slug
 
 

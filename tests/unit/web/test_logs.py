@@ -6,12 +6,12 @@ import logging
 import pytest
 import sqlalchemy as sa
 
+from medthink.accounts.account import find_account
 from medthink.accounts.invitations import invite
-from medthink.accounts.people import find_account
-from medthink.accounts.tokens import make_token
-from medthink.board import tables
-from medthink.web import board_routes
-from medthink.web.board_cache import LiveBoard
+from medthink.accounts.sessions import make_token
+from medthink.store import tables
+from medthink.web.board import routes
+from medthink.web.board.cache import LiveBoard
 from people import Board, send
 from small_benchmark import write_benchmark
 
@@ -47,7 +47,7 @@ def test_secrets_and_gold_stay_out_of_the_log(board, caplog, capfd, monkeypatch)
         client.get("/api/v1/submissions", headers={"authorization": f"Bearer {token}y"})
         # A fault of ours whose words hold everything that must not be told.
         words = f"{PASSWORD} {token} {session} {link} {GOLD} WITHHELD"
-        monkeypatch.setattr(board_routes, "leaderboard_page", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
+        monkeypatch.setattr(routes, "leaderboard_page", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
         answer = client.get("/")
         assert answer.status_code == 500 and "Internal error" in answer.text and GOLD not in answer.text
         monkeypatch.setattr(LiveBoard, "made", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))

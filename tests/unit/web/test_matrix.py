@@ -7,16 +7,14 @@ import pytest
 from litestar.routes import HTTPRoute
 from litestar.testing import TestClient
 
-from medthink.accounts.people import set_disabled
+from medthink.accounts.account import set_disabled
 from medthink.accounts.roles import ROLES, includes
-from medthink.accounts.sessions import begin_session
-from medthink.accounts.tokens import list_tokens, make_token, revoke_token
+from medthink.accounts.sessions import begin_session, list_tokens, make_token, revoke_token
 from medthink.board.checking import HeldBenchmark
-from medthink.board.records import find_submission
+from medthink.board.submissions import find_submission
 from medthink.board.worker import work_once
-from medthink.web.access import Needs
-from medthink.web.identify import COOKIE
-from medthink.web.settings import ServeSettings
+from medthink.web.app.access import COOKIE, Needs
+from medthink.web.app.server import ServeSettings
 from people import FROM_HERE, OWN, Board
 from small_benchmark import write_benchmark
 

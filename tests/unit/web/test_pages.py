@@ -9,7 +9,7 @@ from made_runs import make_run
 from medthink import web
 from medthink.core.digest import digest_bytes
 from medthink.scoring.compare import compare_runs
-from medthink.scoring.material import load_runs
+from medthink.scoring.inputs import load_runs
 from medthink.scoring.score import score
 from web_pages import open_viewer
 
@@ -190,11 +190,11 @@ def test_a_page_and_its_scripts_name_scripts_by_their_digests(pages):
 def test_every_class_of_a_template_has_a_rule_or_a_script():
     """A class without one is a gap or a look that was meant and is not there."""
     place = Path(web.__file__).parent
-    known = "".join(path.read_text() for path in (place / "static").iterdir() if path.suffix in (".css", ".js"))
+    known = "".join(path.read_text() for path in (place / "app/static").iterdir() if path.suffix in (".css", ".js"))
     known += (place.parent / "report/assets/tokens.css").read_text()
     used = {
         name
-        for path in (place / "templates").iterdir()
+        for path in place.rglob("*.html")
         for names in re.findall(r'class="([^"{}]*)"', path.read_text())
         for name in names.split()
     }

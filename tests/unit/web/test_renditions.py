@@ -8,7 +8,7 @@ from PIL import Image as Pillow
 
 from medthink.cases.case import Image
 from medthink.core.errors import DataError
-from medthink.web.renditions import Renditions, cache_folder, image_size
+from medthink.web.app.images import Renditions, cache_folder, image_size
 
 
 class Store:
@@ -48,7 +48,7 @@ def test_a_small_image_stays_as_large_as_it_is(tmp_path):
 def test_a_rendition_is_made_once(tmp_path, monkeypatch):
     image = file(2000, 1000)
     first = Renditions(tmp_path).get(image, "1024")
-    monkeypatch.setattr("medthink.web.renditions.prepare", lambda *_, **__: pytest.fail("made again"))
+    monkeypatch.setattr("medthink.web.app.images.prepare", lambda *_, **__: pytest.fail("made again"))
     assert Renditions(tmp_path).get(image, "1024") == first
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from medthink.cli.door import enter
+from medthink.cli.command import enter
 from medthink.judge.session import JudgeOrder, judge_run
 from medthink.phantoms.writer import write_benchmark as write_benchmark_on_disk
-from medthink.readers.studies import desk, setup
+from medthink.readers.studies import reading, setup
+from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
 from medthink.runs.session import carry_out
-from medthink.runs.spec import RunSpec
-from medthink.web.room import find_reading
-from medthink.web.training import current_training
+from medthink.web.reading.routes import find_reading
+from medthink.web.reading.training import current_training
 from people import FROM_HERE, send
 from reading_room import TEXT, Room, make_judged_run, open_room
 
@@ -260,7 +260,7 @@ def test_a_reassigned_case_leaves_no_gap_in_the_numbers_and_no_adjudicator_takes
     with room.board.store.read() as connection:
         ben = setup.find_reader(connection, room.study.id, "ben")
         assert ben is not None
-        first = desk.list_sittings(connection, ben.id)[0]
+        first = reading.list_sittings(connection, ben.id)[0]
     with room.board.store.write() as connection:
         setup.add_reader(connection, room.study.id, "eve", place=2)
         setup.add_reader(connection, room.study.id, "max", place=3, is_adjudicator=True)
@@ -299,7 +299,7 @@ def test_taking_in_a_table_holds_the_case_for_nobody(room: Room, monkeypatch: py
     with room.board.client(room.anna) as client:
         item = commit(client, address)["reveal"]["texts"][0]["items"][0]["code"]
     table = f"unit,factual,weight\n{item},unverifiable,incidental\n"
-    monkeypatch.setattr(desk, "now_utc", lambda: "2999-01-01T00:00:00Z")
+    monkeypatch.setattr(reading, "now_utc", lambda: "2999-01-01T00:00:00Z")
     with room.board.client(room.cora) as client:
         files = {"table": ("anna.csv", table.encode(), "text/csv")}
         taken = client.post(f"/studies/{room.study.token}/import", files=files, headers=FROM_HERE)

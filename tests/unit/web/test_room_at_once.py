@@ -10,14 +10,14 @@ import pytest
 from litestar.exceptions import NotFoundException
 from sqlalchemy import Connection
 
-from medthink.board.store import BoardStore
 from medthink.core.errors import MedThinkError
-from medthink.readers.studies import desk, setup
-from medthink.readers.studies.desk import OpenSitting, ReaderSeat
+from medthink.readers.studies import reading, setup
+from medthink.readers.studies.marks import MarkChange, Saved, Stale, save_mark
 from medthink.readers.studies.plan import StudyPlan
-from medthink.readers.studies.saving import MarkChange, Saved, Stale, save_mark
+from medthink.readers.studies.reading import OpenSitting, ReaderSeat
 from medthink.readers.studies.setup import StudyReader
-from medthink.web.room import at_work
+from medthink.store.engine import BoardStore
+from medthink.web.reading.routes import at_work
 from reading_room import make_judged_run
 
 pytest_plugins = ("stores",)
@@ -54,8 +54,8 @@ class ManyReaders:
             }
 
     def _commit(self, connection: Connection, reader: StudyReader) -> OpenSitting:
-        held = desk.hold(connection, desk.list_sittings(connection, reader.id)[0], reader.name)
-        return desk.commit_diagnosis(connection, held, "A", 2, seconds=1.0)
+        held = reading.hold(connection, reading.list_sittings(connection, reader.id)[0], reader.name)
+        return reading.commit_diagnosis(connection, held, "A", 2, seconds=1.0)
 
     def items(self, name: str) -> list[str]:
         return [item.code for item in self.opened[name].sitting.revealed.texts[0].items]
@@ -69,7 +69,7 @@ class ManyReaders:
 
     def versions(self, name: str) -> dict[str, int]:
         with self.store.read() as connection:
-            marks = desk.read_marks(connection, self.opened[name].id)
+            marks = reading.read_marks(connection, self.opened[name].id)
         return {item: mark.version for item, mark in marks.items()}
 
     def save(self, sent: Sent) -> object:
@@ -123,7 +123,7 @@ def test_no_update_is_lost_when_all_readers_save_at_once(many: ManyReaders):
     for name, opened in many.opened.items():
         assert many.versions(name) == saved[name]
         with many.store.read() as connection:
-            assert sum(mark.seconds for mark in desk.read_marks(connection, opened.id).values()) == SAVES
+            assert sum(mark.seconds for mark in reading.read_marks(connection, opened.id).values()) == SAVES
 
 
 def test_of_two_saves_of_a_version_one_is_kept_and_the_other_told(many: ManyReaders):
@@ -136,7 +136,7 @@ def test_of_two_saves_of_a_version_one_is_kept_and_the_other_told(many: ManyRead
 def test_what_cannot_be_saved_keeps_no_other_from_being_saved(many: ManyReaders):
     """A locked reading, a strange cell, a stale version, a case of nobody's: each is told to its own reader."""
     with many.store.write() as connection:
-        desk.update(connection, many.opened["reader0"], {"submitted_at": "2026-01-01T00:00:00Z"})
+        reading.update(connection, many.opened["reader0"], {"submitted_at": "2026-01-01T00:00:00Z"})
     strange = many.order("reader3")
     sent = (
         many.order("reader0"),
@@ -169,7 +169,7 @@ def test_a_save_waits_for_nobody_but_its_own_sitting(new_address: str, run: Path
     others = [many.order(name) for name in many.opened if name != "reader0"]
     with ThreadPoolExecutor(1) as threads:
         with many.store.write() as connection:
-            desk.lock(connection, many.opened["reader0"])
+            reading.lock(connection, many.opened["reader0"])
             held = threads.submit(many.save, many.order("reader0"))
             assert many.save_at_once(*others) == [Saved(1)] * (READERS - 1)
             assert not held.done()

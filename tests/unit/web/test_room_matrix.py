@@ -9,7 +9,7 @@ import pytest
 from litestar.routes import HTTPRoute
 
 from medthink.accounts.account import Account
-from medthink.readers.studies import desk, setup
+from medthink.readers.studies import reading, setup
 from medthink.readers.studies.plan import StudyPlan
 from people import FROM_HERE
 from reading_room import Room, make_judged_run
@@ -79,7 +79,7 @@ def _sat(room: Room, study: setup.Study, name: str) -> Sat:
     with room.board.store.read() as connection:
         reader = setup.find_reader(connection, study.id, name)
         assert reader is not None
-        sitting = desk.list_sittings(connection, reader.id)[0].sitting
+        sitting = reading.list_sittings(connection, reader.id)[0].sitting
     return Sat(f"/room/{study.token}/{sitting.code}", sitting.revealed.texts[0].items[0].code, sitting.case)
 
 
@@ -115,9 +115,9 @@ def _state(scene: Scene) -> str:
     room = scene.room
     with room.board.store.read() as connection:
         code = scene.sat["anna"].place.rsplit("/", 1)[1]
-        found = desk.find_own_sitting(connection, desk.ReaderSeat(room.study.token, code, "anna"))
+        found = reading.find_own_sitting(connection, reading.ReaderSeat(room.study.token, code, "anna"))
         assert found is not None
-        marks = desk.read_marks(connection, found[0].id)
+        marks = reading.read_marks(connection, found[0].id)
     return json.dumps([msgspec.to_builtins(found[0]), msgspec.to_builtins(marks)], sort_keys=True)
 
 

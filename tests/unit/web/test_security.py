@@ -2,7 +2,7 @@
 
 import pytest
 
-from medthink.web.security import HEADERS
+from medthink.web.app.security import HEADERS
 
 OWN = "http://127.0.0.1:7350"
 

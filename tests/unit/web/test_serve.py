@@ -9,14 +9,14 @@ import pytest
 from litestar.testing import TestClient
 
 from made_runs import make_run
-from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
-from medthink.board.store import BoardStore, store_url
-from medthink.web.board_site import board_answers
-from medthink.web.house import open_app, serve_application
-from medthink.web.renditions import Renditions
-from medthink.web.revealed import Reveals
-from medthink.web.security import loopback_hosts
+from medthink.board.publish import Addition, add_to_board
+from medthink.store.engine import BoardStore, store_url
+from medthink.web.app.images import Renditions
+from medthink.web.app.security import loopback_hosts
+from medthink.web.board.site import board_answers
+from medthink.web.cases.answers import Reveals
+from medthink.web.serve import open_app, serve_application
 from medthink.web.serve_app import ServeApp
 from small_benchmark import make_row, write_benchmark
 

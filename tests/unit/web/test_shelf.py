@@ -8,16 +8,16 @@ import sqlite3
 import pytest
 
 from made_runs import make_run
+from medthink.audit.rivals import rival_guesses
+from medthink.audit.runs import audit_run
 from medthink.cases.benchmark import Benchmark
-from medthink.runs.ledger import Call, Ledger
-from medthink.runs.lock import hold
-from medthink.scoring.material import load_run
+from medthink.runs.ledger.ledger import Call, Ledger
+from medthink.runs.ledger.lock import hold
+from medthink.scoring.inputs import load_run
 from medthink.scoring.score import score_letters, score_run
-from medthink.validity.audit import audit_run
-from medthink.validity.rivals import rival_guesses
-from medthink.web.library import Library
-from medthink.web.shelf import Shelf, find_runs
-from medthink.web.standing import Standings
+from medthink.web.app.benchmarks import Library
+from medthink.web.runs.accuracy import Standings
+from medthink.web.runs.index import Shelf, find_runs
 from small_benchmark import write_benchmark
 from web_pages import make_runs
 
@@ -29,7 +29,7 @@ def runs(tmp_path):
 
 @pytest.fixture
 def shelf(runs, monkeypatch):
-    monkeypatch.setattr("medthink.web.shelf._LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr("medthink.web.runs.index._LOOK_AGAIN_S", 0.0)
     return Shelf([runs], Library())
 
 
@@ -162,5 +162,5 @@ def test_standings_are_worked_out_once(shelf, monkeypatch):
     standings.of_all(shelf.runs())
     standings.wait()
     first = standings.of_all(shelf.runs())
-    monkeypatch.setattr("medthink.web.standing.find_standing", lambda *_: pytest.fail("worked out again"))
+    monkeypatch.setattr("medthink.web.runs.accuracy.find_standing", lambda *_: pytest.fail("worked out again"))
     assert standings.of_all(shelf.runs()) == first

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from made_runs import make_run
-from medthink.board.adding import Addition, add_to_board
 from medthink.board.checking import HeldBenchmark
-from medthink.board.records import list_submissions
-from medthink.board.store import BoardStore, store_url
-from medthink.cli.door import enter
+from medthink.board.publish import Addition, add_to_board
+from medthink.board.submissions import list_submissions
+from medthink.cli.command import enter
+from medthink.store.engine import BoardStore, store_url
 from small_benchmark import write_benchmark
 
 

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from medthink.board.checking import HeldBenchmark
-from medthink.board.records import find_submission, list_submissions
+from medthink.board.submissions import find_submission, list_submissions
 from medthink.board.worker import work_once
-from medthink.cli.door import enter
-from medthink.web.settings import ServeSettings
+from medthink.cli.command import enter
+from medthink.web.app.server import ServeSettings
 from people import FROM_HERE, Board, send
 from small_benchmark import make_row, write_benchmark
 

@@ -7,12 +7,12 @@ import pytest
 from joserfc.jwk import RSAKey
 
 from identity_server import CLIENT, SECRET, open_identity_server
-from medthink.accounts import providers
+from medthink.accounts import identity_providers
+from medthink.accounts.account import find_account, set_disabled
+from medthink.accounts.identity_providers import IdentityProvider
 from medthink.accounts.invitations import invite
-from medthink.accounts.people import find_account, set_disabled
-from medthink.accounts.providers import IdentityProvider
-from medthink.web.identify import COOKIE
-from medthink.web.settings import ServeSettings
+from medthink.web.app.access import COOKIE
+from medthink.web.app.server import ServeSettings
 from people import Board, send
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
@@ -166,13 +166,13 @@ def test_without_the_secret_nobody_leaves(board, monkeypatch):
 
 def test_github_vouches_by_its_own_way(provider, tmp_path, monkeypatch):
     monkeypatch.setenv("TEST_CLIENT_SECRET", SECRET)
-    ends = providers._Endpoints(
+    ends = identity_providers._Endpoints(
         issuer="https://github.com",
         authorization_endpoint=f"{provider.address}/authorize",
         token_endpoint=f"{provider.address}/token",
         userinfo_endpoint=f"{provider.address}/user",
     )
-    monkeypatch.setattr(providers, "_GITHUB", ends)
+    monkeypatch.setattr(identity_providers, "_GITHUB", ends)
     github = IdentityProvider(name="github", kind="github", client_id=CLIENT, secret_env="TEST_CLIENT_SECRET")
     board = Board(tmp_path, settings=ServeSettings(sign_up="open", providers=(github,)))
     with board.client() as client:

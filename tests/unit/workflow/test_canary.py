@@ -13,9 +13,8 @@ import pytest
 from medthink.cases.case import Case, Image, ImageReference, Question, Reference
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
-from medthink.workflow.cues import NO_CUES, expert_cues
 from medthink.workflow.tasks import TASKS, default_condition, find_task
-from medthink.workflow.view import Shown, apply
+from medthink.workflow.view import NO_CUES, Shown, apply, expert_cues
 from scripted_case import ScriptedAsk, answer_well
 
 

@@ -2,8 +2,7 @@ import msgspec
 import pytest
 
 from medthink.core.errors import UsageError
-from medthink.workflow.condition import FIELDS, Condition
-from medthink.workflow.fields import parse_share
+from medthink.workflow.condition import FIELDS, Condition, parse_share
 from medthink.workflow.tasks import default_condition, resolve_condition
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from medthink.core.jsonio import read_jsonl
 from medthink.models.request import Reply
-from medthink.workflow.outcome import Choice, Unparsed
+from medthink.workflow.ask import Choice, Unparsed
 from medthink.workflow.parsing import parse_answer
 
 OPTIONS = {

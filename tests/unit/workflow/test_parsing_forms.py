@@ -3,9 +3,9 @@ import json
 import pytest
 
 from medthink.models.request import Reply
-from medthink.workflow.outcome import Choice, Sections, Steps, Text, Unparsed
+from medthink.workflow.ask import Choice, Sections, Steps, Text, Unparsed
 from medthink.workflow.parsing import parse_answer, parse_sections, parse_steps, parse_text
-from medthink.workflow.schemas import SECTIONS
+from medthink.workflow.prompts import SECTIONS
 from scripted_case import make_question
 
 QUESTION = make_question(2)

@@ -8,8 +8,8 @@ import medthink.workflow.prompts as prompts_module
 from medthink.cases.case import Image, Question
 from medthink.core.errors import DataError, UsageError
 from medthink.workflow.ask import Prompt
-from medthink.workflow.cues import NO_CUES, Cues
 from medthink.workflow.prompts import PromptSet, load_prompts
+from medthink.workflow.view import NO_CUES, Cues
 from scripted_case import make_question
 
 SETS = Path(prompts_module.__file__).parent / "prompt_sets"

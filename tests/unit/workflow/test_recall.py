@@ -7,12 +7,11 @@ import pytest
 from medthink.cases.case import Question
 from medthink.core.errors import UsageError
 from medthink.models.request import Reply
-from medthink.workflow.ask import Unanswered
+from medthink.workflow.ask import Unanswered, Unparsed
 from medthink.workflow.condition import Condition
-from medthink.workflow.cues import NO_CUES
-from medthink.workflow.outcome import Unparsed
 from medthink.workflow.parsing import parse_letters, parse_number
 from medthink.workflow.tasks import count_calls, default_condition, find_task, has_letters
+from medthink.workflow.view import NO_CUES
 from scripted_case import ScriptedAsk, make_question
 
 CONDITION = default_condition("recall")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.core.errors import UsageError
-from medthink.workflow.subset import choose, count_shown, donor, donors, rank
+from medthink.workflow.view import choose, count_shown, donor, donors, rank
 
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 

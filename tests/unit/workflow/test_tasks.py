@@ -4,12 +4,11 @@ from typing import Any
 import pytest
 
 from medthink.core.errors import UsageError
-from medthink.workflow.ask import Prompt, Unanswered
+from medthink.workflow.ask import Answered, Choice, Discussed, Prompt, Text, Thought, Unanswered
 from medthink.workflow.condition import Condition
-from medthink.workflow.cues import NO_CUES, Cues
-from medthink.workflow.outcome import Answered, Choice, Discussed, Text, Thought
-from medthink.workflow.schemas import SECTIONS
+from medthink.workflow.prompts import SECTIONS
 from medthink.workflow.tasks import TASKS, default_condition, find_task, prompt_versions
+from medthink.workflow.view import NO_CUES, Cues
 from scripted_case import ScriptedAsk, answer_well, make_question
 
 QUESTION = make_question(3)

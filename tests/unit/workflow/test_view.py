@@ -2,8 +2,7 @@ import pytest
 
 from medthink.core.errors import UsageError
 from medthink.workflow.condition import Condition
-from medthink.workflow.cues import Cues, expert_cues
-from medthink.workflow.view import apply
+from medthink.workflow.view import Cues, apply, expert_cues
 from scripted_case import make_question, make_reference
 
 QUESTION = make_question()

@@ -5,27 +5,76 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
-from medthink.bridges.inspect.marks import CallMark, TaskMark, digest_asked, mark
+from medthink import __version__
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
 from medthink.cases.slices import SLICINGS
-from medthink.core.errors import UsageError
-from medthink.models.errors import ModelError
-from medthink.models.inspect_talk import messages_of, read_output, settings_of
-from medthink.models.request import Reply, Request
-from medthink.runs.asking import CaseAsk, unanswered
+from medthink.core.errors import DataError, UsageError
+from medthink.models.inspect.messages import messages_of, read_output, settings_of
+from medthink.models.request import ModelError, Reply, Request
+from medthink.runs.calls.asking import CaseAsk, unanswered
 from medthink.runs.prediction import Prediction, Spent, make_prediction
-from medthink.runs.showing import Showing
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import Task, find_task, has_letters, prompt_versions, resolve_condition
+from medthink.workflow.view import Showing
 
 if TYPE_CHECKING:
     import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.scorer import Score, Scorer
     from inspect_ai.solver import Solver, TaskState
+
+# The name that everything of ours has in a log's metadata.
+MARK = "medthink"
+
+
+class TaskMark(msgspec.Struct, frozen=True, kw_only=True):
+    """What a log is about: a task under a condition, over a split of a benchmark.
+
+    `model` is the spec of the model where the log was made of a run.
+    """
+
+    benchmark: str
+    split: str
+    text_fingerprint: str
+    task: str
+    condition: Condition
+    prompts: dict[str, str]
+    package: str = __version__
+    model: str = ""
+
+
+class CallMark(msgspec.Struct, frozen=True):
+    """Which prompt a call was, and the digest of what it asked."""
+
+    kind: str
+    asked: str
+
+
+def mark(what: TaskMark | CallMark) -> dict[str, Any]:
+    """The mark as metadata."""
+    return {MARK: msgspec.to_builtins(what)}
+
+
+def read_task_mark(metadata: dict[str, Any] | None, *, file: object) -> TaskMark | None:
+    """The mark of a log of our tasks; None where it is a log of another."""
+    if not metadata or MARK not in metadata:
+        return None
+    try:
+        return msgspec.convert(metadata[MARK], TaskMark)
+    except msgspec.ValidationError as error:
+        raise DataError(
+            f"its note of MedThink cannot be read: {error}", file=file, remedy="is it of a later release?"
+        ) from None
+
+
+def digest_asked(request: Request) -> str:
+    """The digest of what is asked, without the settings that Inspect's own flags can change."""
+    return replace(request, max_tokens=None, temperature=None, seed=None, effort=None).key()
+
 
 # Cases of one category are alike; the standard error takes them together.
 CLUSTER = "cluster"

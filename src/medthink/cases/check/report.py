@@ -61,7 +61,7 @@ class CheckReport(msgspec.Struct, frozen=True):
         return [("cases", self.cases), ("errors", len(self.errors)), ("warnings", len(self.warnings))]
 
     def _repr_html_(self) -> str:
-        from medthink.cases.card import check_card
+        from medthink.cases.notebook import check_card
 
         return check_card(self)
 

@@ -6,20 +6,16 @@ from pathlib import Path
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.cases.check.discussions import HeadingTally
-from medthink.cases.check.files import FileLedger
-from medthink.cases.check.forms import check_forms
-from medthink.cases.check.near import NearlyIdentical
-from medthink.cases.check.one_case import check_case
-from medthink.cases.check.pixels import Slot, check_pixels, look_at_all, slots_of
+from medthink.cases.check.cases import check_case
+from medthink.cases.check.image_files import FileLedger, Slot, check_pixels, look_at_all, slots_of
 from medthink.cases.check.report import CheckReport, DataProblem, Finding, place, sort_problems
-from medthink.cases.check.shortcuts import ShortcutTally
-from medthink.cases.check.texts import spell
-from medthink.cases.stores import LINKS_OUT
-from medthink.cases.tables import a_few_ahead
+from medthink.cases.check.splits import HeadingTally, ShortcutTally, check_forms
+from medthink.cases.check.texts import NearlyIdentical, spell
+from medthink.cases.files.tables import a_few_ahead
+from medthink.cases.images.stores import LINKS_OUT
 from medthink.core.errors import DataError
 from medthink.core.numbers import as_percent
-from medthink.core.spreading import Spread
+from medthink.core.plugins import Spread
 
 CheckProgress = Callable[[str, int], None]
 """Called at every step with what is processed ("cases", "images") and the total number."""

@@ -11,13 +11,11 @@ from msgspec import Meta, Struct
 
 from medthink.core.digest import digest_file
 from medthink.core.errors import DataError
-from medthink.core.tomlio import read_toml
-from medthink.curate.aliases import distinct_names, known_aliases
-from medthink.curate.asking import StageAsk, curate_prompt
+from medthink.core.jsonio import read_toml
+from medthink.curate.ask import StageAsk, curate_prompt
 from medthink.curate.decision import StageResult, keep
 from medthink.curate.draft import Draft
-from medthink.curate.names import name_key
-from medthink.curate.splitting import split_differential
+from medthink.curate.names import distinct_names, known_aliases, name_key, split_differential
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of, one_of

@@ -15,24 +15,23 @@ from msgspec.structs import replace
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.check import check_benchmark
-from medthink.cases.export import export_benchmark
-from medthink.cases.layout import find_tables
-from medthink.cases.rows import row_from_case
+from medthink.cases.files.export import export_benchmark
+from medthink.cases.files.layout import find_tables
+from medthink.cases.files.rows import row_from_case
+from medthink.cases.images.stores import FolderImages
 from medthink.cases.statistics import describe
-from medthink.cases.stores import FolderImages
 from medthink.core.errors import DataError, Declined
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import encode_json, write_json
 from medthink.core.numbers import as_rate
-from medthink.curate.asking import StageAsk
-from medthink.curate.datacard import HIDDEN, CardFacts, write_card
+from medthink.curate.ask import StageAsk
+from medthink.curate.data_card import HIDDEN, CardFacts, draw_funnel, write_card
 from medthink.curate.decision import StageResult, keep
 from medthink.curate.draft import Draft
-from medthink.curate.funnel import draw_funnel
-from medthink.curate.probes import FEWEST_FOR_GUESSERS
+from medthink.curate.plan import StageSummary, WorkFolder
 from medthink.curate.review import Rulings
 from medthink.curate.stage import Drafts, Stage, StageSettings
-from medthink.curate.work import StageSummary, WorkFolder
+from medthink.curate.stages.textonly import FEWEST_FOR_GUESSERS
 from medthink.stats.estimate import Estimate
 from medthink.stats.intervals import wilson
 
@@ -96,7 +95,7 @@ class ExportStage(Stage[ExportSettings]):
         return out
 
     def _describe(self, benchmark: Benchmark, out: Path) -> None:
-        from medthink.cases.figure import draw_statistics
+        from medthink.cases.statistics_figure import draw_statistics
 
         work = WorkFolder(self.context.work)
         stages = list(work.read_summaries().values())
@@ -171,8 +170,8 @@ def _published(draft: Draft) -> Case:
 
 def _probe(benchmark: Benchmark) -> dict[str, str]:
     """How often the longest option, the commonest letter and guessers trained on other cases are right."""
-    from medthink.baselines.guessing import cross_validated
-    from medthink.baselines.rules import longest_letter
+    from medthink.baselines.baseline import longest_letter
+    from medthink.baselines.guesser import cross_validated
 
     cases = list(benchmark)
     if len(cases) < FEWEST_FOR_GUESSERS:

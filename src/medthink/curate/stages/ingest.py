@@ -10,17 +10,17 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from medthink.cases.case import MODALITIES, Image, ImageReference
-from medthink.cases.stores import FolderImages
+from medthink.cases.images.stores import FolderImages
 from medthink.core.digest import digest_file, digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_json
 from medthink.core.markup import one_line
 from medthink.core.tables import read_raw
-from medthink.curate.asking import StageAsk
+from medthink.curate.ask import StageAsk
 from medthink.curate.decision import StageResult, drop, keep, leave_open
 from medthink.curate.draft import Draft, Notes, blank_draft
-from medthink.curate.intake import Intake, TakenImage, WantedImage
-from medthink.curate.mapping import Mapping, RawRow, Taken, as_text, read_mapping, settle_columns, take
+from medthink.curate.sources.images import Intake, TakenImage, WantedImage
+from medthink.curate.sources.mapping import Mapping, RawRow, Taken, as_text, read_mapping, settle_columns, take
 from medthink.curate.stage import Stage, StageSettings
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".xlsx")

@@ -4,19 +4,23 @@ A strong rule decides: the case is out. A suspected leak waits for the model or 
 of its own and waits too. Captions are withheld from models, so what they reveal is only noted for the data card.
 """
 
-from collections.abc import Iterator
+import logging
+import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
+from rapidfuzz import fuzz
+from rapidfuzz.distance import LCSseq
 
 from medthink.cases.case import Image
-from medthink.core.errors import DataError
-from medthink.curate.asking import StageAsk, curate_prompt
+from medthink.cases.images.content import decode, flatten
+from medthink.core.errors import DataError, UsageError
+from medthink.curate.ask import StageAsk, curate_prompt
 from medthink.curate.decision import Quote, StageResult, drop, find_quote, keep, leave_open
 from medthink.curate.draft import HISTORY, Draft
-from medthink.curate.identifiers import find_identifiers
 from medthink.curate.mentions import (
     SoughtName,
     SpelledText,
@@ -26,11 +30,116 @@ from medthink.curate.mentions import (
     strong_mentions,
     suspect_mentions,
 )
-from medthink.curate.ocr import BurnedInReader, find_written
-from medthink.curate.splitting import split_differential
+from medthink.curate.names import name_key, split_differential
 from medthink.curate.stage import Drafts, ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of, one_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
+_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_PATTERNS = (
+    ("date", r"\b(?:\d{1,2}[./-]\d{1,2}[./-](?:19|20)?\d{2}|(?:19|20)\d{2}-\d{2}-\d{2})\b"),
+    ("date", rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\s+(?:19|20)\d{{2}}\b"),
+    ("date", rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+(?:19|20)\d{{2}}\b"),
+    ("e-mail", r"\b[\w.+-]+@[\w-]+\.[\w.]+\b"),
+    ("telephone", r"(?<![\w.])(?:\+\d{1,3}[ -]?)?(?:\(\d{2,4}\)[ -]?)?\d{3,4}[ -]\d{3}[ -]?\d{3,4}(?![\w.])"),
+    ("record number", r"\b(?i:MRN|patient id|record n(?:o|umber)|hospital n(?:o|umber)|accession)\W{1,3}\w*\d\w*"),
+    ("name", r"\b(?:Mr|Mrs|Ms|Miss|Herr|Frau|Mme|Sig)\.?\s+[A-ZÀ-Þ][\w’'-]+"),
+    ("name", r"\b(?i:patient|name|named|called)\s*:\s*[A-ZÀ-Þ][\w’'-]+\s+[A-ZÀ-Þ][\w’'-]+"),
+    ("age over 89", r"\b(?:9\d|1[01]\d)[- ]years?[- ]old\b"),
+)
+_COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
+
+
+class Identifier(NamedTuple):
+    """A passage that may identify a person, and its kind."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def find_identifiers(text: str) -> list[Identifier]:
+    """Every such passage, in the order of the text."""
+    return sorted({Identifier(*match.span(), kind) for kind, pattern in _COMPILED for match in pattern.finditer(text)})
+
+
+_STRIP, _ENLARGED = 0.2, 3
+# The longest side at which a whole picture, and a strip, is read: otherwise each takes seconds.
+_WHOLE_SIDE, _STRIP_SIDE = 960, 1600
+_CLOSE, _SHORTEST, _LONG = 88, 6, 12
+_SHORTEST_PART, _LEAST_OF_READ, _LEAST_OF_NAME = 4, 0.9, 0.75
+
+
+class BurnedInReader:
+    """Reads text in pictures; the model is loaded for the first one."""
+
+    @cached_property
+    def _engine(self) -> Any:
+        try:
+            from rapidocr import RapidOCR
+        except ImportError:
+            raise UsageError("reading text in images needs rapidocr", remedy='pip install "medthink[ocr]"') from None
+        logging.getLogger("RapidOCR").setLevel(logging.ERROR)
+        # By default the engine enlarges a strip until its short side has 736 pixels, which takes ten times as long.
+        limits = {"Det.limit_type": "max", "Det.limit_side_len": _STRIP_SIDE}
+        return RapidOCR(params={"Global.log_level": "error"} | limits)
+
+    def read(self, data: bytes, *, name: str) -> list[str]:
+        """The distinct pieces of text in a picture."""
+        picture = flatten(decode(data, name=name)).convert("RGB")
+        found = [text for view in _views(picture) for text in self._read_view(view)]
+        return list(dict.fromkeys(found))
+
+    def _read_view(self, view: "PillowImage") -> list[str]:
+        import numpy as np
+
+        result = self._engine(np.asarray(view)[:, :, ::-1], use_cls=False)
+        return [text.strip() for text in (result.txts or ()) if text.strip()]
+
+
+def _views(picture: "PillowImage") -> Iterator["PillowImage"]:
+    """The picture, enlarged if small, and the strips of one that is too large for that."""
+    yield _scaled(picture, _WHOLE_SIDE)
+    height = int(picture.height * _STRIP)
+    if max(picture.size) * _ENLARGED <= _WHOLE_SIDE * 1.5 or height == 0:
+        return
+    for top in (0, picture.height - height):
+        yield _scaled(picture.crop((0, top, picture.width, top + height)), _STRIP_SIDE)
+
+
+def _scaled(picture: "PillowImage", longest: int) -> "PillowImage":
+    scale = min(_ENLARGED, longest / max(picture.size))
+    return picture.resize((max(1, int(picture.width * scale)), max(1, int(picture.height * scale))))
+
+
+def find_written(name: str, texts: Sequence[str]) -> list[str]:
+    """The pieces of text that spell the name, ignoring spaces and a wrong letter; none if it is not there.
+
+    A long name may be read as several pieces, or with a gap where it crosses something as bright as its letters.
+    """
+    key = name_key(name)
+    if len(key) < _SHORTEST:
+        return []
+    reads = {text: name_key(text) for text in texts}
+    whole = [
+        text
+        for text, read in reads.items()
+        if len(read) >= len(key) * _LEAST_OF_READ and fuzz.partial_ratio(read, key) >= _CLOSE
+    ]
+    if whole or len(key) < _LONG:
+        return whole
+    # Everything in a part belongs to the name: "carcinoma" is no part of "hepatocellular adenoma".
+    parts = [
+        text
+        for text, read in reads.items()
+        if len(read) >= _SHORTEST_PART and LCSseq.similarity(read, key) >= len(read) * _LEAST_OF_READ
+    ]
+    found = LCSseq.similarity("".join(reads[text] for text in parts), key)
+    return parts if found >= len(key) * _LEAST_OF_NAME else []
+
 
 _KINDS = ("exact", "synonym", "hedged", "negated", "unsure")
 _LEVELS = {"exact": "L3", "synonym": "L2", "hedged": "L1"}

@@ -11,12 +11,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from medthink.curate.asking import StageAsk, curate_prompt
+from medthink.curate.ask import StageAsk, curate_prompt
 from medthink.curate.decision import StageResult, drop, find_quote, keep, leave_open
 from medthink.curate.draft import Draft
-from medthink.curate.matching import is_parent, match_gold
-from medthink.curate.names import name_key
-from medthink.curate.splitting import split_differential
+from medthink.curate.names import is_parent, match_gold, name_key, split_differential
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import ReplyForm, list_of, object_of, one_of

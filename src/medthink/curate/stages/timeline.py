@@ -4,15 +4,277 @@ Rules look for two imaging events separated in time. Where they find any, a mode
 quotes the events; its quotes must occur verbatim in the texts. The order of images is not evidence.
 """
 
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
 from msgspec import Struct
 
-from medthink.curate.asking import StageAsk, curate_prompt
+from medthink.curate.ask import StageAsk, curate_prompt
 from medthink.curate.decision import Quote, StageResult, find_quote, keep, leave_open
 from medthink.curate.draft import FINDINGS, HISTORY, Draft
 from medthink.curate.stage import ModelSettings, Stage
-from medthink.curate.timeline import Timeline, read_timeline
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of
+from medthink.workflow.sentences import split_sentences
+
+TimelineRule = Literal["interval", "follow-up", "comparison", "repeated", "dates", "after treatment"]
+
+
+def _any(words: str) -> str:
+    """One of these words or patterns, in any case."""
+    return f"(?i:{'|'.join(words.split())})"
+
+
+_NUMBER = (
+    r"(?:\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|eighteen|twenty|several"
+    r"|a few|few|some|a couple of|half a)"
+)
+_UNIT = r"(?:hour|day|week|month|year|decade)s?"
+_SPAN = rf"{_NUMBER}(?:\s+(?:and a half|to \w+|or \w+))?[\s-]+(?:full\s+)?{_UNIT}"
+_MODALITY = (
+    r"CT|CTA|CECT|NECT|HRCT|MDCT|CBCT|CTs|MRI|MRIs|MR|MRA|MRCP|fMRI|PET(?:[/-]?\s?CT)?|FDG|SPECT|DSA|US|USG|CXR|HSG"
+)
+_EXAMINATION = _any(
+    r"scan(?:s|ned|ning)? tomogra\w+ magnetic\sresonance\w* ultrasono\w+ ultrasounds? sonogra\w+ radiogra\w+ x-?rays?"
+    r" plain\sfilms? mammogra\w+ angiogra\w+ fluorosc\w+ echocardiogra\w+ scintigra\w+ imaging imaged barium\s\w+"
+    r" urogra\w+ cystogra\w+ myelogra\w+ arthrogra\w+ venogra\w+ bone\ssurvey radiological\s(?:exam\w*|follow-up)"
+)
+_IMAGING = rf"(?:{_MODALITY}|{_EXAMINATION})(?!\w)"
+IMAGING = re.compile(rf"(?<![\w-]){_IMAGING}")
+
+
+def _then_imaging(words: int) -> str:
+    """So many words and an examination."""
+    return rf"(?:[\s,(-]+[\w’'/-]+){{0,{words}}}?[\s,(-]+{_IMAGING}"
+
+
+_LATER = re.compile(
+    rf"\b(?P<span>{_SPAN})\s+(?:later|afterwards|thereafter|subsequently)\b"
+    rf"|\bafter\s+(?:about\s+|approximately\s+|around\s+|only\s+|another\s+)?(?P<after>{_SPAN})\b"
+    r"(?!\s+of\s+(?:pain|symptom|fever|onset))"
+    rf"|\bat\s+(?:the\s+)?(?P<at>{_SPAN})[\s-]+(?:follow|post|control)"
+    rf"|\b(?P<long>{_SPAN})[\s-]+(?:follow-?\s?up|control)\b"
+    rf"|\b(?P<post>{_SPAN})\s+(?:after|following|post)\b",
+    re.IGNORECASE,
+)
+_EARLIER = re.compile(rf"\b(?P<span>{_SPAN})\s+{_any('earlier before ago prior previously beforehand back')}\b", re.I)
+_AGAIN = _any(
+    r"follow(?:ing)?-?\s?up control repeat(?:ed)? serial surveillance re-?evaluation interval biennial(?:ly)?"
+    r" annual(?:ly)? yearly monthly periodic regular"
+)
+_CONTROL = _any(r"follow-?\s?up controls?")
+_FOLLOW_UP = re.compile(
+    rf"\b{_AGAIN}\b{_then_imaging(4)}"
+    rf"|(?<![\w-]){_IMAGING}(?:[\s,(-]+[\w’'/-]+){{0,3}}?[\s,(-]+{_CONTROL}\b"
+    r"(?!\s+(?:period|visit|appointment|clinic))"
+)
+# "Two years earlier" is no earlier examination.
+_NO_SPAN = "".join(f"(?<!{unit} )(?<!{unit}s )" for unit in ("hour", "day", "week", "month", "year"))
+_COMPARISON = re.compile(
+    rf"\b{_NO_SPAN}{_any('previous prior earlier older old preceding past')}\b"
+    rf"(?!\s+(?:surg|history|episode|medical|trauma)){_then_imaging(3)}"
+    rf"|\b{_any('compared comparison comparing')}\s{_any('to with')}\s(?:\w+\s){{0,2}}"
+    rf"{_any('previous prior earlier baseline last')}\b"
+    rf"|\b(?i:baseline)\b{_then_imaging(2)}"
+)
+_NOT_COMPARED = re.compile(
+    r"\b(?:no|without|any|lack of|unavailab\w+|not available)\b[^.;]{0,25}\b(?:previous|prior|earlier|old(?:er)?)\b"
+    r"|\b(?:previous|prior)\b[^.;]{0,40}\b(?:not available|unavailable|were not|was not available)\b",
+    re.IGNORECASE,
+)
+_ANOTHER = _any(r"second third fourth another new last latest most\srecent")
+_REPEATED = re.compile(rf"\b{_ANOTHER}\b(?!\s+(?:onset|born)){_then_imaging(3)}")
+_TREATMENT = _any(
+    r"treatment surgery therapy chemotherapy radiotherapy resection emboli[sz]ation antibiotics? drainage"
+    r" completion\sof\s\w+ the\soperation \w+\scycles"
+)
+_TREATED = re.compile(
+    r"\b(?i:post-?\s?(?:operative(?:ly)?|treatment|therap\w+|surg\w+|procedural|emboli[sz]ation|chemotherapy))\b"
+    rf"{_then_imaging(4)}|\b{_any('after following')}\s+{_TREATMENT}\b[^.;]{{0,60}}(?<![\w-]){_IMAGING}"
+)
+_LOST = re.compile(r"\b(?:lost to|no|without|refused) follow-?\s?up\b", re.IGNORECASE)
+_PLANNED = re.compile(
+    rf"\b{_any('recommended advised advise scheduled planned suggested should will awaiting proposed requested')}\b"
+)
+_CHANGE = re.compile(
+    r"\b"
+    + _any(
+        r"progress\w* regress\w* increas\w+ decreas\w+ stable stability unchanged no\s(?:\w+\s)?change"
+        r" resol(?:ved|ution)"
+        r" disappear\w* recover\w* gr[eo]w(?:th|n|ing)? enlarg\w+ reduc\w+ improv\w+ persist\w* larger smaller new\b"
+        r" worsen\w* normali[sz]\w+ evolution complete\sresponse shr[aiu]nk\w* remain\w*"
+    )
+)
+_CLINICAL = re.compile(
+    r"\b"
+    + _any(
+        r"surg\w+ \w+ectomy \w+plasty \w+otomy operat\w+ accident trauma\w* fall fell onset symptom\w* pain fever"
+        r" diagnos\w+ admission admitted delivery birth history\sof presented complain\w* treated biopsy implant\w*"
+        r" transplant\w* vaccin\w+ started injury intervention resected excised removed underwent"
+    )
+    + r"\b"
+)
+_AGE = re.compile(r"\b(?:at|in)\s+(?:the\s+)?(?P<when>\d{1,2}(?:st|nd|rd|th)?)\s+(?P<unit>weeks?|months?)\b", re.I)
+_YEAR = re.compile(r"\b(?:in|of|from|since)\s+(?:\w+\s+)?((?:19|20)\d\d)\b")
+_MOST_COUNTED, _NEAR_WORDS = 9, 6
+
+
+class TimedEvent(NamedTuple):
+    """A sentence that separates an examination in time: where it is, by which rule, and the interval it names."""
+
+    field: str
+    start: int
+    end: int
+    rule: TimelineRule
+    interval: str
+
+
+class Timeline(NamedTuple):
+    """What the texts say about time; no event if there is only one time point."""
+
+    events: tuple[TimedEvent, ...]
+
+    @property
+    def is_longitudinal(self) -> bool:
+        """Whether the case was imaged at more than one time."""
+        return bool(self.events)
+
+    @property
+    def timepoints(self) -> int:
+        """The number of distinct time points: the first one, and each that a sentence separates from it."""
+        return min(_MOST_COUNTED, 1 + len(self.events)) if self.events else 1
+
+    @property
+    def interval_text(self) -> str:
+        """The interval in the text's own words, "unknown" where it names none, "" for a single time."""
+        return next((event.interval for event in self.events if event.interval), "unknown" if self.events else "")
+
+
+class _Sentence(NamedTuple):
+    field: str
+    start: int
+    end: int
+    text: str
+    has_imaging: bool
+
+
+def read_timeline(texts: Mapping[str, str]) -> Timeline:
+    """The timeline of a case from its texts by field, in the order in which they are read."""
+    sentences = [one for field, text in texts.items() for one in _sentences(field, text)]
+    events: list[TimedEvent] = []
+    imaged_before = 0
+    for place, sentence in enumerate(sentences):
+        after = sentences[place + 1].text if place + 1 < len(sentences) else ""
+        rule, interval = _judge(sentence, imaged_before=imaged_before, after=after)
+        if rule is not None:
+            events.append(TimedEvent(sentence.field, sentence.start, sentence.end, rule, interval))
+        imaged_before += sentence.has_imaging
+    if not events and (dated := _dated(sentences)) is not None:
+        events.append(dated)
+    # A single examination in all the texts is one time point, whatever is said about it.
+    examinations = sum(len(IMAGING.findall(sentence.text)) for sentence in sentences)
+    examinations += any(event.rule == "comparison" for event in events)  # the one compared with
+    found = [*(events if examinations >= 2 else ()), *_aged(sentences)]
+    return Timeline(tuple(dict.fromkeys(found)))
+
+
+def _sentences(field: str, text: str) -> Iterator[_Sentence]:
+    for start, end in split_sentences(text):
+        piece = text[start:end]
+        yield _Sentence(field, start, end, piece, IMAGING.search(piece) is not None)
+
+
+def _judge(sentence: _Sentence, *, imaged_before: int, after: str) -> tuple[TimelineRule | None, str]:
+    """Which rule separates an examination of this sentence from another one, and the interval named."""
+    text = sentence.text
+    if _LOST.search(text):
+        return None, ""
+    interval = _interval_of(text)
+    changed = bool(_CHANGE.search(text) or (_CHANGE.search(after) and not IMAGING.search(after)))
+    if _COMPARISON.search(text) and not _NOT_COMPARED.search(text):
+        return "comparison", interval
+    if not sentence.has_imaging:
+        return None, ""
+    if _FOLLOW_UP.search(text) and (imaged_before or changed) and not _is_only_planned(text, changed):
+        return "follow-up", interval
+    if imaged_before and _TREATED.search(text):
+        return "after treatment", interval
+    if imaged_before and _is_repeated(text):
+        return "repeated", interval
+    if _is_set_apart(text, imaged_before=imaged_before, changed=changed):
+        return "interval", interval
+    return None, ""
+
+
+def _is_only_planned(text: str, changed: bool) -> bool:
+    return bool(_PLANNED.search(text)) and not changed
+
+
+def _is_repeated(text: str) -> bool:
+    found = _REPEATED.search(text)
+    return found is not None and not re.search(r"\b(?:lesion|mass|nodule|diagnosis|finding)\b", found[0], re.IGNORECASE)
+
+
+def _is_set_apart(text: str, *, imaged_before: int, changed: bool) -> bool:
+    """Whether an interval of the sentence belongs to an examination, and there is another one."""
+    for match in _LATER.finditer(text):
+        between = _up_to_imaging(text, match.end())
+        if between is None and not _follows_imaging(text, match.start()):
+            continue
+        is_since_an_event = match["post"] is not None or _CLINICAL.search(between or "") is not None
+        if imaged_before and (not is_since_an_event or changed):
+            return True
+    for match in _EARLIER.finditer(text):
+        if _follows_imaging(text, match.start()):
+            return True
+        between = _up_to_imaging(text, match.end())
+        is_opening = match.start() < 12 or text[: match.start()].rstrip().endswith(",")
+        if between is not None and is_opening and not _CLINICAL.search(between):
+            return True
+    return False
+
+
+def _follows_imaging(text: str, place: int) -> bool:
+    """Whether an examination is a few words before, with nothing clinical in between."""
+    last = [one.end() for one in IMAGING.finditer(text[:place])]
+    between = text[last[-1] : place] if last else ""
+    return bool(last) and len(between.split()) <= _NEAR_WORDS and not _CLINICAL.search(between)
+
+
+def _up_to_imaging(text: str, start: int) -> str | None:
+    """The words from here to the next examination, None where there is none in the sentence."""
+    found = IMAGING.search(text, start)
+    return None if found is None else text[start : found.start()]
+
+
+def _interval_of(text: str) -> str:
+    for pattern in (_LATER, _EARLIER):
+        if found := pattern.search(text):
+            return next(value for value in found.groupdict().values() if value)
+    return ""
+
+
+def _aged(sentences: list[_Sentence]) -> list[TimedEvent]:
+    """Time points given as an age, of a pregnancy or a child: the second and later ones, if one has an examination."""
+    if not any(sentence.has_imaging and _AGE.search(sentence.text) for sentence in sentences):
+        return []
+    told: dict[tuple[str, str], _Sentence] = {}
+    for sentence in sentences:
+        for match in _AGE.finditer(sentence.text):
+            if sentence.has_imaging or _CHANGE.search(sentence.text) or told:
+                told.setdefault((match["when"], match["unit"].lower().rstrip("s")), sentence)
+    return [TimedEvent(one.field, one.start, one.end, "dates", "") for one in list(told.values())[1:]]
+
+
+def _dated(sentences: list[_Sentence]) -> TimedEvent | None:
+    """Examinations in two different years."""
+    years = {match[1]: one for one in sentences if one.has_imaging for match in _YEAR.finditer(one.text)}
+    if len(years) < 2:
+        return None
+    last = years[max(years)]
+    return TimedEvent(last.field, last.start, last.end, "dates", "")
+
 
 _MOST_EVENTS = 9
 

@@ -10,8 +10,15 @@ from msgspec import Struct
 
 from medthink.judge.edits.guards import is_claim, stands_in
 from medthink.judge.edits.measures import change_level, change_size, change_unit
-from medthink.judge.edits.negations import add_negation, drop_negation
-from medthink.judge.edits.pairs import swap_direction, swap_modality, swap_position, swap_side, swap_signal
+from medthink.judge.edits.opposites import (
+    add_negation,
+    drop_negation,
+    swap_direction,
+    swap_modality,
+    swap_position,
+    swap_side,
+    swap_signal,
+)
 
 OPTION = "wrong option"
 INVENTED = "invented finding"

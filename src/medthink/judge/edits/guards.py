@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-from medthink.judge.content import content_tokens
+from medthink.metrics.findings.lexicon import content_tokens
 
 # Changing a word does not make a possibility or a recommendation false.
 _NOT_CLAIMED = re.compile(

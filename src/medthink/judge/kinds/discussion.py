@@ -8,14 +8,10 @@ import msgspec
 
 from medthink.cases.sections import SECTIONS
 from medthink.core.digest import digest_value
-from medthink.judge import cells
-from medthink.judge.ballots import majority
-from medthink.judge.coverage import Units
-from medthink.judge.evidence import Evidence
-from medthink.judge.forms import match_ids
-from medthink.judge.judgement import Judgement
-from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores
-from medthink.judge.kinds.ruling import Ruling, rule_on_findings
+from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
+from medthink.judge.kinds import kind
+from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores, match_ids
+from medthink.judge.kinds.rule_verdict import Ruling, rule_on_findings
 from medthink.judge.rubric import (
     DIMENSIONS,
     SCORES,
@@ -27,9 +23,8 @@ from medthink.judge.rubric import (
     Support,
     Zero,
 )
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, mean_of, rate_of
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, majority, mean_of, rate_of
 from medthink.judge.units import Source, UnitSet
-from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
@@ -108,7 +103,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         Aspect(name="education", categories=SCORES, is_main=True, is_ordered=True),
         Aspect(name="reason for 0", categories=ZEROS),
     )
-    columns = (Column("label", (*SENTENCE_LABELS, cells.UNSURE)), Column("score", _SCORE_WORDS), Column("zero", ZEROS))
+    columns = (Column("label", (*SENTENCE_LABELS, kind.UNSURE)), Column("score", _SCORE_WORDS), Column("zero", ZEROS))
     forms: ClassVar[Mapping[str, str]] = {
         "sentence": "label (correct = supported, incorrect = contradicted, unverifiable)",
         "education": "score (0, 1 or 2) of the whole discussion; for a 0 also zero (absent or wrong)",
@@ -194,12 +189,12 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:
         """A label for a sentence, 0, 1 or 2 for a dimension."""
         if form == "education":
-            word = cells.read_word("score", row.get("score", ""), _SCORE_WORDS)
-            zero = cells.read_word("zero", row.get("zero", ""), ZEROS)
+            word = kind.read_word("score", row.get("score", ""), _SCORE_WORDS)
+            zero = kind.read_word("zero", row.get("zero", ""), ZEROS)
             if zero is not None and word != "0":
-                raise cells.ContradictoryCells(f"zero: {zero}, but the score is not 0")
+                raise kind.ContradictoryCells(f"zero: {zero}, but the score is not 0")
             return {"education": None if word is None else int(word), "reason for 0": zero}
-        return {"sentence": cells.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
+        return {"sentence": kind.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
 
     def columns_of(self, form: str) -> tuple[Column, ...]:
         """A label for a sentence; a score, and the reason for a 0, for a dimension."""

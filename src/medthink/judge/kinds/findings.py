@@ -3,17 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from medthink.judge import cells
-from medthink.judge.coverage import Units
-from medthink.judge.evidence import Evidence
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
+from medthink.judge.kinds import kind
 from medthink.judge.kinds.kind import Aspect, Column, Labels, Texts, common_scores
-from medthink.judge.kinds.ruling import rule_on_findings
-from medthink.judge.kinds.word import WordKind
+from medthink.judge.kinds.rule_verdict import rule_on_findings
+from medthink.judge.kinds.single_label import WordKind
 from medthink.judge.rubric import SUPPORTS, Support
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, rate_of
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, rate_of
 from medthink.judge.units import Source, UnitSet
-from medthink.judge.verdicts import UnitVerdict
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
 from medthink.workflow.sentences import split_sentences
@@ -44,7 +41,7 @@ class FindingsKind(WordKind[StatementVerdict, FindingScores]):
     leading = "statement"
     exam_part = SUMMARY
     aspects = (Aspect(name="statement", categories=SUPPORTS, is_main=True, wrong="contradicted"),)
-    columns = (Column("factual", (*SUPPORTS, cells.UNSURE)),)
+    columns = (Column("factual", (*SUPPORTS, kind.UNSURE)),)
     forms: ClassVar[Mapping[str, str]] = {"statement": "factual"}
     verdict = StatementVerdict
     field = "support"
@@ -70,7 +67,7 @@ class FindingsKind(WordKind[StatementVerdict, FindingScores]):
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
         """Readers must use one of the three words: yes and no are not enough."""
-        return {"statement": cells.read_support(row.get("factual", ""))}
+        return {"statement": kind.read_support(row.get("factual", ""))}
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> FindingScores:  # noqa: ARG002
         """Support of statements about single images and of summaries."""

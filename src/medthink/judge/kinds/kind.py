@@ -1,20 +1,21 @@
 """What a kind of judging is: what it judges, how it asks, what a verdict says, and how verdicts are scored."""
 
+import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import msgspec
 
 from medthink.cases.case import Case
 from medthink.cases.slices import Slices, group_by_slice, sort_slices
-from medthink.judge.coverage import Units, measure_coverage
 from medthink.judge.decisive import DecisiveList, is_shown
-from medthink.judge.evidence import Evidence
-from medthink.judge.judgement import Judgement, label_seats
-from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, SeatScores
+from medthink.judge.judgement import Evidence, Judgement, UnitVerdict, label_seats
+from medthink.judge.rubric import ERROR_TYPES, SUPPORTS, ErrorType, Support
+from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, SeatScores, Units, measure_coverage
 from medthink.judge.units import MAX_UNITS, Source, UnitSet
-from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.workflow.forms import Fault
@@ -212,3 +213,111 @@ def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:
         "coverage": measure_coverage(rows, units),
         "ties": sum(len(row.ties) for row in rows),
     }
+
+
+def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...] | Fault:
+    """The verdicts in the order of the units; each unit needs exactly one."""
+    by_id: dict[str, Given] = {}
+    counts: Counter[str] = Counter()
+    for verdict in verdicts:
+        by_id[verdict.id] = verdict
+        counts[verdict.id] += 1
+    missing = [one for one in ids if one not in counts]
+    twice = [one for one in ids if counts[one] > 1]
+    strange = len(counts.keys() - set(ids))
+    problems = [f"no verdict for {', '.join(missing)}"] if missing else []
+    problems += [f"more than one verdict for {', '.join(twice)}"] if twice else []
+    problems += [f"{strange} verdicts for ids that were not given"] if strange else []
+    return Fault("wrong_ids", "; ".join(problems)) if problems else tuple(by_id[one] for one in ids)
+
+
+def check_grounds(verdict: UnitVerdict, rests_on: Sequence[str], allowed: Sequence[str]) -> Fault | None:
+    """Why a verdict's reason or grounds are not acceptable; None if they are."""
+    if not verdict.reason.strip():
+        return Fault("wrong_form", f"{verdict.id} has no reason")
+    if not rests_on or set(rests_on) - set(allowed):
+        return Fault("wrong_form", f'{verdict.id} must rest on one or more of the names given for "rests_on"')
+    return None
+
+
+UNSURE = "unsure"
+
+_YES = frozenset({"yes", "y", "true", "t", "1", "ja", "oui"})
+_NO = frozenset({"no", "n", "false", "f", "0", "nein", "non"})
+_NOTHING = frozenset({"", UNSURE, "?", "n/a", "na", "-", "–", "none", "nan", "null", "not sure"})
+_TYPE_WORDS: dict[str, ErrorType] = {name.replace("_", " "): name for name in ERROR_TYPES} | {
+    "image": "image_understanding",
+    "imaging": "image_understanding",
+    "clinical": "clinical_scenario",
+    "scenario": "clinical_scenario",
+    "knowledge": "medical_knowledge",
+}
+_SEPARATORS = re.compile(r"[;,|/\n]+")
+_ENDING = re.compile(r"\s+(?:err|errs|error|errors)\.?$")
+
+Word = TypeVar("Word", bound=str)
+
+
+class ContradictoryCells(ValueError):
+    """Cells of one row that cannot all be right."""
+
+
+def read_word(column: str, text: str, words: Sequence[Word]) -> Word | None:
+    """One of the words, or nothing."""
+    folded = _fold(text)
+    found = next((word for word in words if word == folded), None)
+    if found is None and folded not in _NOTHING:
+        raise ValueError(f"{column}: {text.strip()!r} is not one of {', '.join(words)}")
+    return found
+
+
+def read_factual(text: str) -> tuple[bool | None, Support | None]:
+    """Whether it is true, and how it is supported where one of the three words is used."""
+    support = read_support(text, may_differ=True)
+    if support is not None:
+        return support == "supported", support
+    return read_truth("factual", text), None
+
+
+def read_support(text: str, *, may_differ: bool = False) -> Support | None:
+    """One of the three words, or nothing; with `may_differ`, any other word counts as nothing too."""
+    word = _fold(text)
+    if may_differ and word not in SUPPORTS:
+        return None
+    return read_word("factual", word, SUPPORTS)
+
+
+def read_truth(column: str, text: str) -> bool | None:
+    """Yes, no, or nothing."""
+    word = _fold(text)
+    if word in _NOTHING:
+        return None
+    if word in _YES or word in _NO:
+        return word in _YES
+    raise ValueError(f"{column}: {text.strip()!r} is neither yes nor no")
+
+
+def read_types(text: str) -> tuple[ErrorType, ...]:
+    """Error types separated by semicolons, commas or line breaks, or as a JSON list; main one first."""
+    stripped = text.strip()
+    pieces = _json_list(stripped) if stripped.startswith("[") else _SEPARATORS.split(stripped)
+    return tuple(dict.fromkeys(_read_type(piece) for piece in pieces if _fold(piece) not in _NOTHING))
+
+
+def _read_type(piece: str) -> ErrorType:
+    word = _ENDING.sub("", _fold(piece).replace("_", " ").replace("-", " "))
+    if word not in _TYPE_WORDS:
+        raise ValueError(f"error_types: {piece.strip()!r} is not one of {', '.join(ERROR_TYPES)}")
+    return _TYPE_WORDS[word]
+
+
+def _json_list(text: str) -> list[str]:
+    try:
+        value = json.loads(text.replace("'", '"'))
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError(f"error_types: {text[:40]!r} is not a list") from None
+    return [str(one) for one in value]
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.lower().split())

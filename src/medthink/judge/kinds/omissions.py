@@ -3,15 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
-from medthink.judge import cells
-from medthink.judge.coverage import Units
-from medthink.judge.evidence import Evidence
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
+from medthink.judge.kinds import kind
 from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
-from medthink.judge.kinds.word import WordKind
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, rate_of
+from medthink.judge.kinds.single_label import WordKind
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, rate_of
 from medthink.judge.units import NOT_SHOWN, Source, UnitSet
-from medthink.judge.verdicts import UnitVerdict
 from medthink.metrics.findings import compare_findings
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
@@ -52,7 +49,7 @@ class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
     true_label = "mentioned"
     exam_part = "summary"
     aspects = (Aspect(name="omission", categories=OMISSIONS, is_main=True, wrong="missed"),)
-    columns = (Column("finding", (*OMISSIONS, cells.UNSURE)),)
+    columns = (Column("finding", (*OMISSIONS, kind.UNSURE)),)
     forms: ClassVar[Mapping[str, str]] = {"omission": "finding (mentioned, missed or contradicted)"}
     verdict = OmissionVerdict
     field = "finding"

@@ -6,15 +6,12 @@ from typing import Any, ClassVar, Literal, get_args
 import msgspec
 
 from medthink.core.digest import digest_value
-from medthink.judge import cells
-from medthink.judge.coverage import Units
-from medthink.judge.evidence import Evidence
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
+from medthink.judge.kinds import kind
 from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
-from medthink.judge.kinds.word import WordKind
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, mean_of, rate_of
+from medthink.judge.kinds.single_label import WordKind
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, mean_of, rate_of
 from medthink.judge.units import Source, UnitSet
-from medthink.judge.verdicts import UnitVerdict
 from medthink.metrics.findings import compare_findings
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
@@ -61,7 +58,7 @@ class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
     leading = "preference"
     true_label = ""
     aspects = (Aspect(name="preference", categories=PREFERENCES, is_main=True),)
-    columns = (Column("preferred", (*PREFERENCES, cells.UNSURE)),)
+    columns = (Column("preferred", (*PREFERENCES, kind.UNSURE)),)
     forms: ClassVar[Mapping[str, str]] = {"preference": "preferred (first, second or tie)"}
     verdict = PreferenceVerdict
     field = "preferred"

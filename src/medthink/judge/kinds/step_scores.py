@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Judgement, UnitVerdict
 from medthink.judge.rubric import ERROR_TYPES, SEVERITIES, SUPPORTS, WEIGHTS, ErrorType, Severity, Support, Weight
 from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, mean_of, rate_of
-from medthink.judge.verdicts import UnitVerdict
 from medthink.stats import Measured
 
 SEVERE: tuple[Severity, ...] = ("significant", "dangerous")

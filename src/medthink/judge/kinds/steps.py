@@ -6,12 +6,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
-from medthink.judge import cells
-from medthink.judge.ballots import majority
-from medthink.judge.coverage import Units
-from medthink.judge.evidence import Evidence
-from medthink.judge.forms import check_grounds, match_ids
-from medthink.judge.judgement import Judgement
+from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
+from medthink.judge.kinds import kind
 from medthink.judge.kinds.kind import (
     Aspect,
     Column,
@@ -20,9 +16,11 @@ from medthink.judge.kinds.kind import (
     Label,
     Labels,
     Texts,
+    check_grounds,
     common_scores,
+    match_ids,
 )
-from medthink.judge.kinds.ruling import Ruling, rule_on_findings, rule_on_options
+from medthink.judge.kinds.rule_verdict import Ruling, rule_on_findings, rule_on_options
 from medthink.judge.kinds.step_scores import SEVERE, StepScores, StepVerdict, score_steps, step_slice_cells, step_tables
 from medthink.judge.rubric import (
     ERROR_TYPES,
@@ -35,9 +33,8 @@ from medthink.judge.rubric import (
     Support,
     Weight,
 )
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, Units, majority
 from medthink.judge.units import Source, UnitSet
-from medthink.judge.verdicts import UnitVerdict
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.workflow.forms import (
@@ -101,10 +98,10 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         *(Aspect(name=f"error: {name.replace('_', ' ')}", categories=(True, False)) for name in ERROR_TYPES),
     )
     columns = (
-        Column("factual", (*SUPPORTS, cells.UNSURE)),
-        Column("weight", (*WEIGHTS, cells.UNSURE)),
+        Column("factual", (*SUPPORTS, kind.UNSURE)),
+        Column("weight", (*WEIGHTS, kind.UNSURE)),
         Column("error_types"),
-        Column("severity", (*SEVERITIES, cells.UNSURE)),
+        Column("severity", (*SEVERITIES, kind.UNSURE)),
         Column("correction"),
     )
     forms: ClassVar[Mapping[str, str]] = {
@@ -199,11 +196,11 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
         """Factual in three words or as yes and no, weight or critical, and for contradicted steps the rest."""
-        factual, support = cells.read_factual(row.get("factual", ""))
-        types = _name_types(factual, support, cells.read_types(row.get("error_types", "")))
-        severity = cells.read_word("severity", row.get("severity", ""), SEVERITIES)
+        factual, support = kind.read_factual(row.get("factual", ""))
+        types = _name_types(factual, support, kind.read_types(row.get("error_types", "")))
+        severity = kind.read_word("severity", row.get("severity", ""), SEVERITIES)
         if severity is not None and (factual or support == "unverifiable"):
-            raise cells.ContradictoryCells(f"{row['factual'].strip()}, but with a severity")
+            raise kind.ContradictoryCells(f"{row['factual'].strip()}, but with a severity")
         weight, critical = _read_weight(row)
         plain: dict[str, Label | None] = {
             "support": support,
@@ -216,7 +213,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
     def gaps(self, form: str, row: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG002
         """Factual; then weight, unless the reader is unsure; for a contradicted step also type and severity."""
         said = row.get("factual", "").strip()
-        due = ["factual", *(["weight"] if said != cells.UNSURE else [])]
+        due = ["factual", *(["weight"] if said != kind.UNSURE else [])]
         due += ["error_types", "severity"] if said == "contradicted" else []
         return tuple(name for name in due if not row.get(name, "").strip())
 
@@ -256,12 +253,12 @@ def _weigh(ruling: Ruling) -> Weight:
 
 def _read_weight(row: Mapping[str, str]) -> tuple[Weight | None, bool | None]:
     """The weight, and whether that is critical; published tables have critical only."""
-    weight = cells.read_word("weight", row.get("weight", ""), WEIGHTS)
-    critical = cells.read_truth("critical", row.get("critical", ""))
+    weight = kind.read_word("weight", row.get("weight", ""), WEIGHTS)
+    critical = kind.read_truth("critical", row.get("critical", ""))
     if weight is None:
         return None, critical
     if critical is not None and critical != (weight in CRITICAL):
-        raise cells.ContradictoryCells(f"{weight}, but critical: {row['critical'].strip()}")
+        raise kind.ContradictoryCells(f"{weight}, but critical: {row['critical'].strip()}")
     return weight, weight in CRITICAL
 
 
@@ -323,7 +320,7 @@ def _name_types(
     """The types that were named, or None where that is not known: a step that is wrong must have one."""
     is_right = factual or support == "unverifiable"
     if is_right and types:
-        raise cells.ContradictoryCells(f"{'factual' if factual else 'unverifiable'}, but with error types")
+        raise kind.ContradictoryCells(f"{'factual' if factual else 'unverifiable'}, but with error types")
     if factual is None:
         return None
     return types if types or is_right else None

@@ -2,8 +2,7 @@
 
 from medthink.metrics.findings.agreement import Conflict, FindingAgreement, compare_findings, compare_statements
 from medthink.metrics.findings.extract import extract_statements
-from medthink.metrics.findings.lexicon import Lexicon, read_lexicon
-from medthink.metrics.findings.statement import Statement
+from medthink.metrics.findings.lexicon import Lexicon, Statement, read_lexicon
 
 VERSION = "6"
 

@@ -16,9 +16,7 @@ from typing import Literal
 import msgspec
 
 from medthink.metrics.findings.extract import extract_statements
-from medthink.metrics.findings.language import is_english
-from medthink.metrics.findings.lexicon import Lexicon, read_lexicon
-from medthink.metrics.findings.statement import Statement
+from medthink.metrics.findings.lexicon import Lexicon, Statement, is_english, read_lexicon
 
 ConflictKind = Literal["presence", "side", "size"]
 SIZE_TOLERANCE_MM = 2.0

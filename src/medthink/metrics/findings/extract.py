@@ -4,13 +4,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import cast
 
-from medthink.metrics.findings.attach import nearest
+from medthink.metrics.findings.attach import nearest, reach
 from medthink.metrics.findings.clauses import read_clauses
-from medthink.metrics.findings.language import is_english
-from medthink.metrics.findings.lexicon import Lexicon, read_lexicon, word_set
-from medthink.metrics.findings.mention import VERBS, Clause, Mention
-from medthink.metrics.findings.scope import reach
-from medthink.metrics.findings.statement import Certainty, Change, Polarity, Side, Statement
+from medthink.metrics.findings.lexicon import (
+    VERBS,
+    Certainty,
+    Change,
+    Clause,
+    Lexicon,
+    Mention,
+    Polarity,
+    Side,
+    Statement,
+    is_english,
+    read_lexicon,
+    word_set,
+)
 
 _STUDIES = word_set(
     "study examination exam radiograph scan ct mri mr ultrasound ray film chest appearance appearances findings "

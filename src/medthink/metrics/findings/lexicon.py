@@ -5,13 +5,12 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from medthink.core.digest import digest_bytes
-from medthink.metrics.porter import stem
-from medthink.metrics.spelling import normalise_spelling
+from medthink.metrics.words import normalise_spelling, stem
 
 MentionKind = Literal["finding", "normal", "site", "side", "cue"]
 
@@ -140,3 +139,147 @@ def _table(entries: list[Term]) -> PhraseTable:
     # Of two entries with the same words the first counts: findings before sites.
     by_words = {entry.words: entry for entry in reversed(entries)}
     return PhraseTable(by_words, {word: sorted(found, reverse=True) for word, found in lengths.items()})
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ENGLISH = word_set(
+    "the of and in with is are was were no not to a an on at for by from this there that as or without left right "
+    "within showed shows seen noted which be has have"
+)
+# The commonest words of other languages that do not occur in English reports.
+_FOREIGN = (
+    word_set(
+        "der die das und mit ist im den dem ein eine einer eines kein keine nicht bei von zur zum auf links rechts "
+        "beidseits le la les des du de et avec est un une dans sans aux au par sur gauche droite pas ce cette il "
+        "el los las y con es en una del por sin se izquierdo derecho izquierda derecha hay lo "
+        "di il della del che con gli nel nella non sinistra destra sono per una "
+        "da do dos das com sem na no em os esquerda direita uma nao "
+        "het een van met en geen links rechts bij niet zijn aan"
+    )
+    - _ENGLISH
+    - {"in", "an", "no", "die"}
+)
+_FEWEST_WORDS = 4
+
+
+def is_english(text: str) -> bool:
+    """False if the words are clearly of another language; a text too short to tell counts as English."""
+    words = [word.lower() for word in _LETTERS.findall(text)]
+    if not words:
+        return True
+    latin = sum(word.isascii() or word[0] < "ɐ" for word in words)
+    if latin * 2 < len(words):
+        return False
+    english = sum(word in _ENGLISH for word in words)
+    foreign = sum(word in _FOREIGN for word in words)
+    return len(words) < _FEWEST_WORDS or foreign <= english or foreign < 2
+
+
+VERBS = word_set(
+    "is are was were has have had shows show showed demonstrates demonstrate demonstrated reveals reveal revealed "
+    "appears appear appeared there contains contain contained remains exhibits exhibited measures measured"
+)
+
+MarkKind = Literal["finding", "normal", "site", "side", "cue", "size"]
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """Something the lexicon knows, or a measurement, at words `start` to `end` of its clause."""
+
+    kind: MarkKind
+    name: str
+    start: int
+    end: int
+    size_mm: float | None = None
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """The words of one clause and the mentions in it."""
+
+    words: tuple[str, ...]
+    mentions: tuple[Mention, ...]
+
+    def of_kind(self, *kinds: MarkKind) -> list[Mention]:
+        """The mentions of these kinds, in reading order."""
+        return [mention for mention in self.mentions if mention.kind in kinds]
+
+    def cues(self, *names: str) -> list[Mention]:
+        """The cues of these names, in reading order."""
+        return [mention for mention in self.mentions if mention.kind == "cue" and mention.name in names]
+
+
+Side = Literal["left", "right", "bilateral", "midline"]
+Polarity = Literal["present", "absent"]
+Certainty = Literal["certain", "uncertain"]
+Change = Literal["new", "increased", "decreased", "stable", "resolved"]
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One finding, stated as present or absent; what the text leaves open is None."""
+
+    finding: str
+    polarity: Polarity = "present"
+    certainty: Certainty = "certain"
+    site: str | None = None
+    side: Side | None = None
+    size_mm: float | None = None
+    change: Change | None = None
+
+
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)?|[^\W\d_]+(?:['’][^\W\d_]+)?|[<>≤≥=±%+]")
+_ENTRY = re.compile(r"(?:^|[\r\n])[ \t]*(?:[-*•·–—>#]+|\(?\d{1,2}[.)]|\(?[a-zA-H]\)|(?i:step)\s+\d{1,2}\s*[:.)])(?=\s)")
+
+
+_FRAME = word_set(
+    "a an the is are was were be been being has have had do does did there it this that these those which"
+    " and also then first firstly second secondly third next finally moreover furthermore additionally overall"
+    " show shows showed shown showing reveal reveals revealed revealing see sees saw seen note notes noted"
+    " demonstrate demonstrates demonstrated demonstrating identify identifies identified visualize visualized"
+    " observe observes observed depict depicts depicted find finds found"
+)
+_NUMBERS = {
+    "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+    "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
+}  # fmt: skip
+_CLASSES: dict[str, frozenset[str]] = {
+    "a negation": word_set(
+        "no not without never none neither nor cannot absent absence lacks lack lacking denies denied negative"
+    ),
+    "a side": word_set("left right bilateral unilateral both ipsilateral contralateral midline"),
+    "a hedge": word_set(
+        "may might could would can possible possibly probable probably likely unlikely suspected suggest suggests"
+        " suggestive appears"
+    ),
+}
+
+
+class Token(NamedTuple):
+    """A word in its normal form, and its place in the text."""
+
+    word: str
+    start: int
+    end: int
+
+
+def content_tokens(text: str) -> list[Token]:
+    """The words that carry content, in a normalised spelling, without list markers."""
+    plain = _ENTRY.sub(lambda entry: " " * len(entry[0]), text)
+    found = (Token(_normal(match[0]), *match.span()) for match in _TOKEN.finditer(plain))
+    return [token for token in found if token.word not in _FRAME]
+
+
+def name_class(word: str) -> str:
+    """What kind of word it is, for a message that does not repeat it."""
+    if word[:1].isdigit():
+        return "a number"
+    return next((name for name, words in _CLASSES.items() if word in words), "a word")
+
+
+def _normal(word: str) -> str:
+    """Lower case, digits for number words, and one spelling for British and American words."""
+    folded = word.lower().replace("’", "'").replace(",", ".")
+    folded = _NUMBERS.get(folded, folded)
+    if len(folded) < 5:
+        return folded
+    spelt = folded.replace("ae", "e").replace("oe", "e").replace("our", "or")
+    return re.sub(r"is(e|ed|es|ing|ation)$", r"iz\1", re.sub(r"([a-z])tre$", r"\1ter", spelt))

@@ -1,7 +1,6 @@
 """RadCliQ-v0 and v1: the composite, its four components, and where their weights come from."""
 
-from medthink.metrics.radcliq.component import Component, ComponentScores
-from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
+from medthink.metrics.radcliq.composite import Component, Components, ComponentScores, radcliq_v0, radcliq_v1
 from medthink.metrics.radcliq.score import RadCliQ, RadCliQRow, score_components, score_radcliq
 
 __all__ = [

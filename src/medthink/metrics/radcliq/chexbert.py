@@ -7,9 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medthink.core.errors import DataError
-from medthink.metrics.radcliq.batches import Advance, advance_nothing, batches_by_length, token_budget
-from medthink.metrics.radcliq.component import MAX_TOKENS, ComponentScores, missing_packages, package_versions
-from medthink.metrics.radcliq.features import FeatureStore
+from medthink.metrics.radcliq.bertscore import FeatureStore
+from medthink.metrics.radcliq.composite import (
+    MAX_TOKENS,
+    Advance,
+    ComponentScores,
+    advance_nothing,
+    batches_by_length,
+    missing_packages,
+    package_versions,
+    token_budget,
+)
 from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights
 
 if TYPE_CHECKING:

@@ -7,8 +7,14 @@ score 5.516 and 2.450. Source: rajpurkarlab/CXR-Report-Metric 1.1.0 (MIT).
 """
 
 import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata, util
+from typing import Protocol
 
 import msgspec
+
+from medthink.metrics.rouge import bleu2
 
 
 class Components(msgspec.Struct, frozen=True):
@@ -57,3 +63,100 @@ def _combine(fit: _Fit, components: Components) -> float:
     values = (components.radgraph, components.bertscore, components.semb, components.bleu2)
     terms = zip(values, fit.mean, fit.scale, fit.coefficient, strict=True)
     return math.fsum(((value - mean) / scale * weight for value, mean, scale, weight in terms)) + fit.intercept
+
+
+Advance = Callable[[int], None]
+"""Called with the number of further texts done."""
+
+# Memory for one padded token of a base-size encoder: its activations and its share of the attention.
+_BYTES_A_TOKEN = 128 * 1024
+_SHARE_OF_MEMORY = 0.25
+_FEWEST_TOKENS = 1_024
+# Beyond this a larger batch is no faster on a CPU.
+_MOST_TOKENS = 8_192
+
+
+def token_budget() -> int:
+    """How many padded tokens may be encoded at once with the memory that is free now."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):  # a system that does not say
+        return _FEWEST_TOKENS
+    return max(_FEWEST_TOKENS, min(_MOST_TOKENS, int(free * _SHARE_OF_MEMORY) // _BYTES_A_TOKEN))
+
+
+def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Indices of the texts, shortest first, in batches of at most this many tokens after padding."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and lengths[place] * (len(batch) + 1) > budget:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def advance_nothing(done: int) -> None:
+    """Ignore progress."""
+
+
+MAX_TOKENS = 512
+
+
+class ComponentScores(msgspec.Struct, frozen=True):
+    """One value per pair, and the pairs with a text truncated at the model's limit."""
+
+    values: list[float]
+    truncated: list[int]
+
+
+class Component(Protocol):
+    """One component of RadCliQ."""
+
+    @property
+    def name(self) -> str:
+        """The field of `Components` it fills."""
+
+    def unavailable(self) -> str | None:
+        """Why it cannot be computed here; None if it can."""
+
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
+        """The value of every pair; texts are not empty, and `advance` is called as texts are done."""
+
+    def fingerprint(self) -> dict[str, str]:
+        """What the values depend on: weights by digest, packages by version, options."""
+
+
+class Bleu2:
+    """BLEU-2 as a component; it needs no weights."""
+
+    name = "bleu2"
+
+    def unavailable(self) -> str | None:
+        """Always available."""
+        return None
+
+    def score(
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+    ) -> ComponentScores:
+        """BLEU-2 of every pair."""
+        advance(len({*references, *candidates}))
+        return ComponentScores([bleu2(r, c) for r, c in zip(references, candidates, strict=True)], [])
+
+    def fingerprint(self) -> dict[str, str]:
+        """Its definition only."""
+        return {"definition": "sentence BLEU-2, smoothing 1"}
+
+
+def missing_packages(*names: str) -> str | None:
+    """Why these packages cannot be used; None if all are installed."""
+    missing = [name for name in names if util.find_spec(name) is None]
+    return f"{', '.join(missing)} not installed (pip install 'medthink[radcliq]')" if missing else None
+
+
+def package_versions(*names: str) -> dict[str, str]:
+    """The installed version of each package."""
+    return {f"package:{name}": metadata.version(name) for name in names}

@@ -14,10 +14,8 @@ from typing import Any
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading
 from medthink.core.jsonio import parse_json
-from medthink.metrics.radcliq.annotations import radgraph_f1, read_annotations
-from medthink.metrics.radcliq.batches import Advance, advance_nothing
-from medthink.metrics.radcliq.component import ComponentScores
-from medthink.metrics.radcliq.composite import Components
+from medthink.metrics.radcliq.composite import Advance, Components, ComponentScores, advance_nothing
+from medthink.metrics.radcliq.radgraph import radgraph_f1, read_annotations
 from medthink.metrics.radcliq.score import FIELDS
 from medthink.metrics.radcliq.weights import digest_weights
 

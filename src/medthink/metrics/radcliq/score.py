@@ -11,10 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from medthink.metrics.aggregate import mean_of
-from medthink.metrics.radcliq.batches import Advance, advance_nothing
-from medthink.metrics.radcliq.component import Component
-from medthink.metrics.radcliq.composite import Components, radcliq_v0, radcliq_v1
+from medthink.metrics.answers import mean_of
+from medthink.metrics.radcliq.composite import Advance, Component, Components, advance_nothing, radcliq_v0, radcliq_v1
 
 PairState = Literal["ok", "empty_candidate", "empty_reference"]
 Fingerprint = dict[str, dict[str, str]]

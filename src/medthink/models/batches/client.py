@@ -10,9 +10,8 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
 from medthink.models.batches import BatchLimits, BatchWire, Dialogue, Errand, Frame, Job, Sought, Spool
-from medthink.models.endpoints import find_proxy
-from medthink.models.errors import ErrorKind, ModelError
-from medthink.models.retries import choose_wait_s, is_final
+from medthink.models.limits import choose_wait_s, find_proxy, is_final
+from medthink.models.request import ErrorKind, ModelError
 from medthink.models.transport import Target, Transport, read_body
 from medthink.models.wires import HttpReply
 from medthink.models.wires.failures import failure_of

@@ -7,7 +7,7 @@ import orjson
 
 from medthink.core.errors import DataError
 from medthink.models.batches import BatchLimits, Job, Sought, Spool, openai
-from medthink.models.batches.dialogue import read_line
+from medthink.models.batches.replies import read_line
 
 OUTPUT = ".output.jsonl"
 # vLLM reads the whole file into memory.

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from medthink.core.jsonio import encode_json
 from medthink.models.batches import BatchLimits, BatchRow, Dialogue, Errand, Frame, Job, JobState, Sought, Spool
-from medthink.models.batches.dialogue import (
+from medthink.models.batches.replies import (
     JSON,
     as_reply,
     count_of,
@@ -15,7 +15,7 @@ from medthink.models.batches.dialogue import (
     read_pages,
     text_of,
 )
-from medthink.models.errors import ModelError
+from medthink.models.request import ModelError
 from medthink.models.wires import Encoded
 from medthink.models.wires.failures import failure_of, shorten
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from medthink.core.jsonio import encode_json
 from medthink.models.batches import BatchLimits, BatchRow, Dialogue, Errand, Frame, Job, JobState, Sought, Spool
-from medthink.models.batches.dialogue import (
+from medthink.models.batches.replies import (
     JSON,
     as_reply,
     count_of,

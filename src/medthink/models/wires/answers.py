@@ -4,19 +4,71 @@ The answer itself is read strictly. Other fields (token counts, the model's name
 good answer is not thrown away because another field is odd.
 """
 
+import secrets
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import orjson
 
 from medthink.core.errors import DataError
-from medthink.core.jsonio import parse_json
-from medthink.models.errors import ModelError
-from medthink.models.request import Reply, Stop, Usage
+from medthink.core.jsonio import encode_json, parse_json
+from medthink.models.request import ModelError, Reply, Request, Stop, Usage
 from medthink.models.wires import HttpReply
 from medthink.models.wires.failures import describe_body, failure_of, find_complaint, shorten
-from medthink.models.wires.usage import Counted
+
+# Above this a JSON number is no longer exact, and no reply has that many tokens.
+_LIMIT = 2**53
+
+
+class Counted(NamedTuple):
+    """The tokens of a reply, None if unknown, and the fields with invalid values."""
+
+    usage: Usage | None
+    doubts: tuple[str, ...] = ()
+
+
+class CountReader:
+    """Reads counts out of a reply's usage object, and records the names of invalid ones."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self.doubts: list[str] = [] if isinstance(source, dict) or source is None else ["usage"]
+
+    def read(self, *path: str) -> int | None:
+        """The count at this path; None if it is absent or invalid."""
+        value: Any = self._source
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is None:
+            return None
+        count = _whole(value)
+        if count is None:
+            self.doubts.append(path[-1])
+        return count
+
+    def settle(self, tokens_in: int | None, tokens_out: int | None, *, cached: int, reasoning: int) -> Counted:
+        """The usage; parts that are larger than their whole are unknown and count as 0."""
+        if tokens_in is None or tokens_out is None:
+            return Counted(None, tuple(self.doubts))
+        if cached > tokens_in:
+            self.doubts.append("cached tokens")
+            cached = 0
+        if reasoning > tokens_out:
+            self.doubts.append("reasoning tokens")
+            reasoning = 0
+        return Counted(Usage(tokens_in, cached, tokens_out, reasoning), tuple(self.doubts))
+
+
+def _whole(value: Any) -> int | None:
+    """The value as a count of tokens: a whole number, or what can only mean one."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 17:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LIMIT
+    return value if is_count else None
+
 
 Shape = TypeVar("Shape")
 CountUsage = Callable[[Any], Counted]
@@ -106,3 +158,23 @@ def _parse_answer(text: str, usage: Usage | None) -> object:
             remedy="if this model ignores response schemas, run with --no-schema",
         ) from None
     return value
+
+
+# Random for every process, so that no text can contain it.
+IMAGE_MARK = secrets.token_hex(16)
+
+
+def join_images(body: dict[str, Any], request: Request) -> list[bytes]:
+    """Encode the body and insert each image at its mark."""
+    images = request.images
+    pieces = encode_json(body).split(IMAGE_MARK.encode())
+    chunks = [pieces[0]]
+    for image, piece in zip(images, pieces[1:], strict=True):
+        chunks.append(image.base64)
+        chunks.append(piece)
+    return chunks
+
+
+def drop_absent(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are set: None means not set, and is not sent."""
+    return {name: value for name, value in fields.items() if value is not None}

@@ -4,12 +4,19 @@ from typing import Any
 
 import msgspec
 
-from medthink.models.errors import ModelError
-from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
+from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
-from medthink.models.wires.answers import finish, read_answer, read_word, stop_of
-from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
-from medthink.models.wires.usage import Counted, CountReader
+from medthink.models.wires.answers import (
+    IMAGE_MARK,
+    Counted,
+    CountReader,
+    drop_absent,
+    finish,
+    join_images,
+    read_answer,
+    read_word,
+    stop_of,
+)
 
 MODELS_PATH = "/v1/models"
 HEADERS = {"anthropic-version": "2026-10-21"}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from medthink.core.clock import now_utc
-from medthink.models.errors import ErrorKind, ModelError
+from medthink.models.request import ErrorKind, ModelError
 from medthink.models.wires import HttpReply
 
 DETAIL_LENGTH = 300

@@ -6,12 +6,20 @@ from urllib.parse import quote
 
 import msgspec
 
-from medthink.models.errors import ModelError
-from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
+from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
-from medthink.models.wires.answers import finish, not_an_answer, read_answer, read_word, stop_of
-from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
-from medthink.models.wires.usage import Counted, CountReader
+from medthink.models.wires.answers import (
+    IMAGE_MARK,
+    Counted,
+    CountReader,
+    drop_absent,
+    finish,
+    join_images,
+    not_an_answer,
+    read_answer,
+    read_word,
+    stop_of,
+)
 
 MODELS_PATH = "/v1/models"
 HEADERS: dict[str, str] = {}

@@ -6,10 +6,19 @@ import msgspec
 
 from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
-from medthink.models.wires.answers import finish, not_an_answer, read_answer, read_text, stop_of
-from medthink.models.wires.bodies import IMAGE_MARK, drop_absent, join_images
+from medthink.models.wires.answers import (
+    IMAGE_MARK,
+    Counted,
+    CountReader,
+    drop_absent,
+    finish,
+    join_images,
+    not_an_answer,
+    read_answer,
+    read_text,
+    stop_of,
+)
 from medthink.models.wires.openai_responses import HEADERS, MODELS_PATH, refuse_temperature, sign
-from medthink.models.wires.usage import Counted, CountReader
 
 __all__ = ["HEADERS", "MODELS_PATH", "PATH", "decode", "encode", "encode_chat", "sign"]
 

@@ -6,29 +6,17 @@ from io import BytesIO
 import numpy as np
 from PIL import Image
 
-from medthink.phantoms.painters import (
-    abdomen,
-    bone,
-    bowel,
-    brain,
-    breast,
-    camera,
-    chest,
-    neck,
-    spine,
-    ultrasound,
-    vessel,
-)
+from medthink.phantoms.painters import abdomen, breast_ultrasound, chest, colour, head_neck, skeleton
 from medthink.phantoms.painters.scene import Look, Pixels
 
-_ROOMS = (abdomen, bone, bowel, brain, breast, camera, chest, neck, spine, ultrasound, vessel)
+_MODULES = (abdomen, breast_ultrasound, chest, colour, head_neck, skeleton)
 PAINTERS: dict[str, Callable[[np.random.Generator, Look], Pixels]] = {
     name: painter
-    for room in _ROOMS
-    for name, painter in vars(room).items()
+    for module in _MODULES
+    for name, painter in vars(module).items()
     if callable(painter)
     and not name.startswith("_")
-    and getattr(painter, "__module__", "") == room.__name__
+    and getattr(painter, "__module__", "") == module.__name__
     and not isinstance(painter, type)
 }
 _QUALITY = 85

@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.tables import write_table
-from medthink.readers.assigning import PLANTED, Code
-from medthink.readers.studies import tables
+from medthink.readers.assignment import PLANTED, Code
 from medthink.readers.studies.results import DoneReading, leading_label, read_done
 from medthink.readers.studies.setup import Frozen, Study, add_reader, add_sittings, list_readers
 from medthink.readers.studies.sittings import ReadItem, ReadText, Sitting
+from medthink.store import tables
 
 ADJUDICATED = "adjudicated"
 

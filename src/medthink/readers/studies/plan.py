@@ -7,7 +7,7 @@ import msgspec
 
 from medthink.core.errors import UsageError
 from medthink.judge.kinds import KINDS
-from medthink.readers.assigning import ReadingPlan
+from medthink.readers.assignment import ReadingPlan
 
 # Intraclass correlation of errors within a case: between the values measured for errors (0.3) and disagreements (0.1).
 CLUSTERING = 0.2

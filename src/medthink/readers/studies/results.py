@@ -15,15 +15,14 @@ from medthink.judge.judged import cut_units
 from medthink.judge.kinds import KINDS
 from medthink.judge.scores import rate_of
 from medthink.readers.agreement import RunAgreement, agreement_of, planted_truths
-from medthink.readers.importing import Importer
 from medthink.readers.lists import COLUMNS, shown_part
-from medthink.readers.readings import Import
-from medthink.readers.studies import tables
-from medthink.readers.studies.desk import Mark, OpenSitting, list_sittings, read_marks
-from medthink.readers.studies.saving import ADDED
+from medthink.readers.readings import Import, Importer
+from medthink.readers.studies.marks import ADDED
+from medthink.readers.studies.reading import Mark, OpenSitting, list_sittings, read_marks
 from medthink.readers.studies.setup import Study, StudyReader, list_readers
 from medthink.runs.run import Run
 from medthink.stats import Measured, rate_interval
+from medthink.store import tables
 
 _PARTS_OF_TIME = 3
 

@@ -12,10 +12,11 @@ from medthink.cases.benchmark import Benchmark
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
 from medthink.judge.rubric import load_rubric
-from medthink.readers.assigning import ReadingKey, Sheet, sheets_of_run
-from medthink.readers.studies import tables
+from medthink.readers.assignment import ReadingKey, Sheet, sheets_of_run
 from medthink.readers.studies.plan import StudyForecast, StudyPlan, forecast
 from medthink.readers.studies.sittings import Sitting, StudyLists, plan_baseline, plan_judging
+from medthink.store import tables
+from medthink.store.engine import read_row
 
 _ALIASES = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 # Both readings of every item that an adjudicator settles, by its code.
@@ -167,13 +168,13 @@ def find_study(connection: Connection, token: str, *, with_key: bool = False) ->
     table = tables.studies
     wanted = sa.select(*_SHORT, *([table.c.key] if with_key else [])).where(table.c.token == token)
     row = connection.execute(wanted).mappings().first()
-    return None if row is None else tables.read_row(row, Study)
+    return None if row is None else read_row(row, Study)
 
 
 def list_studies(connection: Connection) -> list[Study]:
     """All studies, the newest first."""
     rows = connection.execute(sa.select(*_SHORT).order_by(tables.studies.c.id.desc())).mappings()
-    return [tables.read_row(row, Study) for row in rows]
+    return [read_row(row, Study) for row in rows]
 
 
 def close_study(connection: Connection, study_id: int) -> None:
@@ -185,7 +186,7 @@ def list_readers(connection: Connection, study_id: int) -> list[StudyReader]:
     """The readers of a study, in the order of the plan."""
     table = tables.study_readers
     wanted = sa.select(table).where(table.c.study_id == study_id, table.c.revoked_at.is_(None)).order_by(table.c.id)
-    return [tables.read_row(row, StudyReader) for row in connection.execute(wanted).mappings()]
+    return [read_row(row, StudyReader) for row in connection.execute(wanted).mappings()]
 
 
 def readings_of(connection: Connection, name: str) -> list[tuple[Study, StudyReader]]:
@@ -193,7 +194,7 @@ def readings_of(connection: Connection, name: str) -> list[tuple[Study, StudyRea
     table = tables.study_readers
     wanted = sa.select(table).where(table.c.name == name, table.c.revoked_at.is_(None)).order_by(table.c.id.desc())
     studies = {study.id: study for study in list_studies(connection)}
-    readers = [tables.read_row(row, StudyReader) for row in connection.execute(wanted).mappings()]
+    readers = [read_row(row, StudyReader) for row in connection.execute(wanted).mappings()]
     return [(studies[reader.study_id], reader) for reader in readers]
 
 
@@ -216,7 +217,7 @@ def find_reader(connection: Connection, study_id: int, name: str) -> StudyReader
     table = tables.study_readers
     own = (table.c.study_id == study_id, table.c.name == name, table.c.revoked_at.is_(None))
     row = connection.execute(sa.select(table).where(*own)).mappings().first()
-    return None if row is None else tables.read_row(row, StudyReader)
+    return None if row is None else read_row(row, StudyReader)
 
 
 def note_training(connection: Connection, reader_id: int, answers: dict[str, str], *, is_passed: bool) -> None:

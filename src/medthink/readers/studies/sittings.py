@@ -11,7 +11,7 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.judge.kinds import KINDS
-from medthink.readers.assigning import Code, ListEntry, ReadingPlan, Sheet, assign, list_entry
+from medthink.readers.assignment import Code, ListEntry, ReadingPlan, Sheet, assign, list_entry
 from medthink.readers.studies.plan import StudyPlan
 
 _NO_PLACE = -1

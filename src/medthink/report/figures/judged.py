@@ -8,12 +8,10 @@ from medthink.core.markup import Table
 from medthink.judge.kinds.discussion import DiscussionScores
 from medthink.judge.kinds.step_scores import StepScores
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS
-from medthink.report.entries import ends_of, value_of
 from medthink.report.figures.style import COLOURS, INK, MARKS, Drawing, percent_axis
-from medthink.report.judged_tables import AGREEMENT
-from medthink.report.seated import Seated
-from medthink.stats.estimate import Measured
-from medthink.stats.words import mean, share
+from medthink.report.judged_tables import AGREEMENT, Seated
+from medthink.report.runs import ends_of, value_of
+from medthink.stats.estimate import Measured, mean, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from medthink.core.errors import UsageError
 from medthink.core.markup import Table, one_line
 from medthink.core.numbers import count_of
-from medthink.report.entries import Entry, Group, ends_of, value_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.figures.curves import Panel, curve_panel, draw_curves
 from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
+from medthink.report.runs import Entry, Group, ends_of, value_of
 from medthink.scoring.scores import percent
 
 if TYPE_CHECKING:

@@ -1,8 +1,14 @@
 """Reading replies: total (nothing raises) and without guessing (a reply without a single answer is `Unparsed`)."""
 
 from medthink.workflow.parsing.choice import parse_choice
-from medthink.workflow.parsing.forms import parse_answer, parse_sections, parse_steps, parse_text
-from medthink.workflow.parsing.recalled import parse_letters, parse_number
+from medthink.workflow.parsing.forms import (
+    parse_answer,
+    parse_letters,
+    parse_number,
+    parse_sections,
+    parse_steps,
+    parse_text,
+)
 
 __all__ = [
     "parse_answer",

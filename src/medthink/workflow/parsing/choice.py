@@ -8,12 +8,107 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from medthink.workflow.outcome import Choice, Unparsed
+from medthink.workflow.ask import Choice, Unparsed
 from medthink.workflow.parsing import phrases
 from medthink.workflow.parsing.claims import Options, make_plain, read_claim
-from medthink.workflow.parsing.objects import find_object, read_object, unfence
-from medthink.workflow.parsing.open_answers import parse_open
-from medthink.workflow.parsing.short import read_short
+from medthink.workflow.parsing.phrases import NOT_THIS_BUT
+from medthink.workflow.parsing.replies import find_object, read_object, unfence
+
+_MAX_NAME = 200
+# Where a diagnosis ends and its grounds begin; a full stop after an initial ("E. coli") is no end.
+_NAME_END = re.compile(
+    r"\n|(?<=\w\w\w)[.;](?:\s|$)|,?\s(?:because|given|based on|due to the|as shown|as seen|since|supported by)(?!\w)",
+    re.IGNORECASE,
+)
+_LEADING = re.compile(r"[\s:=\"'(\[_#-]{0,12}(?:(?:an?|the|most likely|probably|likely) ){0,3}", re.IGNORECASE)
+
+
+def parse_open(text: str) -> Choice | Unparsed:
+    """The one diagnosis that the text commits to, in its own words."""
+    form = find_object(text) or {}
+    said, explanation = form.get("answer"), form.get("explanation")
+    names = [said] if isinstance(said, str) else _names(make_plain(text))
+    distinct = {" ".join(name.lower().split()): name.strip() for name in names if name.strip()}
+    if not distinct:
+        return Unparsed("no diagnosis stated")
+    if len(distinct) > 1:
+        return Unparsed(f"several diagnoses: {'; '.join(sorted(distinct.values()))[:200]}")
+    (name,) = distinct.values()
+    return Choice(None, name, explanation if isinstance(explanation, str) else text.strip(), "lenient")
+
+
+def _names(plain: str) -> list[str]:
+    """The diagnoses announced as final, else those announced, else the reply itself where it is but a name."""
+    found: dict[bool, list[str]] = {True: [], False: []}
+    for match in phrases.ANNOUNCED.finditer(plain):
+        name = _name_at(plain, match.end()) if match["link"] else ""
+        before = plain[max(0, match.start() - 30) : match.start()].rpartition("\n")[2]
+        if name and not phrases.DISOWNED.search(before):
+            found[bool(phrases.FINAL.search(before + match[0]))].append(name)
+    if found[True] or found[False]:
+        return found[True] or found[False]
+    whole = plain.strip()
+    return [_name_at(whole, 0)] if len(whole) <= _MAX_NAME and "\n" not in whole else []
+
+
+def _name_at(plain: str, place: int) -> str:
+    window = plain[place : place + 2 * _MAX_NAME]
+    leading = _LEADING.match(window)
+    name = window[leading.end() if leading else 0 :]
+    end = _NAME_END.search(name)
+    name = name[: end.start() if end else None].strip(" .\"'_)]")
+    return name if len(name) <= _MAX_NAME else ""
+
+
+_LEADS = (
+    # English
+    "so", "then", "well", "definitely", "certainly", "clearly", "surely", "obviously", "undoubtedly", "presumably",
+    "no doubt", "without (?:a |any )?doubt", "(?:almost certainly|most probably|most likely|probably|likely)",
+    "it's", "it is", "it must be", "it has to be", "it would be", "this is", "that's", "that is",
+    "i'm (?:confident|certain|sure)(?: that)?", "i am (?:confident|certain|sure)(?: that)?",
+    # German, French
+    "definitiv", "eindeutig", "sicher", "ganz klar", "auf jeden fall", "am ehesten", "wahrscheinlich", "es ist",
+    "das ist", "ich tippe auf", "certainement", "sans (?:aucun )?doute", "probablement", "c'est", "je dirais",
+    # Spanish, Italian, Portuguese, Dutch
+    "sin duda", "definitivamente", "seguramente", "probablemente", "es", "la correcta es", "(?:yo )?diría", "elegiría",
+    "sicuramente", "certamente", "probabilmente", "è", "direi", "com certeza", "provavelmente", "é", "eu diria",
+    "zeker", "waarschijnlijk",
+)  # fmt: skip
+_LEAD = re.compile(
+    rf"(?:(?:(?:{'|'.join(_LEADS)})(?![a-zà-ÿ]),?|{NOT_THIS_BUT})\s{{0,2}}){{0,4}}"
+    r"(?:(?:my pick|my vote|ans|dx|gabarito)\s?[:=.-]\s?)?"
+    r"(?:(?:肯定|应该|應該|一定)是|おそらく)?"
+    r"(?-i:(?:[Tt]he|an?|[Dd]ie|[Dd]er|[Dd]as|[Ll]e|[Ll]a|[Ee]l|[Ii]l|o)\s(?=\w))?"
+    r"(?:(?:option|choice|letter|answer|antwort|réponse|lettre|opción|letra|opzione|lettera|opção|alternativa"
+    r"|optie|вариант)\s{1,2}|选项|選項|選択肢|보기\s{0,2})?",
+    re.IGNORECASE,
+)
+_TRAIL = re.compile(r"(?:,?\s(?:it is|it's|for sure|definitely|without (?:a )?doubt|ist es)|正确|正確)$", re.IGNORECASE)
+_MARKS = " \t\"'()[]{}.,:;!_$#<>。！，"
+_LETTER_AND_TEXT = re.compile(r"([A-Za-z])[\s.:)(\]\"',-]{1,4}(.+)")
+
+
+def read_short(line: str, options: Options) -> frozenset[str] | None:
+    """The option that the line states, or None where it says anything beside that."""
+    said = line.strip(_MARKS)
+    if named := options.spelled(said):
+        # An option may itself begin with a word that leads on: "Likely reactive node".
+        return named
+    said = _TRAIL.sub("", said[_end_of_lead(said) :]).strip(_MARKS)
+    if len(said) == 1:
+        # A small letter may be a word of its own.
+        return frozenset({said} & options.letters) or None
+    both = _LETTER_AND_TEXT.fullmatch(said)
+    named = options.spelled(said)
+    if both and not named:
+        named = options.spelled(both[2]) & {both[1].upper()}
+    return named or None
+
+
+def _end_of_lead(said: str) -> int:
+    lead = _LEAD.match(said)
+    return lead.end() if lead else 0
+
 
 _FIELD = re.compile(
     r"[\"'](?:final[_ ]?)?(?:answer|choice|prediction|option|letter)(?:[_ ]?(?:letter|option|choice))?[\"']"

@@ -1,16 +1,16 @@
 """Replies that were asked for in a form: read strictly where they keep to it, leniently where they do not."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from medthink.cases.sections import SECTIONS
 from medthink.models.request import Reply
-from medthink.workflow.outcome import Choice, Mode, Sections, Steps, Text, Unparsed
+from medthink.workflow.ask import Choice, Mode, Sections, Steps, Text, Unparsed
 from medthink.workflow.parsing.choice import parse_choice
-from medthink.workflow.parsing.objects import find_object, read_object, unfence
-from medthink.workflow.parsing.thinking import drop_thinking
+from medthink.workflow.parsing.replies import drop_thinking, find_object, read_object, unfence
 
 _REASONING = "step3_differential_reasoning"
 _BULLETS = " \t#*_>0123456789.)-"
@@ -165,3 +165,30 @@ def _under_headings(text: str) -> dict[str, str]:
             twice.add(found)
         lines = sections[found] = [rest.lstrip("* _")]
     return {name: "\n".join(lines).strip() for name, lines in sections.items() if name not in twice}
+
+
+_NUMBER = re.compile(r"\d{1,9}(?![\d,.]*\d)")
+_LETTER = re.compile(r"\b[A-Z]\b")
+
+
+def parse_letters(reply: Reply, letters: Sequence[str]) -> list[str] | Unparsed:
+    """One letter for each option, in the order asked; a list of another length cannot be matched to the options."""
+    text = drop_thinking(reply.text)
+    if isinstance(text, Unparsed):
+        return text
+    form = find_object(text)
+    said = form.get("letters") if form is not None else _LETTER.findall(text)
+    if not isinstance(said, list) or not all(one in letters for one in said):
+        return Unparsed("no list of the letters shown")
+    return said if len(said) == len(letters) else Unparsed(f"{len(said)} letters for {len(letters)} options")
+
+
+def parse_number(reply: Reply) -> int | Unparsed | None:
+    """The one number that the reply names; None where it names none."""
+    said = parse_text(reply, "case_number")
+    if not isinstance(said, Text):
+        return said
+    found = {int(one) for one in _NUMBER.findall(said.text)}
+    if len(found) > 1:
+        return Unparsed("several numbers")
+    return found.pop() if found else None

@@ -1,0 +1,162 @@
+"""Audit of a benchmark without any model: what the options, the history, the letters and the lengths alone reveal.
+
+A probe raises the alarm when it beats chance significantly: a one-sided exact binomial test, corrected by Holm over all
+probes of the audit, at 1 %. The images' guesser raises none: the images are what should decide. A guesser with the same
+inputs as another (no history, or no image) adds no evidence.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from statistics import fmean
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from medthink.audit.rivals import Guessable, Guesses, gather, guess_by_inputs, guess_longest, guess_majority
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.cases.check.run import check_benchmark
+from medthink.core.digest import seed_from
+from medthink.stats.bootstrap import bootstrap_mean
+from medthink.stats.comparisons.differences import holm
+from medthink.stats.estimate import Measured
+from medthink.stats.intervals import wilson
+from medthink.stats.power import detectable_rate
+
+ALPHA = 0.01
+Verdict = Literal["clear", "alarm", "for information", "same as another"]
+
+
+class ProbeScore(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a guesser is right, against chance."""
+
+    name: str
+    source: str
+    accuracy: Measured
+    chance: float
+    p_holm: float | None
+    verdict: Verdict
+    meaning: str
+
+
+class LengthGap(msgspec.Struct, frozen=True, kw_only=True):
+    """How much longer the right option is than the mean of the wrong ones, in characters."""
+
+    characters: Measured
+    right_is_longest: Measured
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """What an audit of a benchmark found.
+
+    `detectable` is the true rate of a guesser that would have raised the alarm with 80 % power; None if none would.
+    """
+
+    split: str
+    n_cases: int
+    text_fingerprint: str
+    scores: tuple[ProbeScore, ...]
+    letters: dict[str, int]
+    length_gap: LengthGap
+    problems: dict[str, int]
+    detectable: float | None
+
+    @property
+    def alarms(self) -> tuple[ProbeScore, ...]:
+        """The probes that beat chance."""
+        return tuple(score for score in self.scores if score.verdict == "alarm")
+
+
+_MEANINGS = {
+    "majority letter": "the same letter every time",
+    "longest option": "the longest option every time",
+    "guesser:options": "the five options only, nothing of the case",
+    "guesser:question": "history and options, no image",
+    "guesser:images": "images and options, no history",
+}
+_TELLING = ("majority letter", "longest option", "guesser:options", "guesser:question")
+_COUNTED = ("answer-in-history", "history-duplicate-across-splits", "id-duplicate", "options-not-distinct")
+
+
+def probe_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> Probe:
+    """Audit a split; `advance` is called with the name of each probe."""
+    material = gather(benchmark, split)
+    found = []
+    for name, guess in _probes(material).items():
+        advance(name)
+        found.append(guess())
+    advance("duplicates and leaks")
+    counts = check_benchmark(benchmark, images=False).counts
+    scores = _judge(found, material.cases)
+    tested = sum(score.p_holm is not None for score in scores)
+    return Probe(
+        split=split,
+        n_cases=len(material.cases),
+        text_fingerprint=benchmark[split].text_fingerprint(),
+        scores=scores,
+        letters=dict(sorted(Counter(case.reference.answer for case in material.cases).items())),
+        length_gap=_measure_lengths(material.cases),
+        problems={code: counts.get(code, 0) for code in _COUNTED},
+        detectable=detectable_rate(n=len(material.cases), chance=scores[0].chance, alpha=ALPHA / max(1, tested)),
+    )
+
+
+def _probes(material: Guessable) -> dict[str, Callable[[], Guesses]]:
+    return {
+        "majority letter": lambda: guess_majority(material),
+        "longest option": lambda: guess_longest(material.cases),
+        "options alone": lambda: guess_by_inputs(material, "options"),
+        "history and options": lambda: guess_by_inputs(material, "question"),
+        "images and options": lambda: guess_by_inputs(material, "images"),
+    }
+
+
+def _judge(found: list[Guesses], cases: list[Case]) -> tuple[ProbeScore, ...]:
+    from scipy.stats import binomtest
+
+    chance = fmean(1 / len(case.question.options) for case in cases)
+    right = [sum(guesses.letters[case.id] == case.reference.answer for case in cases) for guesses in found]
+    raw = [float(binomtest(hits, len(cases), chance, alternative="greater").pvalue) for hits in right]
+    same = _same_inputs(cases)
+    telling = [place for place, guesses in enumerate(found) if guesses.name in _TELLING and guesses.name not in same]
+    corrected = dict(zip(telling, map(float, holm([raw[place] for place in telling])), strict=True))
+    return tuple(
+        ProbeScore(
+            name=guesses.name,
+            source=guesses.source,
+            accuracy=wilson(right[place], len(cases)),
+            chance=chance,
+            p_holm=corrected.get(place),
+            verdict="same as another" if guesses.name in same else _verdict(corrected.get(place)),
+            meaning=same.get(guesses.name) or _MEANINGS[guesses.name],
+        )
+        for place, guesses in enumerate(found)
+    )
+
+
+def _same_inputs(cases: list[Case]) -> dict[str, str]:
+    """The guessers that see no more than the options here, with the reason."""
+    same = {}
+    if not any(case.question.history.strip() for case in cases):
+        same["guesser:question"] = "no case has a history, so this is the options alone again"
+    if not any(case.question.images for case in cases):
+        same["guesser:images"] = "no case has an image, so this is the options alone again"
+    return same
+
+
+def _verdict(p_holm: float | None) -> Verdict:
+    if p_holm is None:
+        return "for information"
+    return "alarm" if p_holm < ALPHA else "clear"
+
+
+def _measure_lengths(cases: list[Case]) -> LengthGap:
+    gaps, longest = [], 0
+    for case in cases:
+        lengths = {letter: len(text.strip()) for letter, text in case.question.options.items()}
+        own = lengths.pop(case.reference.answer)
+        gaps.append(own - fmean(lengths.values()))
+        longest += own >= max(lengths.values())
+    rng = np.random.default_rng(seed_from("length gap", len(cases)))
+    return LengthGap(characters=bootstrap_mean(gaps, rng=rng), right_is_longest=wilson(longest, len(cases)))

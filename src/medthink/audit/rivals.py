@@ -1,0 +1,121 @@
+"""The guessers that every run is compared with, the same for `score`, `report` and `probe`; trained once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from medthink import __version__
+from medthink.baselines import Inputs
+from medthink.baselines.baseline import is_usable, longest_letter, rank_letters
+from medthink.baselines.guesser import best, cross_validated, train_guesser
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.core.digest import digest_value
+from medthink.core.errors import DataError, UsageError
+from medthink.core.files import cache_folder, write_atomic
+from medthink.core.jsonio import encode_json, read_json
+
+TRAIN = "train"
+FOLDS = 5
+GuessSource = Literal["train split", "cross-validated", "rule"]
+
+
+class Guesses(NamedTuple):
+    """A guesser's letter for every case, and what it was trained on."""
+
+    name: str
+    source: GuessSource
+    letters: dict[int, str]
+
+
+class Guessable(NamedTuple):
+    """The cases to guess, and those to train on (none: cross-validation)."""
+
+    cases: list[Case]
+    lessons: list[Case]
+
+
+def gather(benchmark: Benchmark, split: str) -> Guessable:
+    """The usable cases of the split, and the train split's unless that is the split itself."""
+    cases = [case for case in benchmark[split] if is_usable(case)]
+    if len(cases) < 2 * FOLDS:
+        raise UsageError(f"{len(cases)} usable cases are too few for an audit", remedy="audit a larger split")
+    has_lessons = TRAIN in benchmark.splits and split != TRAIN
+    lessons = [case for case in benchmark[TRAIN] if is_usable(case)] if has_lessons else []
+    return Guessable(cases, lessons)
+
+
+def guess_by_inputs(material: Guessable, inputs: Inputs) -> Guesses:
+    """A trained guesser that sees these inputs and nothing else."""
+    if not material.lessons:
+        found = cross_validated(material.cases, inputs, folds=FOLDS)
+        return Guesses(f"guesser:{inputs}", "cross-validated", {guess.case_id: guess.letter for guess in found})
+    guesser = train_guesser(material.lessons, inputs)
+    ranked = guesser.rank_all([case.question for case in material.cases])
+    letters = {case.id: best(ranks) for case, ranks in zip(material.cases, ranked, strict=True)}
+    return Guesses(f"guesser:{inputs}", "train split", letters)
+
+
+def guess_longest(cases: Sequence[Case]) -> Guesses:
+    """The longest option."""
+    return Guesses("longest option", "rule", {case.id: longest_letter(case.question) for case in cases})
+
+
+def guess_majority(material: Guessable) -> Guesses:
+    """Always the most frequent right letter in the train split, or in the other folds."""
+    if material.lessons:
+        letter = rank_letters(material.lessons)[0]
+        return Guesses("majority letter", "train split", {case.id: letter for case in material.cases})
+    letters: dict[int, str] = {}
+    for fold in range(FOLDS):
+        rest = [case for place, case in enumerate(material.cases) if place % FOLDS != fold]
+        letter = rank_letters(rest)[0]
+        letters |= {case.id: letter for case in material.cases[fold::FOLDS]}
+    return Guesses("majority letter", "cross-validated", letters)
+
+
+IMAGE_FREE: tuple[Inputs, ...] = ("options", "question")
+
+
+def rival_guesses(benchmark: Benchmark, split: str) -> list[Guesses]:
+    """The longest option, and guessers trained on the options alone and on history and options.
+
+    Training takes a while, so the guessers' answers are cached by the texts of the splits and the release. A split with
+    too few cases to train on has only the longest-option rule.
+    """
+    cases = [case for case in benchmark[split] if is_usable(case)]
+    rule = guess_longest(cases)
+    if len(cases) < 2 * FOLDS:
+        return [rule]
+    key = [benchmark[name].text_fingerprint() for name in (TRAIN, split) if name in benchmark.splits]
+    material: list[Guessable] = []
+    found = [rule]
+    for inputs in IMAGE_FREE:
+        place = cache_folder() / "guesses" / f"{digest_value([key, split, inputs, __version__])}.json"
+        guesses = _read(place)
+        if guesses is None:
+            material = material or [gather(benchmark, split)]
+            guesses = guess_by_inputs(material[0], inputs)
+            _keep(place, guesses)
+        found.append(guesses)
+    return found
+
+
+def _read(place: Path) -> Guesses | None:
+    if not place.is_file():
+        return None
+    try:
+        return msgspec.convert(read_json(place), Guesses, strict=False)
+    except (DataError, msgspec.ValidationError):
+        return None
+
+
+def _keep(place: Path, guesses: Guesses) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(place, [encode_json(msgspec.to_builtins(guesses, str_keys=True))])
+    except OSError:
+        # A cache that cannot be written costs time, but changes no numbers.
+        return

@@ -1,0 +1,171 @@
+"""Audit of a run: what it adds over guessing, and whether it keeps its answers when only the form changes.
+
+The definitions, with their assumptions, are on one page: docs/validity.md.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from medthink.audit.gain import RivalAnswers, blind_name, changed_fields, gain_over_strongest, gain_rng, guesser_answers
+from medthink.audit.rivals import Guesses
+from medthink.scoring.scores import AnswerScores, Scores
+from medthink.stats.comparisons.paired import paired_difference
+from medthink.stats.estimate import Measured
+from medthink.stats.intervals import share_interval, wilson
+
+# Fields of a condition whose change should not affect the answer.
+_FORM_FIELDS = ("option_order", "image_order")
+
+
+class Rival(msgspec.Struct, frozen=True, kw_only=True):
+    """The run against something that lacks the decisive input: a guesser, or its own blind condition.
+
+    `gain` is the run's accuracy minus the rival's on the same cases; `on_misses` is the run's accuracy on the cases the
+    rival gets wrong, where only reading the images helps. `run` names the blind run, and is empty for a guesser.
+    """
+
+    name: str
+    run: str
+    accuracy: Measured
+    gain: Measured
+    on_misses: Measured
+
+
+class Consistency(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the run gives the same answer when only the form of the question changes."""
+
+    what: str
+    same_answer: Measured
+    difference: Measured
+
+
+class PlaceBias(msgspec.Struct, frozen=True, kw_only=True):
+    """The letters chosen, as shown, against an even spread; a small p-value means that position matters."""
+
+    chosen: dict[str, int]
+    p_value: float
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """What an audit of a run found; `diagnostic_gain` is over the strongest rival.
+
+    `normalised_gain` is its share of what that rival left to gain, (accuracy − rival)/(1 − rival). Where
+    `has_own_blind` is false no image-free run of the same model was among the rivals: the gain is only over guessers,
+    and a model without images may have one too.
+    """
+
+    run: str
+    accuracy: Measured
+    strongest_rival: str
+    strongest_run: str
+    strongest_accuracy: Measured
+    diagnostic_gain: Measured
+    normalised_gain: Measured
+    has_own_blind: bool
+    rivals: tuple[Rival, ...]
+    consistency: tuple[Consistency, ...]
+    place_bias: PlaceBias | None
+
+    @property
+    def strongest(self) -> Rival:
+        """The rival that the gain is over."""
+        chosen = (self.strongest_rival, self.strongest_run)
+        return next(rival for rival in self.rivals if (rival.name, rival.run) == chosen)
+
+
+def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Scores]) -> Audit:
+    """Compare a run with guessers, and with its own model's other runs on the same cases."""
+    assert scores.answers is not None
+    rng = gain_rng(scores.origin.text_fingerprint)
+    own = [other for other in others if is_variant(scores, other)]
+    against = [guesser_answers(guess, [(case.case, case.gold) for case in scores.cases]) for guess in guesses]
+    against += _blind_runs(scores, own)
+    over = gain_over_strongest(_rights(scores), against, rng=rng)
+    return Audit(
+        run=scores.origin.name,
+        accuracy=scores.answers.accuracy,
+        strongest_rival=over.rival.name,
+        strongest_run=over.rival.run,
+        strongest_accuracy=over.rival.accuracy,
+        diagnostic_gain=over.gain,
+        normalised_gain=over.normalised,
+        has_own_blind=over.has_own_blind,
+        rivals=tuple(_set_against(_rights(scores), rival, rng) for rival in against),
+        consistency=tuple(_consistency(scores, other, rng) for other in own if _changed_form(scores, other)),
+        place_bias=_place_bias(scores.answers),
+    )
+
+
+def gain_caution(audit: Audit) -> str:
+    """The caveat of the gain if no image-free run of the same model was among the rivals; else ""."""
+    if audit.has_own_blind:
+        return ""
+    return (
+        "no image-free run of this model was given, so this is gain over guessers: a model that reads the history well "
+        "has it even without images"
+    )
+
+
+def _rights(scores: Scores) -> tuple[float, ...]:
+    return tuple(case.right for case in scores.cases)
+
+
+def _blind_runs(scores: Scores, own: Sequence[Scores]) -> Iterator[RivalAnswers]:
+    for other in own:
+        name = blind_name(scores.origin.condition, other.origin.condition)
+        if name is not None:
+            yield RivalAnswers(name, _rights(other), run=other.origin.name)
+
+
+def _set_against(rights: tuple[float, ...], rival: RivalAnswers, rng: np.random.Generator) -> Rival:
+    return Rival(
+        name=rival.name,
+        run=rival.run,
+        accuracy=rival.accuracy,
+        gain=gain_over_strongest(rights, [rival], rng=rng).gain,
+        on_misses=share_interval([mine for mine, theirs in zip(rights, rival.rights, strict=True) if theirs < 1]),
+    )
+
+
+def is_variant(scores: Scores, other: Scores) -> bool:
+    """Whether it is another run of the same model and task on the same cases."""
+    mine, theirs = scores.origin, other.origin
+    return (
+        mine.name != theirs.name
+        and (mine.model, mine.task, mine.text_fingerprint) == (theirs.model, theirs.task, theirs.text_fingerprint)
+        and [case.case for case in scores.cases] == [case.case for case in other.cases]
+    )
+
+
+def _changed_form(scores: Scores, other: Scores) -> str:
+    """The one field of form that the other run changes, or ""."""
+    changes = changed_fields(scores.origin.condition, other.origin.condition)
+    return next((field for field in _FORM_FIELDS if set(changes) == {field}), "")
+
+
+def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Consistency:
+    field = _changed_form(scores, other)
+    same = [
+        a.letters[0] == b.letters[0] and a.letters[0] is not None
+        for a, b in zip(scores.cases, other.cases, strict=True)
+    ]
+    ids = [case.case for case in scores.cases]
+    return Consistency(
+        what=f"{field} {(other.origin.condition or {})[field]}",
+        same_answer=wilson(sum(same), len(same)),
+        difference=paired_difference(_rights(scores), _rights(other), rng=rng, clusters=ids),
+    )
+
+
+def _place_bias(answers: AnswerScores) -> PlaceBias | None:
+    """A χ² test; the samples of a case, which may all be the same, count as one answer together."""
+    counts = [answers.chosen.get(letter, 0) * answers.n_cases / answers.n_predictions for letter in "ABCDE"]
+    expected = sum(counts) / len(counts)
+    if expected < 5:  # the test is not valid
+        return None
+    statistic = sum((count - expected) ** 2 for count in counts) / expected
+    # The upper tail of χ² with four degrees of freedom.
+    return PlaceBias(chosen=answers.chosen, p_value=math.exp(-statistic / 2) * (1 + statistic / 2))

@@ -1,0 +1,134 @@
+"""Trained guessers: they rank the options from the options, the history or image features alone.
+
+A guesser compares each right option with its wrong ones, pair by pair, and learns a weight per feature (logistic
+regression on the differences). An option's share of the exponentiated scores is its probability. The letters are not
+among the features, so the order in which options are shown changes nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from medthink.baselines import Inputs
+from medthink.baselines.baseline import ChoosingBaseline, Lessons, Pick, is_usable
+from medthink.baselines.option_features import Encoder, Matrix
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case, Question
+from medthink.core.digest import seed_from
+from medthink.core.errors import UsageError
+
+_LOOSENESS = 0.3
+_TOLERANCE = 1e-3
+
+
+class Guess(msgspec.Struct, frozen=True):
+    """A guesser's answer to a case it was not trained on."""
+
+    case_id: int
+    letter: str
+    probabilities: dict[str, float]
+
+
+class Guesser:
+    """A trained guesser."""
+
+    def __init__(self, encoder: Encoder, weights: NDArray[np.float64]) -> None:
+        self._encoder = encoder
+        self._weights = weights
+
+    def rank(self, question: Question) -> dict[str, float]:
+        """The probability of each letter, in the order of the options."""
+        return self.rank_all([question])[0]
+
+    def rank_all(self, questions: Sequence[Question]) -> list[dict[str, float]]:
+        """The probabilities for many questions at once, which is faster."""
+        scores = self._encoder.encode(questions) @ self._weights
+        ends = np.cumsum([len(question.options) for question in questions])
+        return [
+            dict(zip(question.options, _softmax(part), strict=True))
+            for question, part in zip(questions, np.split(scores, ends[:-1]), strict=True)
+        ]
+
+
+def train_guesser(cases: Iterable[Case], inputs: Inputs) -> Guesser:
+    """Train on every case that has its answer among its options; raise UsageError if there is none."""
+    from sklearn.linear_model import LogisticRegression
+
+    usable = [case for case in cases if is_usable(case)]
+    if not usable:
+        raise UsageError("a guesser has no case to learn from", remedy="give cases with their answer among the options")
+    encoder = Encoder(inputs, [case.question for case in usable])
+    pairs = _pair_off(encoder.encode([case.question for case in usable]), usable)
+    # The sign of every other difference is turned, because a classifier needs both classes; the loss is the same.
+    signs = np.where(np.arange(pairs.shape[0]) % 2, -1.0, 1.0).astype(np.float32)
+    pairs.data *= np.repeat(signs, np.diff(pairs.indptr))
+    # A column without entries would keep its weight of 0; most of the hashed bins have none.
+    filled = np.unique(pairs.indices)
+    model = LogisticRegression(C=_LOOSENESS, fit_intercept=False, max_iter=2000, tol=_TOLERANCE)
+    model.fit(pairs[:, filled], signs)
+    weights = np.zeros(pairs.shape[1])
+    weights[filled] = model.coef_[0]
+    return Guesser(encoder, weights)
+
+
+def cross_validated(cases: Iterable[Case], inputs: Inputs, *, folds: int = 5, seed: int = 0) -> list[Guess]:
+    """For each usable case, in the order given, the guess of a guesser trained on the other folds."""
+    usable = [case for case in cases if is_usable(case)]
+    if not 2 <= folds <= len(usable):
+        raise UsageError(f"{folds} folds over {len(usable)} usable cases", remedy="give 2 folds up to one per case")
+    order = sorted(range(len(usable)), key=lambda position: seed_from(seed, usable[position].id, position))
+    found: dict[int, Guess] = {}
+    for fold in range(folds):
+        held = order[fold::folds]
+        out = set(held)
+        guesser = train_guesser([case for position, case in enumerate(usable) if position not in out], inputs)
+        ranked = guesser.rank_all([usable[position].question for position in held])
+        found |= {at: Guess(usable[at].id, best(ranks), ranks) for at, ranks in zip(held, ranked, strict=True)}
+    return [found[position] for position in range(len(usable))]
+
+
+def best(probabilities: dict[str, float]) -> str:
+    """The most probable letter; in a tie, the one shown first."""
+    return max(probabilities, key=probabilities.__getitem__)
+
+
+def say_probabilities(probabilities: dict[str, float]) -> str:
+    """The probabilities as a phrase, the highest first."""
+    ranked = sorted(probabilities.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{letter} {probability:.2f}" for letter, probability in ranked)
+
+
+def guesser_baseline(inputs: str, benchmark: Benchmark) -> ChoosingBaseline:
+    """The guesser as a baseline."""
+    seen = cast("Inputs", inputs)
+    name = f"guesser:{seen}"
+    lessons = Lessons(benchmark, name, lambda cases: train_guesser(cases, seen))
+
+    def choose(question: Question, sample: int) -> Pick:  # noqa: ARG001
+        probabilities = lessons.recall(question).rank(question)
+        words = {"options": "the options alone", "question": "history and options", "images": "images and options"}
+        source = words.get(seen, "history, images and options")
+        return Pick(best(probabilities), f"A guess from {source}. Probabilities: {say_probabilities(probabilities)}.")
+
+    return ChoosingBaseline(name, choose)
+
+
+def _pair_off(rows: Matrix, cases: Sequence[Case]) -> Matrix:
+    """The right option's row minus each wrong one's."""
+    right, wrong, start = [], [], 0
+    for case in cases:
+        letters = list(case.question.options)
+        at = letters.index(case.reference.answer)
+        others = [start + position for position in range(len(letters)) if position != at]
+        right += [start + at] * len(others)
+        wrong += others
+        start += len(letters)
+    return (rows[right] - rows[wrong]).tocsr()
+
+
+def _softmax(scores: NDArray[np.float64]) -> list[float]:
+    powers = np.exp(scores - scores.max(initial=0))
+    return [float(share) for share in powers / powers.sum()]

@@ -1,0 +1,261 @@
+"""Submissions in the store: received, checked and scored, previewed, published, withdrawn.
+
+```
+received → checking → scored → published → withdrawn
+              │         └→ offered → published   (where maintainers approve; declined, it is scored again)
+              ├→ invalid                         (problems named; costs no quota)
+              └→ failed → received               (not the team's fault: tried again; costs no quota)
+scored, offered → lapsed                         (discarded, or never published within its time)
+```
+
+Every state except the final ones has a deadline. A worker holds what it checks by a lease that it renews, so that
+another takes over from a dead worker within half a minute; after three tries the submission has failed. The same file
+of the same team is the same submission. Each change is noted in `events` with who made it.
+"""
+
+import secrets
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from medthink.accounts.account import enter_team, lock_team
+from medthink.board.submissions import (
+    EVER_SCORED,
+    About,
+    Preview,
+    Provenance,
+    QueueProgress,
+    Status,
+    SubmissionRecord,
+    deadline_of,
+    move,
+    read_record,
+)
+from medthink.core.clock import now_utc, utc_in
+from medthink.core.digest import digest_bytes
+from medthink.core.errors import Declined, UsageError
+from medthink.core.markup import clean
+from medthink.scoring.scores import Scores, to_plain
+from medthink.scoring.submission_file import SubmissionProblem
+from medthink.store import tables
+from medthink.store.engine import BoardStore, insert_once, note
+
+LEASE_S = 30
+MOST_TRIES = 3
+_LONGEST, _LONGEST_NOTES = 200, 2000
+_COUNTED: tuple[Status, ...] = ("received", "checking", *EVER_SCORED)
+
+
+class Received(msgspec.Struct, frozen=True):
+    """The answer to an upload: which submission it is, and whether it already existed."""
+
+    token: str
+    is_new: bool
+
+
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
+    """An upload: the file's bytes, who submits it, and for which model."""
+
+    benchmark_id: int
+    team: str
+    model: str
+    data: bytes
+    about: About = About()
+    allows_download: bool = False
+    sent_by: str = ""
+
+
+def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, actor: str = "") -> Received:
+    """Receive an upload; the same file again is the same submission, and it is refused if the quota is used up."""
+    _refuse_long_texts(upload)
+    sha256 = digest_bytes(upload.data)
+    packed = zlib.compress(upload.data, 6)
+    with store.write() as connection:
+        team_id = enter_team(connection, upload.team)
+        lock_team(connection, team_id)
+        if (known := _find_same(connection, upload.benchmark_id, team_id, sha256)) is not None:
+            # A submission that failed for technical reasons is tried again like a new file.
+            if known.status == "failed":
+                _refuse_over_quota(connection, team_id, per_day)
+                move(connection, known.id, "received", actor=actor or upload.team, values={"tries": 0, "detail": ""})
+            return Received(known.token, is_new=False)
+        _refuse_over_quota(connection, team_id, per_day)
+        file = {"sha256": sha256, "size": len(upload.data), "data": packed}
+        connection.execute(insert_once(connection, tables.files, file))
+        # Letters and digits only: a token that began with a dash would be a flag on the command line.
+        token = secrets.token_hex(12)
+        values = _fresh(upload, team_id, sha256) | {"token": token}
+        number = connection.execute(
+            tables.submissions.insert().values(values).returning(tables.submissions.c.id)
+        ).scalar_one()
+        note(connection, number, actor or upload.team, "received", {"model": upload.model, "sha256": sha256})
+    return Received(token, is_new=True)
+
+
+def claim(store: BoardStore, *, actor: str = "worker", only: int | None = None) -> SubmissionRecord | None:
+    """Take the oldest waiting submission, or one whose worker has died; None if there is none.
+
+    `only` is the number of a particular submission.
+    """
+    table = tables.submissions
+    lost = sa.and_(table.c.status == "checking", sa.func.coalesce(table.c.lease_at, "") < now_utc())
+    with store.write() as connection:
+        query = sa.select(table.c.id, table.c.status, table.c.tries)
+        query = query.where(sa.or_(table.c.status == "received", lost)).order_by(table.c.id).limit(1)
+        if only is not None:
+            query = query.where(table.c.id == only)
+        found = connection.execute(query.with_for_update(skip_locked=True)).first()
+        if found is None:
+            return None
+        if found.tries >= MOST_TRIES:
+            why = f"its check was interrupted {found.tries} times; the maintainers can see it"
+            move(connection, found.id, "failed", actor=actor, values={"detail": why})
+            return None
+        values = {"lease_at": utc_in(LEASE_S), "tries": found.tries + 1, "progress": None}
+        again = {"again": found.status == "checking"}
+        move(connection, found.id, "checking", actor=actor, values=values, detail=again)
+        return read_record(connection, table.c.id == found.id)
+
+
+def renew_lease(store: BoardStore, submission: SubmissionRecord, progress: QueueProgress) -> None:
+    """Record that a worker is still active, and its progress."""
+    table = tables.submissions
+    where = sa.and_(table.c.id == submission.id, table.c.status == "checking")
+    values = {"lease_at": utc_in(LEASE_S), "progress": msgspec.to_builtins(progress)}
+    with store.write() as connection:
+        connection.execute(table.update().where(where).values(values))
+
+
+def refuse(store: BoardStore, submission: SubmissionRecord, problems: Sequence[SubmissionProblem]) -> bool:
+    """Mark a submission as invalid, with its problems; it costs no quota."""
+    plain = [msgspec.to_builtins(problem) for problem in problems]
+    with store.write() as connection:
+        return _settle(connection, submission, "invalid", {"problems": plain})
+
+
+def fail(store: BoardStore, submission: SubmissionRecord, why: str) -> bool:
+    """Mark a submission as failed for technical reasons; it costs no quota."""
+    with store.write() as connection:
+        return _settle(connection, submission, "failed", {"detail": why})
+
+
+def keep_scores(
+    store: BoardStore,
+    submission: SubmissionRecord,
+    made: Scores,
+    *,
+    provenance: Provenance,
+    detail: str = "",
+    preview: Preview | None = None,
+) -> bool:
+    """Store a submission's scores so that it can be previewed; scores by another scorer stay."""
+    plain = msgspec.to_builtins(preview) if preview else None
+    with store.write() as connection:
+        values = {"provenance": provenance, "detail": detail, "preview": plain}
+        is_ours = _settle(connection, submission, "scored", values)
+        if is_ours:
+            _put_scores(connection, submission.id, made)
+        return is_ours
+
+
+def _settle(connection: Connection, submission: SubmissionRecord, to: Status, values: dict[str, Any]) -> bool:
+    """Leave the checking state; False if another worker did so while this one was presumed dead."""
+    table = tables.submissions
+    query = sa.select(table.c.status).where(table.c.id == submission.id).with_for_update()
+    if connection.execute(query).scalar() != "checking":
+        return False
+    move(connection, submission.id, to, actor="worker", values=values | {"lease_at": None, "progress": None})
+    return True
+
+
+def enforce_deadlines(store: BoardStore) -> int:
+    """End submissions that waited too long; returns how many."""
+    table = tables.submissions
+    ends: dict[Status, tuple[Status, str]] = {
+        "received": ("failed", "no worker checked it in time; submit it again"),
+        # A worker holds its lease as long as it lives; a check not done by the deadline will not finish.
+        "checking": ("failed", "its check took too long and was stopped"),
+        "scored": ("lapsed", "it was not published in time"),
+        "offered": ("lapsed", "no maintainer approved it in time"),
+    }
+    ended = 0
+    with store.write() as connection:
+        for status, (end, why) in ends.items():
+            late = sa.and_(table.c.status == status, table.c.deadline_at < now_utc())
+            for (number,) in connection.execute(sa.select(table.c.id).where(late)).all():
+                move(connection, number, end, actor="deadline", values={"detail": why})
+                ended += 1
+    return ended
+
+
+def _refuse_long_texts(upload: Upload) -> None:
+    if not upload.model.strip():
+        raise UsageError("the model has no name", remedy="name the model")
+    texts = {"model": upload.model} | {
+        name: value for name, value in msgspec.structs.asdict(upload.about).items() if isinstance(value, str)
+    }
+    for name, text in texts.items():
+        most = _LONGEST_NOTES if name == "notes" else _LONGEST
+        if len(text) > most or clean(text) != text:
+            raise UsageError(f"the {name} is too long, or has characters that cannot be shown", remedy=f"use {most}")
+    link = upload.about.link
+    if link and not link.startswith(("https://", "http://")):
+        raise UsageError("the link is not a web address", remedy="begin it with https://")
+
+
+def _fresh(upload: Upload, team_id: int, sha256: str) -> dict[str, Any]:
+    now = now_utc()
+    return {
+        "benchmark_id": upload.benchmark_id,
+        "team_id": team_id,
+        "file_sha256": sha256,
+        "status": "received",
+        "status_at": now,
+        "deadline_at": deadline_of("received"),
+        "detail": "",
+        "provenance": "scored",
+        "model": upload.model.strip(),
+        "about": msgspec.to_builtins(upload.about),
+        "problems": [],
+        "received_at": now,
+        "allows_download": upload.allows_download,
+        "sent_by": upload.sent_by,
+    }
+
+
+def _find_same(connection: Connection, benchmark_id: int, team_id: int, sha256: str) -> SubmissionRecord | None:
+    table = tables.submissions
+    return read_record(
+        connection,
+        sa.and_(table.c.benchmark_id == benchmark_id, table.c.team_id == team_id, table.c.file_sha256 == sha256),
+    )
+
+
+def received_today(connection: Connection, team_id: int) -> int:
+    """How many files of a team were received within a day, not counting those with errors."""
+    table = tables.submissions
+    counted = (table.c.team_id == team_id, table.c.received_at > utc_in(-86400), table.c.status.in_(_COUNTED))
+    return connection.execute(sa.select(sa.func.count()).where(*counted)).scalar_one()
+
+
+def _refuse_over_quota(connection: Connection, team_id: int, per_day: int | None) -> None:
+    if per_day is None:
+        return
+    used = received_today(connection, team_id)
+    if used >= per_day:
+        raise Declined(
+            f"this team has submitted {used} files within a day, of {per_day} allowed",
+            remedy="come back tomorrow; files with errors do not count",
+        )
+
+
+def _put_scores(connection: Connection, number: int, made: Scores) -> None:
+    table = tables.scores
+    same = (table.c.submission_id == number, table.c.scorer == made.scorer)
+    connection.execute(table.delete().where(*same))
+    row = {"submission_id": number, "scorer": made.scorer, "made_at": now_utc(), "scores": to_plain(made)}
+    connection.execute(table.insert().values(row))

@@ -1,0 +1,282 @@
+"""The files that the slots name, against the files that are there."""
+
+import multiprocessing
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+from medthink.cases.case import Case, Image, ImageStore
+from medthink.cases.check.report import DataProblem, Finding, place
+from medthink.cases.images.jpeg import JPEG_SIGNATURE
+from medthink.cases.images.similarity import PictureLook, appearance, look_alikes
+from medthink.cases.images.stores import LINKS_OUT, MISSING, path_problem
+from medthink.core.errors import DataError
+from medthink.core.plugins import Made, Portion, Spread
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
+
+class _Folder(NamedTuple):
+    """The files of a folder that no slot has named yet, and those that one has."""
+
+    unclaimed: set[str]
+    claimed: set[str]
+
+
+class FileLedger:
+    """Strikes out each listed file as a slot claims it; what is left at the end belongs to nobody.
+
+    Listing once is ten times faster than asking for each file; the store is asked only about what is not listed. Nearly
+    every folder holds the files of one case and nothing else, and is struck out as a whole.
+    """
+
+    def __init__(self, store: ImageStore) -> None:
+        self._store = store
+        self._untouched = store.listing()
+        self._struck_out: dict[str, list[str]] = {}
+        self._others: dict[str, _Folder] = {}
+
+    def check(self, case: Case) -> list[Finding]:
+        """Missing, unsafe and repeated files of a case."""
+        images = case.question.images
+        paths = sorted([image.path for image in images])
+        folder = _folder_of(paths[0]) if paths else ""
+        # What stands under no folder may not be opened.
+        if folder and self._untouched.get(folder) == paths:
+            self._struck_out[folder] = self._untouched.pop(folder)
+            return []
+        return [finding for image in images if (finding := self._claim(image)) is not None]
+
+    def extras(self) -> Iterator[Finding]:
+        """The files that no slot named."""
+        unclaimed = [*self._untouched.values(), *[folder.unclaimed for folder in self._others.values()]]
+        for path in sorted(chain(*unclaimed)):
+            # A file's name need not be Unicode, but what is reported must be.
+            shown = path.encode(errors="backslashreplace").decode()
+            if problem := path_problem(path):
+                yield Finding("image-path-unsafe", shown, f"{problem}; no slot names it")
+            else:
+                yield Finding("image-file-extra", shown, "no slot names it")
+
+    def _claim(self, image: Image) -> Finding | None:
+        """Strike out the image's file alone; what is wrong with it, if anything."""
+        path, field = image.path, f"image_{image.slot:02d}_path"
+        is_safe = not path_problem(path)
+        folder = self._open(_folder_of(path) if is_safe else "")
+        if path in folder.unclaimed:
+            folder.unclaimed.remove(path)
+            folder.claimed.add(path)
+            if is_safe:
+                return None
+        shown = ascii(path[:120])
+        if path in folder.claimed and is_safe:
+            return Finding("image-path-repeated", field, f"{shown} is named by an earlier slot")
+        problem = self._store.problem(path)
+        if not problem:
+            return None
+        if problem.startswith(LINKS_OUT):
+            return Finding("image-path-unsafe", field, problem)  # which names the link: it may be a folder's
+        code = "image-file-missing" if problem == MISSING else "image-path-unsafe"
+        return Finding(code, field, f"{problem}: {shown}")
+
+    def _open(self, name: str) -> _Folder:
+        if name not in self._others:
+            claimed = self._struck_out.pop(name, [])
+            self._others[name] = _Folder(set(self._untouched.pop(name, [])), set(claimed))
+        return self._others[name]
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+_CHUNK = 16
+_PORTION = 128  # worth the way to another machine
+_FEW = 32  # done before another process has started
+_SMALLEST_SIDE = 8
+_START_OF_SCAN = b"\xff\xda"
+# Compressed pictures have no such stretch; a copy that lost a block of its file has.
+_ZEROS = bytes(512)
+_MEMORY_LIMIT = 4 * 1024**3
+
+
+class Slot(NamedTuple):
+    """One filled image slot, as small as it can be sent to a worker."""
+
+    split: str
+    case: int
+    slot: int
+    path: str
+
+    @property
+    def field(self) -> str:
+        """The column that names the file."""
+        return f"image_{self.slot:02d}_path"
+
+
+class Looked(NamedTuple):
+    """What a look at one file showed; no digest when there was no picture, no appearance without contrast."""
+
+    findings: tuple[Finding, ...]
+    digest: str | None
+    appearance: PictureLook | None = None
+
+
+def slots_of(case: Case) -> list[Slot]:
+    """The case's images as slots."""
+    return [Slot(case.split, case.id, image.slot, image.path) for image in case.question.images]
+
+
+def check_pixels(looks: Iterable[tuple[Slot, Looked]], *, advance: Callable[[], None]) -> Iterator[DataProblem]:
+    """What the looks at every file showed: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
+    seen: dict[str, list[Slot]] = {}
+    shown: list[tuple[Slot, Looked]] = []
+    for slot, looked in looks:
+        advance()
+        for finding in looked.findings:
+            yield place(finding, split=slot.split, case=slot.case)
+        if looked.digest is not None:
+            earlier = seen.setdefault(looked.digest, [])
+            if earlier:
+                yield place(_duplicate(slot, earlier), split=slot.split, case=slot.case)
+            earlier.append(slot)
+        if looked.appearance is not None:
+            shown.append((slot, looked))
+    yield from _find_look_alikes(shown)
+
+
+def _find_look_alikes(shown: list[tuple[Slot, Looked]]) -> Iterator[DataProblem]:
+    """Pictures of different cases that look the same without being equal: a footer or a compression apart."""
+    told: set[Slot] = set()
+    for first, second in look_alikes([looked.appearance for _, looked in shown if looked.appearance is not None]):
+        (other, seen), (slot, looked) = shown[first], shown[second]
+        if slot.case != other.case and looked.digest != seen.digest and slot not in told:
+            told.add(slot)
+            detail = f"looks like {other.split} case {other.case}, slot {other.slot:02d}: {other.path}"
+            yield place(Finding("image-look-alike", slot.field, detail), split=slot.split, case=slot.case)
+
+
+def look(data: bytes, slot: Slot) -> Looked:
+    """Judge one file's bytes."""
+    from medthink.cases.images import content
+    from medthink.cases.images.colour_profile import CutOff, Malformed
+    from medthink.cases.images.content import without_metadata
+
+    media_type = content.sniff(data)
+    if media_type not in content.EXTENSIONS:
+        return _lost(slot, "image-format-refused", media_type or "unknown content")
+    findings = []
+    suffix = PurePosixPath(slot.path).suffix.lower()
+    if suffix not in content.EXTENSIONS[media_type]:
+        findings.append(Finding("image-format-differs", slot.field, f"{media_type} inside {slot.path}"))
+    broken: Malformed | None = None
+    try:
+        if without_metadata(data) is not data:
+            findings.append(Finding("image-metadata", slot.field, slot.path))
+    except Malformed as error:
+        broken = error
+    try:
+        picture = content.decode(data, name=slot.path)
+    except content.TooLarge as error:
+        return _lost(slot, "image-too-large", error.problem)
+    except DataError as error:
+        return _lost(slot, "image-truncated" if isinstance(broken, CutOff) else "image-undecodable", error.problem)
+    if broken is not None:
+        # The picture shows, but what follows it, or hides in it, was not looked at.
+        return _lost(slot, "image-truncated", broken.problem)
+    findings += _doubts(picture, data, slot)
+    return Looked(tuple(findings), content.pixel_digest(picture), appearance(picture))
+
+
+def _doubts(picture: "PillowImage", data: bytes, slot: Slot) -> Iterator[Finding]:
+    """What a picture that can be decoded still should not be."""
+    from medthink.cases.images import content
+
+    if content.is_see_through(picture):
+        yield Finding("image-alpha", slot.field, f"mode {picture.mode} in {slot.path}")
+    if min(picture.size) < _SMALLEST_SIDE:
+        yield Finding("image-tiny", slot.field, f"{picture.width} × {picture.height} pixels: {slot.path}")
+    elif content.is_one_colour(picture):
+        yield Finding("image-blank", slot.field, slot.path)
+    scan = data.find(_START_OF_SCAN) if data.startswith(JPEG_SIGNATURE) else -1
+    if scan >= 0 and data.find(_ZEROS, scan) >= 0:
+        yield Finding("image-zeroed", slot.field, f"{len(_ZEROS)} zero bytes in a row: {slot.path}")
+
+
+def _lost(slot: Slot, code: str, detail: str) -> Looked:
+    return Looked((Finding(code, slot.field, f"{detail}: {slot.path}"),), None)
+
+
+def _duplicate(slot: Slot, earlier: list[Slot]) -> Finding:
+    """The gravest way in which this picture repeats an earlier one."""
+    kinds: tuple[tuple[str, Callable[[Slot], bool]], ...] = (
+        ("image-duplicate-across-splits", lambda other: other.split != slot.split),
+        ("image-duplicate-in-case", lambda other: other.case == slot.case),
+        ("image-duplicate-across-cases", lambda other: True),  # noqa: ARG005
+    )
+    for code, is_kind in kinds:
+        other = next(filter(is_kind, earlier), None)
+        if other is not None:
+            where = f"{other.split} case {other.case}, slot {other.slot:02d}"
+            return Finding(code, slot.field, f"same pixels as {where}: {other.path}")
+    raise AssertionError("the last kind takes every slot")
+
+
+def look_at_all(slots: list[Slot], store: ImageStore, spread: Spread | None = None) -> Iterator[tuple[Slot, Looked]]:
+    """Look at every file in the order of the slots, by `spread` or, where there are more than a few, on all cores."""
+    if spread is None and len(slots) <= _FEW:
+        yield from ((slot, _look_at(store, slot)) for slot in slots)
+        return
+    size = _CHUNK if spread is None else _PORTION
+    chunks = [slots[start : start + size] for start in range(0, len(slots), size)]
+    look_at_chunk = partial(_look_at_chunk, pickle.dumps(store))
+    for chunk, looks in zip(chunks, (spread or _spread_on_cores)(look_at_chunk, chunks), strict=True):
+        yield from zip(chunk, looks, strict=True)
+
+
+def _spread_on_cores(work: Callable[[Portion], Made], portions: Iterable[Portion]) -> Iterator[Made]:
+    workers = os.cpu_count() or 1
+    # Not fork: the progress display runs a thread, and a forked child would inherit its locks.
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _limit_memory) as pool:
+        try:
+            yield from pool.map(work, portions)
+        except BrokenProcessPool:
+            raise DataError(
+                "a process that decoded images died", remedy="is there enough memory? close other programs and repeat"
+            ) from None
+
+
+def _limit_memory() -> None:
+    """A ceiling against pictures that unpack without end, where the system sets one."""
+    if find_spec("resource") is None:  # Windows
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+@lru_cache(maxsize=1)
+def _unpack(store: bytes) -> ImageStore:
+    """The store, opened once per process: a zip's directory is long."""
+    opened: ImageStore = pickle.loads(store)
+    return opened
+
+
+def _look_at_chunk(store: bytes, chunk: Iterable[Slot]) -> list[Looked]:
+    return [_look_at(_unpack(store), slot) for slot in chunk]
+
+
+def _look_at(store: ImageStore, slot: Slot) -> Looked:
+    try:
+        data = store.read(slot.path)
+    except DataError as error:
+        return _lost(slot, "image-unreadable", error.problem)
+    return look(data, slot)

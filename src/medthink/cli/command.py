@@ -1,0 +1,200 @@
+"""Commands with subcommands, imported when they are called."""
+
+import os
+import sys
+from importlib import import_module
+from itertools import groupby
+from typing import Any
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+
+from medthink.cli import COMMANDS, COMPLETE_VARIABLE
+from medthink.cli.doctor import load_keys
+from medthink.core.errors import MedThinkError, UsageError, suggest
+
+
+class LazyGroup(click.Group):
+    """A group over a table of `name → module:command`, modules below `medthink.cli`; imported when called."""
+
+    def __init__(self, *args: object, modules: dict[str, str], **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The names, in the table's order."""
+        return list(self._modules)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names, or a usage error with the closest name."""
+        name = args[0]
+        if name not in self._modules and not name.startswith("-"):
+            remedy = suggest(name, self._modules, f"{ctx.command_path} --help lists the commands")
+            raise UsageError(f"no such command: {ctx.command_path} {name}", remedy=remedy)
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        """The command, imported on demand."""
+        return _load(self._modules, name)
+
+
+class ParentCommand(click.Command):
+    """A command with its own arguments that also has subcommands: its first word may name one."""
+
+    def __init__(self, *args: Any, modules: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The names of the subcommands, in the table's order."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        """One of the subcommands, imported on demand."""
+        return _load(self._modules, name)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of the command named: a subcommand, or this one."""
+        other = _load(self._modules, args[0]) if args else None
+        if other is not None:
+            return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command of the context."""
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the flags, then the subcommands."""
+        super().format_options(ctx, formatter)
+        loaded = {name: _load(self._modules, name) for name in self._modules}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.short_help or "") for name, one in loaded.items() if one])
+
+
+def _load(modules: dict[str, str], name: str) -> click.Command | None:
+    if name not in modules:
+        return None
+    command = _import_command(modules[name])
+    # Without it, the parent's help would cut the first sentence at its line end.
+    command.short_help = (command.help or "").partition("\n")[0]
+    return command
+
+
+class SectionedCommand(click.Command):
+    """A command whose help starts a titled section at each of the flags named."""
+
+    def __init__(self, *args: Any, sections: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the flags section by section."""
+        title = "Options"
+        rows: list[tuple[str, tuple[str, str]]] = []
+        for param in self.get_params(ctx):
+            title = next((self._sections[name] for name in param.opts if name in self._sections), title)
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
+                rows.append((title, record))
+        for heading, listed in groupby(rows, key=lambda row: row[0]):
+            with formatter.section(heading):
+                formatter.write_dl([record for _, record in listed])
+
+
+HELP_FLAGS = ("-h", "--help")
+
+
+def load_command(name: str) -> click.Command:
+    """The top-level command of this name."""
+    return _import_command(COMMANDS[name].target)
+
+
+def _import_command(target: str) -> click.Command:
+    module, _, name = target.partition(":")
+    command: click.Command = getattr(import_module(f"medthink.cli.{module}"), name)
+    return command
+
+
+def enter(words: list[str]) -> int:
+    """Run the named command; every exit has one clear message and a documented code."""
+    name, *rest = words
+    if name not in COMMANDS:
+        remedy = suggest(name, COMMANDS, "medthink --help lists the commands")
+        return _complain(f"no such command: {name}\n  → {remedy}", 2)
+    # The matrices here are small: one thread is faster than several waiting for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    command = load_command(name)
+    try:
+        load_keys()
+        code = command.main(
+            rest, prog_name=f"medthink {name}", standalone_mode=False, help_option_names=list(HELP_FLAGS)
+        )
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except MedThinkError as error:
+        return _complain(str(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted", 130)
+    except SystemExit:
+        # click and rich exit this way, with 1, when the output is closed.
+        raise BrokenPipeError from None
+    # click returns the command's exit code; a command that simply ends returns 0.
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"medthink: {message}\n")
+    return code
+
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+class _Root(click.Group):
+    """All commands as one group, which is what click completes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The names, in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        """The command, imported on demand."""
+        if name not in COMMANDS:
+            return None
+        command = load_command(name)
+        command.short_help = COMMANDS[name].summary
+        return command
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+def completion(shell: str) -> None:
+    """Print a script that makes SHELL complete commands, flags and file names.
+
+    Put it where the shell looks for completions; for zsh that is a folder of $fpath, under the name _medthink.
+
+    \b
+    Example: medthink completion fish > ~/.config/fish/completions/medthink.fish
+    Example: medthink completion bash > ~/.local/share/bash-completion/completions/medthink
+    """
+    click.echo(_completer(shell).source())
+
+
+def answer_shell() -> int:
+    """Print completions in the form the shell's script asks for through its variable."""
+    shell, _, task = os.environ[COMPLETE_VARIABLE].partition("_")
+    if shell not in _SHELLS or task != "complete":
+        return 1
+    click.echo(_completer(shell).complete())
+    return 0
+
+
+def _completer(shell: str) -> ShellComplete:
+    found = get_completion_class(shell)
+    assert found is not None
+    return found(_Root("medthink"), {"help_option_names": ["-h", "--help"]}, "medthink", COMPLETE_VARIABLE)

@@ -1,0 +1,175 @@
+"""`medthink data`: everything about a benchmark's files."""
+
+from itertools import groupby
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.text import Text
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.check import DEFECTS, CheckReport, DataProblem, check_benchmark
+from medthink.cases.files.pull import LICENCE, REPOSITORY, REVISION, find_snapshot, pull_snapshot
+from medthink.cli import output
+from medthink.cli.command import LazyGroup
+from medthink.cli.flags import on_option, read_spread
+from medthink.cli.output import progress
+from medthink.core.errors import Declined, UsageError
+from medthink.core.numbers import count_of
+
+
+@click.group(
+    cls=LazyGroup,
+    modules={
+        "pull": "data.data:data_pull",
+        "check": "data.data:data_check",
+        "stats": "data.show:data_stats",
+        "show": "data.show:data_show",
+        "export": "data.export:data_export",
+        "synth": "data.data:data_synth",
+    },
+)
+def data() -> None:
+    """Pull, check, describe, show, export or make a benchmark.
+
+    Example: medthink data check bench/ --images
+    """
+
+
+_SHOWN_PER_CODE = 5
+
+
+@click.command("check")
+@click.argument("path", type=click.Path())
+@click.option("--images", is_flag=True, help="Also check the image files' contents, on all cores.")
+@on_option("Look inside the image files")
+@click.option("--json", "as_json", is_flag=True, help="Print every problem as JSON.")
+def data_check(path: str, images: bool, on: str | None, as_json: bool) -> None:
+    """Find every broken invariant of a benchmark: errors and warnings, with the remedy for each.
+
+    PATH is a benchmark folder or a .jsonl or .parquet file. Exit code 0: no errors, 1: errors, 2: unreadable.
+
+    Example: medthink data check bench/ --images
+    """
+    spread = read_spread(on, needs="--images", is_wanted=images)
+    with output.staged_progress("Checking") as progress:
+        report = check_benchmark(Benchmark.open(path), images=images, progress=progress, spread=spread)
+    if as_json:
+        output.print_json(_as_json(report))
+    else:
+        _print_report(report)
+    if report.errors:
+        raise Declined(f"errors in {path}: {len(report.errors):,}", remedy="docs/checks.md explains every code")
+
+
+def _as_json(report: CheckReport) -> dict[str, object]:
+    return {
+        "cases": report.cases,
+        "images": report.images,
+        "pixels_checked": report.pixels_checked,
+        "errors": len(report.errors),
+        "warnings": len(report.warnings),
+        "counts": report.counts,
+        "problems": msgspec.to_builtins(report.problems),
+    }
+
+
+def _print_report(report: CheckReport) -> None:
+    console = output.console()
+    looked = "opened" if report.pixels_checked else "not opened; --images checks their contents"
+    console.print(Text(f"{report.cases:,} cases, {report.images:,} images ({looked})"))
+    for name, problems in (("error", report.errors), ("warning", report.warnings)):
+        console.print(Text(f"\n{count_of(len(problems), name)}", style="bold"))
+        for code, group in groupby(problems, key=lambda problem: problem.code):
+            _print_group(code, list(group))
+
+
+def _print_group(code: str, problems: list[DataProblem]) -> None:
+    console = output.console()
+    defect = DEFECTS[code]
+    console.print()
+    console.print(Text.assemble((f"{code} × {len(problems):,}", "bold"), f"  {defect.meaning} → {defect.remedy}"))
+    rows = [
+        (problem.split or "–", "–" if problem.case is None else problem.case, problem.field, problem.detail)
+        for problem in problems[:_SHOWN_PER_CODE]
+    ]
+    console.print(output.table("", ("split", "case", "field", "what"), rows, right=[1]))
+    if len(problems) > _SHOWN_PER_CODE:
+        console.print(Text(f"  + {len(problems) - _SHOWN_PER_CODE:,} more (--json lists all)"))
+
+
+@click.command()
+@click.argument("out", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--revision", default=REVISION, show_default=True, help="A branch, tag or commit of the repository.")
+def data_pull(out: Path, revision: str) -> None:
+    """Fetch MedThinkVQA from the Hugging Face hub into the folder OUT, and check it.
+
+    An interrupted download continues where it stopped when the same command is run again.
+
+    Example: medthink data pull medthinkvqa/
+    """
+    click.echo(f"{REPOSITORY} is licensed {LICENCE}")
+    snapshot = find_snapshot(revision)
+    with _download_bar() as bar:
+        task = bar.add_task("Pulling", total=snapshot.size)
+        pull_snapshot(snapshot, out, progress=lambda size: bar.advance(task, size))
+    benchmark = Benchmark.open(out)
+    click.echo(f"commit {snapshot.commit}, {len(benchmark):,} cases → {out}")
+    click.echo(f"read from {benchmark.sources}")
+    # The release has known defects, so finding them is not a failure of the download.
+    report = check_benchmark(benchmark, images=False)
+    found = f"checked: {len(report.errors):,} errors, {len(report.warnings):,} warnings"
+    click.echo(f"{found}; medthink data check {out} lists them")
+
+
+def _download_bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+@click.command("synth")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--cases", type=click.IntRange(min=2), default=60, show_default=True, help="How many cases to make.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--shortcut", is_flag=True, help="Plant an option-length leak and a history leak.")
+@click.option("--defects", is_flag=True, help="Plant one of every defect that `medthink data check` finds.")
+@click.option("--raw", is_flag=True, help="Make raw cases with planted faults instead, and a plan for curate.")
+def data_synth(out: Path, cases: int, seed: int, shortcut: bool, defects: bool, raw: bool) -> None:
+    """Make a benchmark of drawn phantoms that can only be solved from several images together.
+
+    \b
+    Example: medthink data synth bench/ --cases 60 --seed 1
+    Example: medthink data synth raw/ --raw --cases 240
+    """
+    if raw:
+        if shortcut or defects:
+            raise UsageError("--raw already plants its own faults", remedy="leave out --shortcut and --defects")
+        _make_raw(out, cases, seed)
+        return
+    from medthink.phantoms.writer import write_benchmark
+
+    with progress() as bar:
+        task = bar.add_task("painting cases", total=cases)
+        counts = write_benchmark(
+            out, cases=cases, seed=seed, shortcut=shortcut, defects=defects,
+            progress=lambda done: bar.update(task, completed=done),
+        )  # fmt: skip
+    click.echo(f"{out}: {cases} cases ({counts.train} train, {counts.test} test), {counts.images} images")
+
+
+def _make_raw(out: Path, cases: int, seed: int) -> None:
+    from medthink.phantoms.raw_cases import write_raw
+
+    with progress() as bar:
+        task = bar.add_task("painting cases", total=cases)
+        planted = write_raw(out, cases=cases, seed=seed, progress=lambda done: bar.update(task, completed=done))
+    click.echo(f"{out}: {cases} raw cases, faults in {len(planted)}; next: medthink curate build {out / 'plan.toml'}")

@@ -1,0 +1,203 @@
+"""`medthink judge exam`: whether a judge finds known errors and leaves true sentences alone."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from medthink.cli.flags import say_jobs
+from medthink.cli.judge import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
+from medthink.cli.output import console, print_json, say, table
+from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
+from medthink.core.numbers import count_of
+from medthink.judge.edits import is_counted
+from medthink.judge.judgement import Seat
+
+if TYPE_CHECKING:
+    from medthink.judge.exam.results import ExamResult, KindMarks, PairMarks
+    from medthink.judge.exam.run import ExamOrder, ExamSession
+    from medthink.runs.run import Run
+
+
+@click.command(name="exam")
+@click.argument("sources", nargs=-1, type=click.Path(path_type=Path), metavar="[DATA|RUN]...")
+@judges_flag
+@click.option(
+    "--what", metavar="LIST", help="Kinds to examine, separated by commas; default: steps, omissions, preference."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default="exam",
+    show_default=True,
+    metavar="FOLDER",
+    help="Where the exam is kept: its sheets, every call, the results.",
+)
+@click.option(
+    "--items",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Sheets for each kind of edit, as far as the texts allow; 40 in a new exam.",
+)
+@click.option("--seed", type=int, help="Seed that selects the sentences; 0 in a new exam.")
+@click.option("--split", default="test", show_default=True, help="The split whose expert texts are used.")
+@sight_flags
+@asking_flags
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def judge_exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> None:
+    """Examine judges on expert sentences with known errors.
+
+    The sentences are those of DATA, a benchmark, or of the benchmark of a RUN: some made false by one edit each (side,
+    negation, size, unit, position, signal, direction, level, modality, option named, invented or deleted finding), some
+    reworded, some untouched. Shown are the errors found and the true sentences accepted, with intervals, and whether
+    the judge is biased by order, length or its own wording. The result is kept in FOLDER/results.json and, for every
+    RUN named, beside its judgements: reports then show it with each judged number.
+
+    Run the same command again to continue; an exam already in FOLDER needs no DATA. A judge below the floor
+    (docs/judging.md) ends with code 1.
+
+    \b
+    Example: medthink judge exam bench/ --judge baseline/rules
+    Example: medthink judge exam runs/qwen --judge openai/gpt-5.2 --images --max-usd 10
+    Example: medthink judge exam --judge google/gemini-3-pro
+    """
+    from medthink.cli.output import follow
+    from medthink.judge.asking import BATCHES
+    from medthink.judge.exam.results import EXAMS_FILE, keep_results
+    from medthink.judge.exam.run import sit_exam
+
+    transport = read_transport(flags)
+    order, runs = _read_order(sources, out, flags)
+    _refuse_others(runs, order)
+    with follow(out) as progress:
+        session = sit_exam(order, transport=transport, listener=progress)
+    for warning in session.warnings:
+        say(f"Caution: {warning}", stderr=True)
+    for run in runs:
+        keep_results(run.path / EXAMS_FILE, session.results)
+    _show(session, out, as_json=as_json)
+    say_jobs(session.jobs, out / BATCHES)
+    _end(session)
+
+
+def _read_order(sources: Sequence[Path], out: Path, flags: dict[str, Any]) -> "tuple[ExamOrder, list[Run]]":
+    from medthink.judge.exam.make import ExamPlan
+    from medthink.judge.exam.run import DEFAULT_KINDS, ExamOrder
+    from medthink.runs.run import Run
+
+    runs = [Run.open(path) for path in sources if (path / "run.json").is_file()]
+    data = [path for path in sources if not (path / "run.json").is_file()]
+    if len(data) > 1:
+        raise UsageError(f"an exam is made from one benchmark, not from {len(data)}", remedy="name one DATA")
+    benchmark = data[0] if data else Path(runs[0].manifest.benchmark) if runs else None
+    split = runs[0].manifest.selection.split if runs else flags["split"]
+    flags.pop("split")
+    given = {name: value for name in ("items", "seed") if (value := flags.pop(name)) is not None}
+    plan = ExamPlan(**given) if given else None
+    what = read_kinds(flags.pop("what")) or DEFAULT_KINDS
+    order = ExamOrder(out=out, benchmark=benchmark, split=split, plan=plan, what=what, **read_terms(flags))
+    return order, runs
+
+
+def _refuse_others(runs: "Sequence[Run]", order: "ExamOrder") -> None:
+    """Make or open the exam, and refuse runs of another benchmark before anything is asked."""
+    from medthink.judge.exam.run import open_exam
+
+    for run in runs:
+        manifest, _, _ = open_exam(order.out, order.benchmark, split=order.split, plan=order.plan)
+        if run.manifest.text_fingerprint != manifest.fingerprint:
+            raise UsageError(
+                f"{run.path} and the exam are from different benchmarks", remedy="name another --out for it"
+            )
+
+
+def _show(session: "ExamSession", out: Path, *, as_json: bool) -> None:
+    from msgspec import to_builtins
+
+    if as_json:
+        results = [to_builtins(one) | {"shortfalls": to_builtins(one.shortfalls)} for one in session.results]
+        print_json({"exam": str(out), "calls_made_now": session.calls_made, "results": results})
+        return
+    for one in session.results:
+        show_result(one)
+    say(f"{count_of(session.calls_made, 'call')} made in this session; exam: {out}")
+
+
+def _end(session: "ExamSession") -> None:
+    """Leave with the code that says how it went."""
+    if session.stopped_by is not None:
+        raise session.stopped_by
+    if session.failed and not any(marks.judged for one in session.results for marks in one.kinds.values()):
+        raise OutsideError(
+            f"no judge answered: {session.failed[0].detail}", remedy="fix that, then run the same command again"
+        )
+    if session.failed:
+        raise PartlyFailed(
+            f"{len(session.failed)} sheets failed, such as case {session.failed[0].case}: {session.failed[0].detail}",
+            remedy="fix that, then run the same command again: it asks only for what is missing",
+        )
+    below = [one.judge for one in session.results if one.shortfalls and not one.is_smoke_test]
+    if below:
+        raise Declined(
+            f"below the floor: {', '.join(below)}",
+            remedy="its numbers are marked; choose another judge, or change its settings",
+        )
+
+
+_APART = " (apart)"
+
+
+def show_result(result: "ExamResult") -> None:
+    """Print what a judge found and accepted, its biases, and whether it is below the floor."""
+    out = console()
+    label = Seat(judge=result.judge, setting=result.setting, prompt="").label()
+    for what, marks in result.kinds.items():
+        out.print(table(f"Exam in {what} · {label}", ("", "share right", "units"), _rows(marks), right=[2]))
+        _show_floor(marks.shortfalls())
+        out.print()
+    if result.pairs is not None:
+        out.print(table(f"Exam in preference · {label}", ("", ""), _pair_rows(result.pairs)))
+        out.print()
+
+
+def _show_floor(shortfalls: tuple[str, ...]) -> None:
+    out = console()
+    if not shortfalls:
+        out.print("Above the floor.")
+        return
+    out.print("BELOW THE FLOOR:")
+    for reason in shortfalls:
+        out.print(f"  {reason}")
+
+
+def _rows(marks: "KindMarks") -> Iterator[tuple[str, str, str]]:
+    from medthink.scoring.scores import percent, value_text
+
+    yield "sheets judged", f"{marks.judged:,} of {marks.asked:,}", ""
+    for name, one in marks.found.items():
+        apart = "" if is_counted(name) else _APART
+        yield f"finds {name}{apart}", percent(one), f"{one.n:,}"
+    yield "finds errors, all counted edits", percent(marks.sensitivity), f"{marks.sensitivity.n:,}"
+    for name, one in marks.accepted.items():
+        yield f"accepts {name}", percent(one), f"{one.n:,}"
+    for name, one in (
+        ("same label when asked again", marks.same_again),
+        ("same label in reverse order", marks.same_reversed),
+    ):
+        if one.value is not None:
+            yield name, percent(one), f"{one.n:,}"
+    if marks.kappa_again.value is not None:
+        yield "κ with itself", value_text(marks.kappa_again), f"{marks.kappa_again.n:,}"
+
+
+def _pair_rows(marks: "PairMarks") -> Iterator[tuple[str, str]]:
+    from medthink.scoring.scores import percent
+
+    yield "pairs judged in both orders", f"{marks.pairs:,}"
+    yield "same preference with the order swapped", percent(marks.same_swapped)
+    yield "first position preferred (50 % is fair)", percent(marks.first)
+    yield "longer text preferred (50 % is fair)", percent(marks.longer)
+    yield "own wording preferred (50 % is fair)", percent(marks.own)
+    if marks.own_by_others.value is not None:
+        yield "the same wording, by other judges", percent(marks.own_by_others)

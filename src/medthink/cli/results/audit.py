@@ -1,0 +1,290 @@
+"""`medthink probe`: how much of a benchmark, or of a run's score, is guessing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+
+from medthink.cli.output import console, print_json, progress, say, table
+from medthink.core.errors import UsageError
+from medthink.core.files import short_names
+from medthink.core.numbers import as_p_value, as_percent
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from medthink.audit.benchmark import Probe
+    from medthink.audit.contamination import Contamination, MemoryTrace
+    from medthink.audit.runs import Audit
+    from medthink.cases.benchmark import Benchmark
+    from medthink.scoring.scores import Scores
+
+_MEANINGS = {
+    "letters": "wrong options put back under their published letters",
+    "hidden option": "a hidden wrong option named word for word, the others in published order (by chance: in another)",
+    "case number": "the case's number named",
+    "answers": "answers right in the published order (by chance: in another, weighted to the same right letters)",
+}
+
+
+def show_contamination(
+    paths: Sequence[Path], controls: Sequence[Path], *, released: "date | None", as_json: bool
+) -> None:
+    """Probe the runs and print what was found; exit code 1 if a run that is not a control raises an alarm."""
+    from medthink.audit.contamination import probe_contamination
+    from medthink.scoring.inputs import load_run
+    from medthink.scoring.score import kept_scores
+
+    data = paths[0] if paths[0].exists() and not (paths[0] / "run.json").is_file() else None
+    runs = [path for path in paths if path != data]
+    loaded = [load_run(path, data) for path in runs]
+    recalls = [one for one in loaded if one.task == "recall"]
+    answered = [(one, kept_scores(path, one)) for path, one in zip(runs, loaded, strict=True) if one.has_letters]
+    found = probe_contamination(recalls, [load_run(path) for path in controls], answered, released=released)
+    if as_json:
+        print_json(to_builtins(found))
+    else:
+        for one in found:
+            _show(one)
+    if any(one.alarms and not one.is_control for one in found):
+        raise click.exceptions.Exit(1)
+
+
+def _show(found: "Contamination") -> None:
+    out = console()
+    mark = " (control)" if found.is_control else ""
+    title = f"{found.model} on {found.n_cases} cases: what only memory can explain{mark}"
+    columns = ("", "n", "found", "by chance", "p (Holm)", "verdict")
+    out.print(table(title, columns, [_row(trace) for trace in found.traces], right=[1, 2, 3]))
+    for trace in found.traces:
+        if trace.untested:
+            out.print(f"{trace.kind}: not tested: {trace.untested}.")
+    if not found.is_control:
+        _explain(found)
+    out.print(_statement(found))
+    out.print()
+
+
+def _row(trace: "MemoryTrace") -> tuple[object, ...]:
+    from medthink.stats.memorisation import LEAST_P
+
+    if trace.test is None or trace.p_holm is None:
+        return (trace.kind, "", "", "", "", "not tested")
+    test = trace.test
+    verdict = "alarm" if trace.is_alarm else "clear"
+    # Shuffles cannot give less, and Holm's correction may multiply it by four.
+    p_value = as_p_value(trace.p_holm, 4 * LEAST_P if trace.kind == "case number" else 0.0)
+    return (trace.kind, test.n, as_percent(test.found), as_percent(test.expected), p_value, verdict)
+
+
+def _explain(found: "Contamination") -> None:
+    """What each line means, and the rates that raise no alarm."""
+    from medthink.scoring.scores import percent, points
+
+    out = console()
+    for trace in found.traces:
+        if trace.test is not None:
+            out.print(f"{trace.kind}: {_MEANINGS[trace.kind]}.")
+    names = short_names([one.run for one in found.verbatim])
+    rows = [
+        (names[one.run], f"{one.model}, {one.what}", percent(one.rate), "" if one.gap is None else points(one.gap))
+        for one in found.verbatim
+    ]
+    out.print()
+    title = "For information (skill explains some of it): hidden wrong options named word for word"
+    out.print(table(title, ("run", "", "named", "difference"), rows))
+    for gap in found.dates:
+        out.print(
+            f"{short_names([gap.run])[gap.run]}: right {percent(gap.before)} before {gap.released}, "
+            f"{percent(gap.after)} from then on; {points(gap.difference)} (for information: later cases may be harder; "
+            f"{gap.undated} cases have no date in their column case_date)."
+        )
+
+
+def _statement(found: "Contamination") -> str:
+    """The verdict with its error rate; every "no alarm" says what could have been detected."""
+    alarms = ", ".join(trace.kind for trace in found.alarms)
+    if alarms and found.is_control:
+        return (
+            f"ALARM IN A CONTROL: {alarms}. Nothing can be remembered here, so the order or numbering of "
+            "these cases is not random: do not take an alarm of this test as memory."
+        )
+    if alarms:
+        return (
+            f"ALARM: {found.model} remembers what cannot be worked out ({alarms}): it has seen these cases, or a text "
+            "made from them. At most 1 % of models that have not raise this alarm."
+        )
+    seen = [
+        f"{trace.kind} {as_percent(trace.test.detectable)}"
+        for trace in found.traces
+        if trace.test is not None and trace.test.detectable is not None
+    ]
+    could = (
+        f"With 80 % power, memory of this share of the cases would be detected: {', '.join(seen)}."
+        if seen
+        else ("There are too few cases to detect any memory.")
+    )
+    return f"No alarm: no memory of the published cases was detected. {could} Weaker memory may exist."
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--split", default="test", show_default=True, help="The split to audit.")
+@click.option(
+    "--contamination", is_flag=True, help="Test instead whether the models of RUNS have seen the cases; needs no DATA."
+)
+@click.option(
+    "--control",
+    "controls",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="A recall run on cases, or of a model, where nothing can be remembered; may be repeated.",
+)
+@click.option(
+    "--released",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="Show accuracy on cases dated before and after this day.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def probe(
+    data: Path,
+    runs: tuple[Path, ...],
+    split: str,
+    contamination: bool,
+    controls: tuple[Path, ...],
+    released: "datetime | None",
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for what they add over guessing.
+
+    No model is asked: guessers are trained on the train split (or cross-validated) in seconds. Runs of one model under
+    different conditions (no images, swapped images, rotated options) are compared. Exit code 1 when an alarm is raised.
+
+    \b
+    Example: medthink probe bench/
+    Example: medthink probe bench/ runs/all-images runs/no-images
+    Example: medthink probe --contamination runs/recall runs/answer runs/answer-seeded --control runs/recall-phantoms
+    """
+    if contamination:
+        show_contamination((data, *runs), controls, released=released.date() if released else None, as_json=as_json)
+        return
+    if controls or released:
+        raise UsageError("--control and --released are for --contamination", remedy="add --contamination")
+    from medthink.audit.benchmark import probe_benchmark
+    from medthink.cases.benchmark import Benchmark
+
+    benchmark = Benchmark.open(data)
+    scored = _score(runs, data, split)
+    with progress() as bar:
+        task = bar.add_task("probing", total=6)
+        found = probe_benchmark(
+            benchmark, split, advance=lambda name: bar.update(task, advance=1, description=f"probing: {name}")
+        )
+        audits = _audit(benchmark, split, scored)
+    if as_json:
+        print_json({"probe": to_builtins(found), "audits": to_builtins(audits)})
+    else:
+        _show_probe(found)
+        for audit in audits:
+            _show_audit(audit)
+    if found.alarms:
+        raise click.exceptions.Exit(1)
+
+
+def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
+    """The runs' scores; guessers only cover the audited split, so runs on another are refused."""
+    from medthink.scoring.inputs import load_all
+    from medthink.scoring.score import kept_scores
+
+    scored = [kept_scores(run, loaded) for run, loaded in zip(runs, load_all(runs, data, split=split), strict=True)]
+    for one in scored:
+        if one.origin.split != split:
+            raise UsageError(
+                f"{one.origin.name} is on the {one.origin.split} split, the audit on {split}",
+                remedy=f"audit it with --split {one.origin.split}",
+            )
+        if one.answers is None:
+            say(f"{one.origin.name}: it was not asked for letters, so there is nothing to audit", stderr=True)
+    return scored
+
+
+def _audit(benchmark: "Benchmark", split: str, scored: "list[Scores]") -> "list[Audit]":
+    from medthink.audit.rivals import rival_guesses
+    from medthink.audit.runs import audit_run
+
+    if not scored:
+        return []
+    guesses = rival_guesses(benchmark, split)
+    return [audit_run(one, guesses, scored) for one in scored if one.answers is not None]
+
+
+def _show_probe(found: "Probe") -> None:
+    from medthink.scoring.scores import percent, value_text
+
+    rows = [
+        (one.name, one.meaning, percent(one.accuracy), "" if one.p_holm is None else f"{one.p_holm:.3g}", one.verdict)
+        for one in found.scores
+    ]
+    chance = found.scores[0].chance
+    out = console()
+    title = (
+        f"{found.n_cases} cases of {found.split}; chance is {as_percent(chance)}; trained on: {found.scores[-1].source}"
+    )
+    out.print(table(title, ("guesser", "what it sees", "right (95 %)", "p (Holm)", "verdict"), rows))
+    out.print()
+    rows_ = [
+        ("right letters", ", ".join(f"{letter} {count}" for letter, count in found.letters.items())),
+        ("right option is the longest", percent(found.length_gap.right_is_longest)),
+        ("right option longer than the mean wrong one by", f"{value_text(found.length_gap.characters)} characters"),
+        *((f"{code} (all splits)", str(count)) for code, count in found.problems.items()),
+    ]
+    out.print(table("Also", ("", ""), rows_))
+    out.print()
+    if found.alarms:
+        names = ", ".join(one.name for one in found.alarms)
+        out.print(f"ALARM: {names} beat chance. A score on this benchmark is partly guessing; see docs/validity.md.")
+    else:
+        out.print(f"No alarm: no guesser without images is shown to beat chance. {_could_be_seen(found)}")
+    out.print()
+
+
+def _could_be_seen(found: "Probe") -> str:
+    """Every "no alarm" says what could have been detected."""
+    if found.detectable is None:
+        return f"{found.n_cases} cases are too few to show it for any guesser."
+    return (
+        f"With {found.n_cases} cases, a guesser that is right {as_percent(found.detectable, 0)} of the time or more "
+        "would be detected with 80 % power; a weaker shortcut may exist."
+    )
+
+
+def _show_audit(audit: "Audit") -> None:
+    from medthink.audit.runs import gain_caution
+    from medthink.scoring.scores import percent, points
+
+    name = short_names([audit.run])[audit.run]
+    out = console()
+    rows = [(one.name, percent(one.accuracy), points(one.gain), percent(one.on_misses)) for one in audit.rivals]
+    columns = ("rival", "its accuracy", "gain over it", "accuracy where it is wrong")
+    out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
+    out.print(f"Diagnostic gain of {name}: {points(audit.diagnostic_gain)}")
+    out.print(
+        f"That is over the strongest rival without images ({audit.strongest_rival}), and "
+        f"{percent(audit.normalised_gain)} of what that rival left to gain."
+    )
+    if caution := gain_caution(audit):
+        out.print(f"Caution: {caution}.")
+    for one in audit.consistency:
+        out.print(
+            f"Against {one.what.replace('_', ' ')}: same answer {percent(one.same_answer)}, "
+            f"accuracy {points(one.difference)} here."
+        )
+    if audit.place_bias is not None:
+        letters = ", ".join(f"{letter} {count}" for letter, count in audit.place_bias.chosen.items())
+        out.print(f"Letters chosen as shown: {letters} (even spread: p = {audit.place_bias.p_value:.3g}).")
+    out.print()

@@ -1,0 +1,215 @@
+"""What `medthink run` shows: progress while it works, its status, an estimate, the prompts."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import to_builtins
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cli.output import console, describe, describe_phase, describe_states, plain, print_json, table
+from medthink.core.digest import digest_value
+from medthink.core.errors import UsageError
+from medthink.core.jsonio import encode_json
+from medthink.core.numbers import as_usd, count_of
+from medthink.models.request import ImagePart, Request, TextPart
+from medthink.runs.ledger.queries import Records
+from medthink.runs.manifest import Manifest, Progress, RunSpec, read_manifest
+from medthink.runs.selection import count_cases, select_cases
+from medthink.workflow.ask import Prompt
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+    from medthink.runs.batches.jobs import Batch
+
+
+def show_status(run: Path, *, as_json: bool) -> None:
+    """Show a run's progress, even while another process works on it."""
+
+    from medthink.runs.run import read_status, summarise
+
+    manifest = read_manifest(run)
+    counts = read_status(run)
+    if counts.is_running and not as_json:
+        rows = [("state", f"running: {describe_phase(counts)}"), *describe(counts), *_jobs(run), *_failures(run)]
+        console().print(table(str(run), ("", ""), [*_about(manifest), *rows]))
+        return
+    records = Records.open(run)
+    total = counts.predictions or _count_predictions(manifest)
+    progress = summarise(records, total, is_running=counts.is_running)
+    records.close()
+    if as_json:
+        live = counts.snapshot() if counts.is_running else None
+        jobs = [to_builtins(batch) for batch in _read_jobs(run)]
+        print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": live, "batches": jobs})
+    else:
+        _show(run, manifest, progress)
+
+
+def _count_predictions(manifest: Manifest) -> int:
+    """How many predictions a run whose first session was killed will have."""
+    return count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
+
+
+def show_progress(run: Path, manifest: Manifest) -> None:
+    """The table at the end of a session."""
+    assert manifest.progress is not None
+    _show(run, manifest, manifest.progress)
+
+
+def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> None:
+    """What the run, or the rest of it, would take."""
+
+    from medthink.runs.dry_run import estimate
+
+    made = estimate(spec, transport=transport)
+    if as_json:
+        print_json(to_builtins(made))
+        return
+    left = " left" if made.done else ""
+    rows = [
+        *([("already done", _done(made.done))] if made.done else ()),
+        (f"cases{left}", f"{made.cases:,}"),
+        (f"calls{left}", f"{made.calls:,}"),
+        ("images to send", f"{made.images:,}"),
+        ("upload", f"{made.upload_bytes / 1e6:,.1f} MB"),
+        ("input tokens, estimated", f"{made.input_tokens:,}"),
+        ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
+        ("cost, estimated", as_usd(made.cost_usd)),
+    ]
+    console().print(table(f"{spec.model} · {spec.task} · {spec.condition.label()}", ("", ""), rows))
+
+
+def show_prompts(spec: RunSpec) -> None:
+    """Print every request of the first case, exactly as it would be sent; images by digest."""
+
+    from medthink.runs.dry_run import RehearsalDesk, rehearse
+    from medthink.runs.engine import run_to_end
+
+    benchmark = Benchmark.open(spec.benchmark)
+    if not count_cases(benchmark, spec.selection):
+        raise UsageError("no case is in this part of the split", remedy="choose another --shard")
+    first = next(select_cases(benchmark, spec.selection))
+    alike: dict[str, list[tuple[Prompt, Request]]] = {}
+
+    def witness(prompt: Prompt, request: Request) -> None:
+        alike.setdefault(_common_content(prompt, request), []).append((prompt, request))
+
+    desk = RehearsalDesk(spec.model, witness, filler="⟨earlier reply⟩")
+    run_to_end(rehearse([first], spec, desk, benchmark=benchmark))
+    for group in alike.values():
+        _show_requests(group[0][0].kind, [request for _, request in group])
+
+
+def _common_content(prompt: Prompt, request: Request) -> str:
+    """A request's content without its one image and sample number, so that similar requests can be grouped."""
+    content = request.content()
+    parts = [part[:1] if part[0] == "image" else part for part in content["parts"]]
+    shared = {"sample": 0, "parts": parts} if len(request.images) == 1 else {"sample": 0}
+    return digest_value([prompt.kind, content | shared])
+
+
+def _show_requests(kind: str, requests: list[Request]) -> None:
+    """Requests that differ only in one image, shown as one with each of their images."""
+    request = requests[0]
+    images = {image.digest: image for one in requests for image in one.images} if len(request.images) == 1 else {}
+    samples = len({one.sample for one in requests})
+    times = [f"for each of {len(images)} images"] if len(images) > 1 else []
+    times += [f"{samples} times"] if samples > 1 else []
+    click.echo(f"──── {' · '.join([kind, *times])} " + "─" * 60)
+    click.echo(f"[system]\n{plain(request.system)}\n\n[user]")
+    for part in request.parts:
+        if isinstance(part, TextPart):
+            click.echo(plain(part.text))
+        else:
+            click.echo(" or\n".join(map(_image, images.values() or [part])))
+    if request.schema is not None:
+        click.echo(f"\n[schema {request.schema.name}] {encode_json(request.schema.definition).decode()}")
+    settings = {name: getattr(request, name) for name in ("max_tokens", "temperature", "seed", "effort")}
+    if given := [f"{name} {value}" for name, value in settings.items() if value is not None]:
+        click.echo(f"\n[settings] {', '.join(given)}")
+    click.echo()
+
+
+def _image(image: ImagePart) -> str:
+    return (
+        f"[{image.media_type}, {image.width}×{image.height}, {image.size_bytes:,} bytes, SHA-256 {image.digest[:12]}…]"
+    )
+
+
+def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
+    reported = ", ".join(progress.reported_models) or "–"
+    rows = [
+        *_about(manifest, f" (reported: {reported})"),
+        (
+            "cases" if manifest.condition.samples == 1 else "cases × samples",
+            f"{sum(progress.states.values()):,} of {progress.cases:,} done: {describe_states(progress.states)}",
+        ),
+        ("calls", f"{describe_states(progress.calls)}; {progress.attempts:,} attempts sent"),
+        ("cost", _say_cost(progress)),
+        ("state", _say_state(progress)),
+        *_jobs(run),
+        *_failures(run),
+    ]
+    if progress.image_doubts:
+        of = f"{progress.image_doubts:,} of {progress.image_replies:,} replies"
+        rows.append(("caution", f"{of} count too few input tokens for their images: the server may ignore images"))
+    console().print(table(str(run), ("", ""), rows))
+
+
+def _about(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
+    return [
+        ("model", f"{manifest.model}{note}"),
+        ("task and condition", f"{manifest.task} · {manifest.condition.label()}"),
+    ]
+
+
+def _say_cost(progress: Progress) -> str:
+    cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
+    if not progress.is_least_cost:
+        return cost
+    replies = count_of(progress.unseen_replies, "reply", "replies")
+    return f"{cost}: {replies} never arrived and may be billed"
+
+
+def _say_state(progress: Progress) -> str:
+    again = {"complete": "", "unfinished": ": run the same command to continue"}
+    return progress.word + again.get(progress.word, ": the same command retries what failed")
+
+
+def _done(progress: Progress) -> str:
+    """What will not be asked again; a failed case will."""
+    states = {state: count for state, count in progress.states.items() if state != "failed"}
+    cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
+    made = f"{sum(states.values()):,} of {progress.cases:,} predictions: {describe_states(states)}"
+    return f"{made}; {count_of(progress.calls.get('done', 0), 'call')}; cost {cost}"
+
+
+def _read_jobs(run: Path) -> "list[Batch]":
+    from medthink.runs.batches.jobs import read_batches
+
+    records = Records.open(run)
+    batches = read_batches(records.connection)
+    records.close()
+    return batches
+
+
+def _jobs(run: Path) -> list[tuple[str, str]]:
+    """The batches that have not ended, in a line each."""
+    waiting = [one for one in _read_jobs(run) if one.state != "ended"]
+    return [
+        (
+            "batch",
+            f"{one.job or 'not sent yet'}: {count_of(one.calls, 'call')}, {one.detail or one.state}, "
+            f"since {one.planned_at}",
+        )
+        for one in waiting
+    ]
+
+
+def _failures(run: Path) -> list[tuple[str, str]]:
+    """Why calls failed, in a line for each kind."""
+    records = Records.open(run)
+    rows = [("failed calls", f"{count:,} × {kind}: {detail}") for kind, detail, count in records.failures()]
+    records.close()
+    return rows and [*rows, ("", "the same command retries them")]

@@ -1,0 +1,363 @@
+"""`medthink run`: a model and a task under a condition over a benchmark's cases, with every call stored on disk."""
+
+import gc
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from medthink.cli.command import SectionedCommand
+from medthink.cli.flags import (
+    Real,
+    batch_option,
+    condition_flags,
+    no_wait_option,
+    on_option,
+    read_batch,
+    read_condition,
+    say_jobs,
+)
+from medthink.cli.output import print_json, say
+from medthink.cli.results.compare import open_rule, show_known
+from medthink.core.errors import DataError, OutsideError, PartlyFailed, UsageError, did_you_mean, suggest
+from medthink.core.jsonio import read_toml
+from medthink.core.numbers import count_of
+from medthink.workflow.tasks import task_names
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+    from medthink.runs.manifest import RunSpec
+    from medthink.runs.run import Run
+    from medthink.runs.session import Session
+    from medthink.scoring.sequential import KnownStatement, StopWhenKnown
+
+# What a person asks of one call of the command, not of the run; where it is made is no part of it either.
+_NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "status", "help", "shards", "on"})
+Fields = dict[str, Any]
+
+
+def take_plan(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """A callback for DATA: if it names a plan, the plan's fields become the defaults of the flags."""
+    if value is None or value.suffix != ".toml":
+        return value
+    known = flags_of(ctx.command)
+    fields = {name.replace("-", "_"): field for name, field in read_toml(value).items()}
+    data = fields.pop(param.name or "", None)
+    ctx.default_map = {known[name].name: field for name, field in check_fields(fields, known, value, ctx).items()}
+    if not isinstance(data, str):
+        raise DataError("no benchmark is named", file=value, field="data", remedy='write data = "FOLDER"')
+    return value.parent / data
+
+
+def flags_of(command: click.Command) -> dict[str, click.Parameter]:
+    """The flags a plan may set, by field name."""
+    options = (param for param in command.params if isinstance(param, click.Option))
+    named = {option.opts[-1].lstrip("-").replace("-", "_"): option for option in options}
+    return {name: option for name, option in named.items() if name not in _NOT_PLANNED}
+
+
+def check_fields(fields: Fields, known: dict[str, click.Parameter], file: Path, ctx: click.Context) -> Fields:
+    """The fields as flag values, or DataError naming the one that is invalid."""
+    return {name: _check(name, value, known, file, ctx) for name, value in fields.items()}
+
+
+def _check(name: str, value: Any, known: dict[str, click.Parameter], file: Path, ctx: click.Context) -> Any:
+    if name not in known:
+        remedy = suggest(name, known, "the fields are the flags of medthink run")
+        raise DataError("no such field", file=file, field=name, remedy=remedy)
+    flag = known[name]
+    plain = _plain_value(value, flag, file)
+    is_switch = isinstance(flag, click.Option) and flag.is_flag
+    try:
+        if is_switch != isinstance(value, bool):
+            raise click.BadParameter(f"{value!r} is not {'true or false' if is_switch else 'a value of this flag'}.")
+        flag.type_cast_value(ctx, plain)
+    except click.BadParameter as error:
+        raise DataError(error.message, file=file, field=name, remedy="medthink run -h says what it takes") from None
+    return plain
+
+
+def _plain_value(value: Any, flag: click.Parameter, file: Path) -> Any:
+    """The value as it would be typed: lists with commas or one by one, paths from the file's folder."""
+    if flag.multiple:
+        return [str(one) for one in (value if isinstance(value, list) else [value])]
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(flag.type, click.Path) and isinstance(value, str):
+        return str(file.parent / value)
+    return value
+
+
+def write_plan(ctx: click.Context, folder: Path) -> str:
+    """The command that the context holds, with every flag that was given or has a default, as a plan in `folder`."""
+    lines = [f"data = {_write_value(_from(folder, ctx.params['data']))}"]
+    for name, flag in flags_of(ctx.command).items():
+        value = ctx.params.get(flag.name or "")
+        if value is None or value == ():
+            continue
+        lines.append(f"{name} = {_write_value(_from(folder, value) if isinstance(value, Path) else value)}")
+    return "\n".join([*lines, ""])
+
+
+def _from(folder: Path, path: Path) -> str:
+    return os.path.relpath(path, folder)
+
+
+def _write_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_write_value, value))}]"
+    # TOML strings are JSON strings, except for DEL.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_GARBAGE_THRESHOLD = 20_000
+
+
+@click.command(
+    cls=SectionedCommand,
+    sections={
+        "--model": "What to run",
+        "--split": "Which cases",
+        "--image-share": "Condition (what the model is shown, and how it is asked)",
+        "--base-url": "Server, limits and money",
+        "--dry-run": "Inspect without sending anything",
+        "--json": "Output",
+    },
+)
+@click.argument(
+    "data", metavar="DATA|PLAN.toml", required=False, is_eager=True, callback=take_plan, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--model",
+    metavar="SPEC",
+    help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, inspect/PROVIDER/NAME, local/PATH, "
+    "baseline/NAME, replay/RUN.",
+)
+@click.option(
+    "--task", type=click.Choice(task_names()), default="answer", show_default=True,
+    help="The answer alone; twi (think with images): findings, summary, differential; or a teaching discussion.",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder; an existing run is continued."
+)
+@click.option("--split", default="test", show_default=True, help="Which split of DATA.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
+@click.option("--cases", metavar="ID,ID…", help="Only these cases.")
+@click.option("--shard", metavar="I/N", help="Only part I of N; medthink merge puts them together.")
+@click.option("--shards", type=click.IntRange(1), metavar="N", help="With --on: split the run into N parts.")
+@on_option("Make the parts")
+@condition_flags
+@click.option(
+    "--base-url",
+    "base_urls",
+    multiple=True,
+    metavar="URL",
+    help="Address of the server; give several to balance the load.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1),
+    metavar="N",
+    default=16,
+    show_default=True,
+    help="Maximum concurrent calls.",
+)
+@click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests per minute.")
+@click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens per minute.")
+@click.option(
+    "--timeout", type=Real(1), metavar="S", default=600.0, show_default=True, help="Seconds to wait for one reply."
+)
+@click.option(
+    "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
+    help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
+)  # fmt: skip
+@batch_option
+@no_wait_option
+@click.option(
+    "--cancel-batches",
+    is_flag=True,
+    help="First cancel the batches of earlier sessions, keeping what they have answered.",
+)
+@click.option("--rehash", is_flag=True, help="Hash all images again, even if their files look unchanged.")
+@click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
+@click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more than this.")
+@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls.")
+@click.option(
+    "--until-known", metavar="POINTS|RUN",
+    help="Stop when the accuracy is known to within ±POINTS, or when it is known whether RUN is better or worse.",
+)  # fmt: skip
+@click.option(
+    "--claim", type=click.Choice(["these", "such"]), default="these", show_default=True,
+    help="With --until-known: a claim about these cases, or about the population they come from.",
+)  # fmt: skip
+@click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML).")
+@click.option("--dry-run", is_flag=True, help="Count what is left to do: calls, tokens, images, cost; send nothing.")
+@click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
+@click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Show a run's progress, and exit.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
+    """Run a model over the cases of DATA, keeping every call on disk.
+
+    Run the same command again to continue after an interruption: nothing that was answered is asked again. A run can
+    also be described in a TOML file whose fields are the flags; flags on the command line override it. Every run stores
+    its own as plan.toml.
+
+    \b
+    Example: medthink run bench/ --model baseline/retrieval --task twi --out runs/retrieval
+    Example: medthink run bench/ --model server/qwen --base-url http://localhost:8000/v1 --out runs/qwen
+    Example: medthink run plan.toml --max-usd 20
+    """
+    from medthink.cli.run import display
+    from medthink.cli.run.shards import carry_out_shards, read_shards
+
+    if status is not None:
+        display.show_status(status, as_json=as_json)
+        return
+    goal, claim = flags.pop("until_known"), flags.pop("claim")
+    if goal is not None and flags["batch"]:
+        raise UsageError("a batch cannot be stopped halfway", remedy="leave out --batch or --until-known")
+    shards = read_shards(flags, goal=goal)
+    transport = read_transport(flags)
+    spec = read_spec(data, flags, needs_out=not (dry_run or show_prompts))
+    _question_model(spec)
+    if show_prompts:
+        display.show_prompts(spec)
+    elif dry_run:
+        display.show_estimate(spec, transport, as_json=as_json)
+    elif shards is not None:
+        _refuse_failures(carry_out_shards(spec, transport, shards, as_json=as_json))
+    else:
+        _carry_out(spec, transport, None if goal is None else open_rule(spec, goal, claim), as_json=as_json)
+
+
+def _question_model(spec: "RunSpec") -> None:
+    """Suggest a similar name if a provider's model is not in the price list."""
+    from medthink.models.prices import load_prices
+
+    prices = load_prices(spec.prices)
+    provider = spec.model.partition("/")[0]
+    known = [name for name in prices.models if name.startswith(f"{provider}/")]
+    if known and prices.find(spec.model) is None and (meant := did_you_mean(spec.model, known, cutoff=0.85)):
+        say(f"{spec.model} is not in the list of prices: {meant}", stderr=True)
+
+
+def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
+    from medthink.cli.output import follow
+    from medthink.runs.batches.queue import FOLDER
+    from medthink.runs.session import carry_out
+
+    # Imported modules live until the end; collecting garbage among them took a tenth of the time.
+    gc.freeze()
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+    say(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
+    with follow(spec.out) as progress:
+        session = carry_out(spec, transport=transport, listener=progress, rule=rule)
+    for warning in session.warnings:
+        say(f"Caution: {warning}", stderr=True)
+    _show_session(session, rule, as_json=as_json)
+    say_jobs(session.jobs, session.run.path / FOLDER)
+    if session.stopped_by is not None:
+        raise session.stopped_by
+    _refuse_failures(session.run)
+
+
+def _refuse_failures(run: "Run") -> None:
+    """Exit with 3 if every case failed, and with 4 if some did."""
+    made = run.manifest.progress
+    failed = made.states.get("failed", 0) if made is not None else 0
+    if not made or not failed:
+        return
+    if set(made.states) == {"failed"}:
+        raise OutsideError(
+            "no case was answered", remedy="see the reasons above or in predictions.jsonl, then run it again"
+        )
+    raise PartlyFailed(
+        f"{failed:,} of {made.cases:,} predictions failed",
+        remedy=f"medthink show {run.path} --failed says why; the same command retries them",
+    )
+
+
+def _show_session(session: "Session", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
+    from medthink.cli.run.display import show_progress
+
+    manifest = session.run.manifest
+    if as_json:
+        from msgspec import to_builtins
+
+        made = {"run": str(session.run.path), "calls_made_now": session.calls_made}
+        known = {} if rule is None else {"known": to_builtins(_known(session, rule))}
+        print_json(to_builtins(manifest) | made | known)
+        return
+    show_progress(session.run.path, manifest)
+    calls = count_of(session.calls_made, "call")
+    say(f"{calls} made in this session; predictions: {session.run.path / 'predictions.jsonl'}")
+    if rule is not None:
+        show_known([_known(session, rule)])
+
+
+def _known(session: "Session", rule: "StopWhenKnown") -> "KnownStatement":
+    progress = session.run.manifest.progress
+    done = sum(progress.states.values()) if progress else 0
+    cost = None if progress is None or progress.cost_usd is None or not done else progress.cost_usd / done
+    return rule.statement(
+        session.run.path.name, None if cost is None else cost * session.run.manifest.condition.samples
+    )
+
+
+def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "RunSpec":
+    """The run that the flags describe; removes what it uses from them."""
+    from medthink.runs.manifest import RunSpec
+    from medthink.runs.selection import Selection, parse_shard
+
+    model, out = flags.pop("model"), flags.pop("out")
+    needed = {"DATA": data, "--model": model} | ({"--out": out} if needs_out else {})
+    if missing := [name for name, value in needed.items() if value is None]:
+        raise UsageError(f"missing: {', '.join(missing)}", remedy="medthink run --help shows an example")
+    assert data is not None
+    task, shard, cases = flags.pop("task"), flags.pop("shard"), flags.pop("cases")
+    selection = Selection(
+        split=flags.pop("split"),
+        limit=flags.pop("limit"),
+        cases=_read_case_ids(cases),
+        shard=None if shard is None else parse_shard(shard),
+    )
+    plan = None if out is None else write_plan(click.get_current_context(), out)
+    preflight, rehash = not flags.pop("no_preflight"), flags.pop("rehash")
+    batches = read_batch(flags) | {"cancel_batches": flags.pop("cancel_batches")}
+    limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
+    condition = read_condition(task, flags)
+    return RunSpec(
+        benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, plan=plan,
+        preflight=preflight, rehash=rehash, **batches, **limits,
+    )  # fmt: skip
+
+
+def _read_case_ids(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    words = text.replace(",", " ").split()
+    if not words or not all(word.isdecimal() for word in words):
+        raise UsageError(f"not case numbers: {text!r}", remedy="write them as --cases 12,345")
+    return tuple(sorted({int(word) for word in words}))
+
+
+def read_transport(flags: dict[str, Any]) -> "Transport":
+    """The transport that the flags describe; removes what it uses from them."""
+    from medthink.models.limits import Backoff, Pace
+    from medthink.models.transport import Transport
+
+    return Transport(
+        pace=Pace(
+            concurrency=flags.pop("concurrency"),
+            requests_per_minute=flags.pop("rpm"),
+            tokens_per_minute=flags.pop("tpm"),
+        ),
+        backoff=Backoff(patience_s=flags.pop("patience")),
+        timeout_s=flags.pop("timeout"),
+    )

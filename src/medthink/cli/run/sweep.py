@@ -1,0 +1,355 @@
+"""`medthink sweep`: many runs over one benchmark as one unit that can be stopped and continued."""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import to_builtins
+
+from medthink.cli.command import HELP_FLAGS
+from medthink.cli.output import console, print_json, say, table
+from medthink.cli.run.run import Fields, check_fields, flags_of, read_spec, read_transport
+from medthink.cli.run.run import run as run_command
+from medthink.core.errors import DataError, MedThinkError, OutsideError, PartlyFailed, UsageError, suggest
+from medthink.core.jsonio import read_toml
+from medthink.core.numbers import as_usd, count_of
+
+if TYPE_CHECKING:
+    from medthink.report.runs import Entry
+    from medthink.runs.dry_run import Rehearsal
+    from medthink.runs.sweep import SweepSession, SweepSpec, SweptRun
+
+_FIGURE = "overview.svg"
+
+
+@click.command()
+@click.argument("plan", metavar="PLAN.toml", required=False, type=click.Path(path_type=Path))
+@click.option("--max-usd", type=float, metavar="USD", help="Stop before all runs together cost more than this.")
+@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls in total.")
+@click.option("--dry-run", is_flag=True, help="Count what is left to do in every run; send nothing.")
+@click.option("--status", type=click.Path(path_type=Path), metavar="SWEEP", help="Show a sweep's progress, and exit.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def sweep(
+    plan: Path | None,
+    max_usd: float | None,
+    max_calls: int | None,
+    dry_run: bool,
+    status: Path | None,
+    as_json: bool,
+) -> None:
+    """Run models × conditions × tasks over one benchmark, as PLAN.toml says.
+
+    The fields are the flags of `medthink run`; a list means one run for each value. Every model of a block [[models]]
+    is run under every condition of a block [[conditions]]; [[runs]] adds single runs. Identical calls of several runs
+    are made and paid for once. Run the same command again to continue.
+
+    \b
+    Example: medthink sweep shares.toml --dry-run
+    Example: medthink sweep shares.toml --max-usd 50
+    Example: medthink sweep --status sweeps/shares
+    """
+    if status is not None:
+        _show_status(status, as_json=as_json)
+        return
+    if plan is None:
+        raise UsageError("missing: PLAN.toml", remedy="medthink sweep --help shows an example")
+    from msgspec.structs import replace
+
+    spec = read_sweep_plan(plan)
+    given = {name: value for name, value in (("max_usd", max_usd), ("max_calls", max_calls)) if value is not None}
+    spec = replace(spec, **given)
+    if dry_run:
+        _show_estimates(spec, as_json=as_json)
+    else:
+        _carry_out(spec, as_json=as_json)
+
+
+def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
+    from medthink.cli.output import follow
+    from medthink.runs.sweep import SweepCounts, carry_out_sweep
+
+    counts = SweepCounts()
+    say(f"{len(spec.runs)} runs → {spec.out}", stderr=True)
+    with follow(spec.out, counts.total):
+        session = carry_out_sweep(spec, counts)
+    _show(spec, session, as_json=as_json)
+    if session.stopped_by is not None:
+        raise session.stopped_by
+    _refuse_errors(session)
+    _refuse_failures(session)
+
+
+def _refuse_errors(session: "SweepSession") -> None:
+    """Tell each run's error once; one with the highest exit code is raised, the others are printed before it."""
+    told = [_name_error(one.name, one.error) for one in session.runs if one.error is not None]
+    if not told:
+        return
+    *others, worst = sorted(told, key=lambda error: error.exit_code)
+    for error in others:
+        say(str(error), stderr=True)
+    raise worst
+
+
+def _name_error(run: str, error: MedThinkError) -> MedThinkError:
+    """The error that ended a run, with the run's name before it."""
+    kind = OutsideError if isinstance(error, OutsideError) else MedThinkError
+    return kind(f"{run}: {error}")
+
+
+def _refuse_failures(session: "SweepSession") -> None:
+    """Exit with 3 if no case of some run was answered, and with 4 if some predictions failed."""
+    ended = ((one.name, one.session.run.manifest.progress) for one in session.runs if one.session is not None)
+    made = {name: progress for name, progress in ended if progress is not None}
+    if silent := [name for name, progress in made.items() if set(progress.states) == {"failed"}]:
+        remedy = f"medthink show {silent[0]} --failed, in the sweep's folder, says why"
+        raise OutsideError(f"no case was answered: {', '.join(silent)}", remedy=remedy)
+    failed = sum(progress.states.get("failed", 0) for progress in made.values())
+    if failed:
+        raise PartlyFailed(
+            f"{failed:,} of {sum(progress.cases for progress in made.values()):,} predictions failed",
+            remedy="medthink show RUN --failed says why; the same command retries them",
+        )
+
+
+def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
+    entries, figure, why = _draw([run.folder for run in spec.runs if _has_results(run.folder)], spec.out / _FIGURE)
+    if as_json:
+        runs = [{"name": one.name, "error": str(one.error) if one.error else None} for one in session.runs]
+        told = to_builtins(session.manifest) | {"sweep": str(spec.out), "ended": runs}
+        print_json(told | {"figure": None if figure is None else str(figure)})
+        return
+    _print_runs(spec, session, entries)
+    manifest = session.manifest
+    shared = f"{_count_shared(spec):,} more shared"
+    paid = as_usd(manifest.paid_usd, is_least=manifest.is_least_paid)
+    say(f"{count_of(manifest.calls_made, 'call')} made in all sessions, {shared}; cost: {paid}")
+    for one in session.runs:
+        for warning in one.session.warnings if one.session is not None else ():
+            say(f"Caution: {one.name}: {warning}", stderr=True)
+    say(f"Figure: {figure}" if figure is not None else f"No figure: {why}")
+
+
+def _print_runs(spec: "SweepSpec", session: "SweepSession", entries: "dict[str, Entry]") -> None:
+    from medthink.cli.output import describe_states
+    from medthink.scoring.scores import percent
+
+    rows = []
+    for one in session.runs:
+        entry = entries.get(one.name)
+        progress = one.session.run.manifest.progress if one.session else None
+        state = "stopped by an error" if one.error else "not begun" if progress is None else ""
+        accuracy = percent(entry.accuracy) if entry is not None and entry.scores.answers else "–"
+        done = f"{sum(progress.states.values()):,} of {progress.cases:,}" if progress else "–"
+        rows.append((one.name, done, state or describe_states(progress.states if progress else {}), accuracy))
+    console().print(table(str(spec.out), ("run", "cases", "states", "accuracy (95 %)"), rows, right=(1,)))
+
+
+def _draw(runs: list[Path], figure: Path) -> "tuple[dict[str, Entry], Path | None, str]":
+    """The entries of the runs that have results, by name, and the figure of the finished ones, or why there is none."""
+    if not runs:
+        return {}, None, "no run has results"
+    from medthink.report.figures.overview import overview_drawing
+    from medthink.report.figures.style import save_drawing
+    from medthink.report.runs import group_entries, load_entries
+
+    try:
+        loaded = load_entries(tuple(runs), None)
+    except MedThinkError as error:
+        return {}, None, error.problem
+    entries = {path.name: entry for path, entry in zip(runs, loaded, strict=True)}
+    whole = [entry for entry in loaded if entry.scores.partial is None]
+    if not whole:
+        return entries, None, "no run is finished"
+    try:
+        save_drawing(overview_drawing(group_entries(whole)), figure)
+    except MedThinkError as error:
+        return entries, None, error.problem
+    return entries, figure, ""
+
+
+def _has_results(folder: Path) -> bool:
+    from medthink.runs.manifest import read_manifest
+
+    progress = read_manifest(folder).progress if (folder / "run.json").is_file() else None
+    return progress is not None and bool(progress.states)
+
+
+def _count_shared(spec: "SweepSpec") -> int:
+    from medthink.runs.ledger.queries import LEDGER, Records
+
+    shared = 0
+    for run in spec.runs:
+        if (run.folder / LEDGER).is_file():
+            records = Records.open(run.folder)
+            shared += records.shared_calls()
+            records.close()
+    return shared
+
+
+def _show_estimates(spec: "SweepSpec", *, as_json: bool) -> None:
+    from medthink.runs.calls.asking import Siblings
+    from medthink.runs.dry_run import SweepRehearsal, estimate
+
+    siblings = Siblings(run.folder for run in spec.runs)
+    rehearsal = SweepRehearsal(siblings)
+    try:
+        made = {run.name: estimate(run.spec, transport=run.transport, sweep=rehearsal) for run in spec.runs}
+    finally:
+        siblings.close()
+    costs = [one.cost_usd for one in made.values()]
+    total = None if None in costs else sum(cost for cost in costs if cost)
+    if as_json:
+        print_json({"runs": to_builtins(made), "calls": sum(one.calls for one in made.values()), "cost_usd": total})
+        return
+    rows = [(name, *_counted([one]), as_usd(one.cost_usd)) for name, one in made.items()]
+    rows.append(("all", *_counted(list(made.values())), as_usd(total)))
+    columns = ("run", "calls left", "images", "input tokens", "output tokens", "cost")
+    console().print(table(f"{spec.out}: estimated", columns, rows, right=range(1, 6)))
+    say("Identical calls of several runs are counted once, in the first of them. Hidden reasoning is not included.")
+
+
+def _counted(made: "list[Rehearsal]") -> tuple[str, str, str, str]:
+    """Total calls, images and tokens of these rehearsals."""
+    calls, images = sum(one.calls for one in made), sum(one.images for one in made)
+    tokens = sum(one.input_tokens for one in made), sum(one.output_tokens for one in made)
+    return f"{calls:,}", f"{images:,}", f"{tokens[0]:,}", f"{tokens[1]:,}"
+
+
+def _show_status(folder: Path, *, as_json: bool) -> None:
+    from medthink.cli.output import describe, describe_finished
+    from medthink.runs.sweep import read_sweep, read_sweep_status
+
+    counts = read_sweep_status(folder)
+    if as_json:
+        print_json(to_builtins(read_sweep(folder)) | {"live": counts.snapshot()})
+        return
+    state = f"running: {counts.phase}: {describe_finished(counts)}" if counts.is_running else "not running"
+    rows = [("state", state), ("runs", counts.detail or f"{len(read_sweep(folder).runs)} planned"), *describe(counts)]
+    console().print(table(str(folder), ("", ""), rows))
+
+
+_BLOCKS = ("models", "conditions", "runs")
+# Flags of the sweep as a whole, not of its runs.
+_OF_THE_SWEEP = ("data", "out", "max_usd", "max_calls")
+# Lists that belong to one run.
+_LISTS = ("base_url", "cases")
+_UNFIT = re.compile(r"[^A-Za-z0-9.]+")
+
+
+def read_sweep_plan(file: Path) -> "SweepSpec":
+    """The sweep that a file plans, or DataError naming the field that is wrong."""
+    from medthink.runs.sweep import SweepSpec
+
+    plan = {name.replace("-", "_"): value for name, value in read_toml(file).items()}
+    whole = {name: plan.pop(name, None) for name in _OF_THE_SWEEP}
+    blocks = {name: _read_blocks(plan.pop(name, []), name, file) for name in _BLOCKS}
+    for name in ("data", "out"):
+        if not isinstance(whole[name], str):
+            raise DataError(f"{name} is missing", file=file, field=name, remedy=f'write {name} = "FOLDER"')
+    folder = file.parent / whole["out"]
+    planned = dict(_name_runs(_combine(blocks, file), file))
+    limits = {name: _number(whole[name], name, file) for name in ("max_usd", "max_calls")}
+    runs = tuple(
+        _read_run(name, plan | fields, file.parent / whole["data"], folder / name, file)
+        for name, fields in planned.items()
+    )
+    max_calls = limits["max_calls"]
+    return SweepSpec(
+        out=folder, runs=runs, max_usd=limits["max_usd"], max_calls=None if max_calls is None else int(max_calls)
+    )
+
+
+def _read_blocks(value: Any, name: str, file: Path) -> list[Fields]:
+    """The blocks of a kind, with each list expanded; a bare name is a block with that model."""
+    blocks = [
+        {"model": one} if isinstance(one, str) else one for one in (value if isinstance(value, list) else [value])
+    ]
+    if not all(isinstance(one, dict) for one in blocks):
+        raise DataError("not a list of tables", file=file, field=name, remedy=f"write [[{name}]] above each")
+    plain = ({key.replace("-", "_"): field for key, field in block.items()} for block in blocks)
+    return [spread for block in plain for spread in _spread(block)]
+
+
+def _spread(block: Fields) -> Iterator[Fields]:
+    """The block once for every combination of the values in its lists."""
+    choices = [value if isinstance(value, list) and name not in _LISTS else [value] for name, value in block.items()]
+    for values in product(*choices):
+        yield dict(zip(block, values, strict=True))
+
+
+def _combine(blocks: dict[str, list[Fields]], file: Path) -> Iterator[Fields]:
+    """Every model under every condition, then the single runs."""
+    models, conditions, singles = (blocks[name] for name in _BLOCKS)
+    if conditions and not models:
+        raise DataError("conditions need models", file=file, field="models", remedy="add a block [[models]]")
+    for model, condition in product(models, conditions or [{}]):
+        names = [one["name"] for one in (model, condition) if "name" in one]
+        yield model | condition | ({"name": "_".join(names)} if names else {})
+    yield from singles
+
+
+def _name_runs(planned: Iterator[Fields], file: Path) -> Iterator[tuple[str, Fields]]:
+    seen: set[str] = set()
+    for fields in planned:
+        rest = dict(fields)
+        name = _slug(str(rest.pop("name"))) if "name" in rest else _name(rest)
+        if name in seen:
+            raise DataError(f"two runs are named {name}", file=file, remedy='distinguish them with name = "…"')
+        seen.add(name)
+        yield name, rest
+    if not seen:
+        raise DataError("no run is planned", file=file, field="models", remedy="add a block [[models]] or [[runs]]")
+
+
+def _name(fields: Fields) -> str:
+    """Named after the model and the other values of the blocks, except server addresses."""
+    said = {key: value for key, value in fields.items() if key not in ("model", "task", *_LISTS)}
+    words = [fields.get("model", ""), fields.get("task", ""), *(f"{key}-{value}" for key, value in said.items())]
+    return "_".join(_slug(str(word)) for word in words if word)
+
+
+def _slug(text: str) -> str:
+    return _UNFIT.sub("-", text).strip("-.") or "run"
+
+
+def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "SweptRun":
+    from medthink.runs.sweep import SweptRun
+
+    known = {key: flag for key, flag in flags_of(run_command).items() if key not in _OF_THE_SWEEP}
+    if strange := [key for key in fields if key not in known]:
+        remedy = suggest(strange[0], known, "the fields are the flags of medthink run")
+        raise DataError("no such field", file=file, field=strange[0], remedy=remedy)
+    checked = check_fields(fields, known, file, click.Context(run_command))
+    words = [word for key, value in checked.items() for word in _typed(f"--{key.replace('_', '-')}", value)]
+    try:
+        context = run_command.make_context(
+            "run", [str(data), f"--out={out}", *words], help_option_names=list(HELP_FLAGS)
+        )
+        with context.scope(cleanup=False):
+            flags = {key: value for key, value in context.params.items() if key not in _NOT_OF_A_RUN}
+            transport = read_transport(flags)
+            return SweptRun(name=name, spec=read_spec(data, flags, needs_out=True), transport=transport)
+    except (click.UsageError, UsageError) as error:
+        problem = error.message if isinstance(error, click.UsageError) else error.problem
+        remedy = getattr(error, "remedy", "") or "medthink run -h says what it takes"
+        raise DataError(f"run {name}: {problem}", file=file, remedy=remedy) from None
+
+
+_NOT_OF_A_RUN = ("data", "status", "as_json", "dry_run", "show_prompts")
+
+
+def _typed(flag: str, value: Any) -> list[str]:
+    """The flag as it would be typed."""
+    if isinstance(value, bool):
+        return [flag] if value else []
+    return [f"{flag}={one}" for one in (value if isinstance(value, list) else [value])]
+
+
+def _number(value: Any, name: str, file: Path) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    if value is not None and not is_number:
+        raise DataError(f"{value!r} is not a number", file=file, field=name, remedy=f"write {name} = 50")
+    return None if value is None else float(value)

@@ -1,0 +1,163 @@
+"""`medthink submit`: from a run or a file of predictions to a valid submission."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from medthink.cli.command import LazyGroup
+from medthink.cli.output import print_json, say
+from medthink.core.errors import Declined
+
+if TYPE_CHECKING:
+    from medthink.board.checking import Checked
+
+
+@click.group(
+    cls=LazyGroup,
+    modules={
+        "pack": "submission:submit_pack",
+        "check": "submission:submit_check",
+        "score": "submission:submit_score",
+        "hub": "submission:submit_hub",
+    },
+)
+def submit() -> None:
+    """Pack a run as a submission, check and score one, or write its result for the hub.
+
+    \b
+    Example: medthink submit pack runs/qwen -o qwen.jsonl
+    """
+
+
+_MOST_SHOWN = 100
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
+@click.option("--split", default="test", show_default=True, help="The split it is about.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def submit_check(file: Path, data: Path, split: str, as_json: bool) -> None:
+    """Check FILE against the benchmark: every problem by line and field. Exit code 1 if there is one.
+
+    Answer keys in FILE are never read.
+
+    \b
+    Example: medthink submit check qwen.jsonl --data bench/
+    """
+    from medthink.board.checking import HeldBenchmark, check_file
+
+    checked = check_file(file, HeldBenchmark.open(data, split))
+    if as_json:
+        print_json(_plain(checked))
+    else:
+        _show(checked)
+    if problems := len(checked.submission.problems):
+        raise Declined(f"{file}: {problems} problem{'s' if problems > 1 else ''}", remedy="fix them and check again")
+
+
+def _show(checked: "Checked") -> None:
+    from medthink.scoring.submission_file import problem_lines
+
+    lines = list(problem_lines(checked.submission.problems))
+    for line in lines[:_MOST_SHOWN]:
+        say(line)
+    if len(lines) > _MOST_SHOWN:
+        say(f"… and {len(lines) - _MOST_SHOWN} more; --json lists them all")
+    if not lines:
+        from medthink.board.submissions import PROVENANCE
+
+        say(f"No problems in {checked.submission.n_lines} lines.")
+        say(f"Provenance: {checked.provenance} ({PROVENANCE[checked.provenance]}).")
+        for doubt in checked.doubts:
+            say(f"Note: {doubt}.")
+
+
+def _plain(checked: "Checked") -> dict[str, object]:
+    from msgspec import to_builtins
+
+    return {
+        "lines": checked.submission.n_lines,
+        "problems": to_builtins(checked.submission.problems),
+        "provenance": checked.provenance,
+        "doubts": checked.doubts,
+    }
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The YAML to write.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
+@click.option("--dataset", default=None, metavar="ID", help="The benchmark's name on the hub.")
+@click.option("--revision", metavar="HASH", help="Its revision on the hub.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def submit_hub(
+    run: Path, out: Path, data: Path | None, dataset: str | None, revision: str | None, as_json: bool
+) -> None:  # fmt: skip
+    """Write RUN's accuracy as an .eval_results YAML file and print how to upload it.
+
+    \b
+    Example: medthink submit hub runs/qwen -o medthinkvqa.yaml
+    """
+    from medthink.board.packing import DATASET, write_hub_results
+    from medthink.core.clock import now_utc
+    from medthink.scoring.score import score_run
+
+    scores = score_run(run, data)
+    write_hub_results(scores, out, dataset=dataset or DATASET, date=now_utc()[:10], revision=revision)
+    upload = f"hf upload USER/MODEL {out} .eval_results/{out.name}"
+    if as_json:
+        print_json({"file": str(out), "upload": upload})
+        return
+    say(f"Written to {out}. To show it on the model's page: {upload}")
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The file to write.")
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def submit_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
+    """Write RUN as a submission with the traces that let a maintainer check it.
+
+    The file holds letters, rationales, steps and every reply; nothing from the reference, and no paths or addresses.
+
+    \b
+    Example: medthink submit pack runs/qwen -o qwen.jsonl
+    """
+    from medthink.board.packing import pack_run
+
+    lines = pack_run(run, out, data)
+    if as_json:
+        print_json({"file": str(out), "lines": lines})
+        return
+    say(f"{lines} lines written to {out}. Check it with: medthink submit check {out} --data DATA")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
+@click.option("--split", default="test", show_default=True, help="The split it is about.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def submit_score(file: Path, data: Path, split: str, as_json: bool) -> None:
+    """Check and score FILE as the leaderboard would. Exit code 1 if it has a problem.
+
+    \b
+    Example: medthink submit score qwen.jsonl --data bench/
+    """
+    from medthink.board.checking import HeldBenchmark, check_file
+    from medthink.cli.results.score import show_scores
+    from medthink.scoring.scores import to_plain
+
+    checked = check_file(file, HeldBenchmark.open(data, split))
+    if checked.scores is None:
+        problems = checked.submission.problems
+        raise Declined(f"{file}: {problems[0]}, and {len(problems) - 1} more", remedy="medthink submit check lists all")
+    if as_json:
+        print_json(to_plain(checked.scores) | {"provenance": checked.provenance, "doubts": checked.doubts})
+        return
+    show_scores([checked.scores], [data], slices=True)
+    say(f"Provenance: {checked.provenance}")
+    for doubt in checked.doubts:
+        say(f"Note: {doubt}.")

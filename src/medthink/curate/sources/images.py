@@ -1,0 +1,133 @@
+"""Images on their way in: found below the source's folder, decoded once, without metadata, named by digest."""
+
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from medthink.cases.case import MAX_IMAGES
+from medthink.cases.images.content import PNG, decode, prepare, sniff
+from medthink.cases.images.similarity import appearance
+from medthink.cases.images.stores import MAX_IMAGE_BYTES
+from medthink.core.digest import digest_bytes
+from medthink.core.errors import DataError
+from medthink.core.files import open_for_reading, write_atomic
+from medthink.curate.sources.dicom import evenly, read_frames, read_header
+
+_DICOM = "application/dicom"
+_ID_CHARS = 16
+
+
+class WantedImage(NamedTuple):
+    """A file or folder named by a row, with what the row says about it."""
+
+    name: str
+    caption: str = ""
+    modality: str = ""
+
+
+class TakenImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One imported image: its id and path in the benchmark, what its header says, and its perceptual hash."""
+
+    id: str
+    path: str
+    origin: str
+    caption: str = ""
+    modality: str = ""
+    body_part: str = ""
+    view: str = ""
+    is_burned_in: bool = False
+    phash: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """Plain data for the notes."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
+class Intake:
+    """Imports images of cases from a folder into the work folder."""
+
+    def __init__(self, source: Path, target: Path, *, most: int = MAX_IMAGES, most_frames: int = 1) -> None:
+        self._source = Path(os.path.realpath(source))
+        self._target = target
+        self._most = most
+        self._most_frames = most_frames
+
+    def find(self, wanted: list[WantedImage], case_name: str) -> list[WantedImage]:
+        """The files of a case: those its row names, whole folders included, else those in the folder named after it."""
+        if not wanted and case_name and not case_name.startswith(".") and (self._source / case_name).is_dir():
+            wanted = [WantedImage(case_name)]
+        return [one._replace(name=file) for one in wanted for file in self._open_folder(one.name)]
+
+    def take(self, number: int, wanted: list[WantedImage]) -> list[TakenImage]:
+        """The images of a case, written to the work folder without repeats; DataError if one cannot be used."""
+        pictures = [picture for one in wanted for picture in self._pictures(one)]
+        chosen = [pictures[at] for at in evenly(len(pictures), self._most)]
+        return list({image.id: image for image in (self._write(number, *one) for one in chosen)}.values())
+
+    def _open_folder(self, name: str) -> list[str]:
+        path = self._locate(name)
+        if not path.is_dir():
+            return [name]
+        inside = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+        files = [str(file.relative_to(self._source)) for file in inside]
+        return sorted(files, key=self._place_in_series)
+
+    def _place_in_series(self, file: str) -> tuple[int, str]:
+        data = self._read(file)
+        return (read_header(data, name=file).instance if sniff(data) == _DICOM else 0, file)
+
+    def _pictures(self, wanted: WantedImage) -> Iterator[tuple[bytes, TakenImage]]:
+        """The file's pictures in the form of a benchmark."""
+        file = wanted.name
+        data = self._read(file)
+        blank = TakenImage(id="", path="", origin=file, caption=wanted.caption, modality=wanted.modality)
+        if sniff(data) != _DICOM:
+            yield prepare(data, name=file).data, blank
+            return
+        header = read_header(data, name=file)
+        about = msgspec.structs.replace(
+            blank,
+            modality=wanted.modality or header.modality,
+            body_part=header.body_part,
+            view=header.view,
+            is_burned_in=header.is_burned_in,
+        )
+        for picture in read_frames(data, name=file, most=self._most_frames):
+            yield _as_png(picture), about
+
+    def _write(self, number: int, data: bytes, about: TakenImage) -> TakenImage:
+        name = digest_bytes(data)[:_ID_CHARS]
+        suffix = ".png" if sniff(data) == PNG else ".jpg"
+        path = f"images/case{number:05d}/{name}{suffix}"
+        look = appearance(decode(data, name=about.origin))
+        target = self._target / path
+        if not target.exists():
+            write_atomic(target, [data])
+        return msgspec.structs.replace(about, id=name, path=path, phash="" if look is None else f"{look.hash:016x}")
+
+    def _read(self, file: str) -> bytes:
+        path = self._locate(file)
+        if path.is_file() and path.stat().st_size > MAX_IMAGE_BYTES:
+            raise DataError(f"larger than {MAX_IMAGE_BYTES:,} bytes", file=file, remedy="scale the image down")
+        with open_for_reading(path) as stream:
+            return stream.read()
+
+    def _locate(self, name: str) -> Path:
+        """The resolved path of a file, which must lie below the source's folder: the table may come from anyone."""
+        path = Path(os.path.realpath(self._source / name))
+        if "\0" in name or not path.is_relative_to(self._source):
+            raise DataError(
+                "the path leads outside the source's folder", file=name, remedy="put the images next to the table"
+            )
+        return path
+
+
+def _as_png(picture: Any) -> bytes:
+    stream = io.BytesIO()
+    picture.save(stream, "PNG", compress_level=6)
+    return stream.getvalue()

@@ -1,0 +1,209 @@
+"""Making an exam from a benchmark's expert texts: the same cases, plan and seed give the same sheets."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from random import Random
+
+import msgspec
+from msgspec.structs import replace
+
+from medthink.cases.case import Case
+from medthink.core.digest import seed_from
+from medthink.core.errors import DataError
+from medthink.judge.decisive import list_by_rule
+from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION, falsify
+from medthink.judge.edits.findings import delete_finding, invent_finding, name_other_options
+from medthink.judge.edits.guards import is_claim, stands_in
+from medthink.judge.edits.harmless import lengthen, reword
+from medthink.judge.exam.results import LONGER, REWORDED, UNTOUCHED, ExamSheet, SheetChange, lay_out
+from medthink.workflow.sentences import split_sentences
+
+# About the number of steps in a rationale.
+_MOST_SENTENCES = 8
+_FILLER = (
+    "As always, the images are to be read in the light of the clinical history.",
+    "Careful and systematic reading of every image is the foundation of a good diagnosis.",
+    "Discussion of such cases among colleagues is of value in everyday practice.",
+    "Teaching cases help radiologists in training to remember what they have seen.",
+    "In summary, the considerations above should be borne in mind when similar cases are met.",
+)
+
+
+class ExamPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How many sheets for each edit, and the seed that selects them.
+
+    The same number of sheets is also given with the units in reverse order, and half as many pairs of texts are
+    compared.
+    """
+
+    items: int = 40
+    seed: int = 0
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of texts test length bias, and how many self-preference."""
+        return max(1, self.items // 2)
+
+
+class _Draft(msgspec.Struct, frozen=True):
+    """A sentence that may be edited: where it is, and how it would read."""
+
+    case: int
+    sentences: tuple[str, ...]
+    place: int
+    text: str
+    is_new: bool = False
+
+
+def make_exam(cases: Iterable[Case], plan: ExamPlan) -> tuple[ExamSheet, ...]:
+    """Draw the sheets; DataError where the texts allow no edit at all."""
+    chance = Random(seed_from("exam", plan.seed))
+    known = {case.id: case for case in cases}
+    numbers = count()
+    statements = list(_statement_sheets(known, plan, chance, numbers))
+    if not statements:
+        raise DataError("no expert's sentence can be edited", remedy="an exam needs findings in English")
+    turned = chance.sample(statements, min(plan.items, len(statements)))
+    reversals = [
+        replace(sheet, number=next(numbers), reverses=sheet.number) for sheet in turned if len(sheet.spans) > 1
+    ]
+    shuffled = sorted(known.values(), key=lambda case: case.id)
+    chance.shuffle(shuffled)
+    deletions = list(_deletion_sheets(shuffled, plan, numbers))
+    lengths = list(_length_sheets(shuffled, plan, numbers))
+    return (*statements, *reversals, *deletions, *lengths)
+
+
+def discussed_cases(sheets: Iterable[ExamSheet]) -> list[int]:
+    """The cases whose discussions are compared, and may therefore be reworded by a judge."""
+    return list(dict.fromkeys(sheet.case for sheet in sheets if sheet.form == "pair"))
+
+
+def pair_sheets(numbers: Iterable[int], case: int, text: str, other: str, *, contender: str) -> list[ExamSheet]:
+    """A text and its contender, in both orders."""
+    return [
+        ExamSheet(
+            number=number,
+            case=case,
+            form="pair",
+            texts=(other, text) if is_first else (text, other),
+            contender=contender,
+            is_first=is_first,
+        )
+        for is_first, number in zip((True, False), numbers, strict=False)
+    ]
+
+
+def sentences_of(text: str) -> tuple[str, ...]:
+    """The sentences of a text."""
+    return tuple(text[start:end] for start, end in split_sentences(text))
+
+
+def _statement_sheets(
+    cases: dict[int, Case], plan: ExamPlan, chance: Random, numbers: Iterator[int]
+) -> Iterator[ExamSheet]:
+    """The sheets for every edit; rare edits choose first, and each case is used as rarely as possible."""
+    drafts: dict[str, list[_Draft]] = {name: [] for name in (*EDITS, OPTION, INVENTED)}
+    for case in cases.values():
+        for edit, draft in _drafts(case, chance):
+            drafts[edit].append(draft)
+    used: Counter[int] = Counter()
+    for edit in sorted(drafts, key=lambda name: len(drafts[name])):
+        found = drafts[edit]
+        chance.shuffle(found)
+        for _ in range(min(plan.items, len(found))):
+            draft = min(found, key=lambda one: used[one.case])
+            found.remove(draft)
+            used[draft.case] += 1
+            case = cases[draft.case]
+            number = next(numbers)
+            yield _sheet(draft, edit, number, f"{case.reference.answer}: {case.reference.answer_text}")
+
+
+def _drafts(case: Case, chance: Random) -> Iterator[tuple[str, _Draft]]:
+    """Every way in which a sentence of the case can be made false."""
+    findings, discussion = (sentences_of(text) for text in (case.reference.findings, case.reference.discussion))
+    captions = [one for image in case.reference.images for one in sentences_of(image.caption)]
+    for place, sentence in enumerate(findings):
+        said = [*findings[:place], *findings[place + 1 :], *captions, *discussion]
+        for edit, text in falsify(sentence, said).items():
+            yield edit, _Draft(case.id, findings, place, text)
+    lead = findings[: _MOST_SENTENCES - 1]
+    options = case.question.options.values()
+    for sentence in discussion:
+        others = name_other_options(sentence, options, case.reference.answer_text)
+        if others and is_claim(sentence) and not stands_in(sentence, findings):
+            yield OPTION, _Draft(case.id, (*lead, sentence), len(lead), chance.choice(others))
+            break
+    everything = " ".join([case.question.history, *findings, *captions, *discussion])
+    if findings and (invented := invent_finding(everything, chance)):
+        yield INVENTED, _Draft(case.id, (*lead, invented), len(lead), invented, is_new=True)
+
+
+def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamSheet:
+    """A window of the text around the edited sentence, with a harmless edit of another one."""
+    first = max(0, min(draft.place - _MOST_SENTENCES // 2, len(draft.sentences) - _MOST_SENTENCES))
+    window = list(draft.sentences[first : first + _MOST_SENTENCES])
+    place = draft.place - first
+    before = "" if draft.is_new else window[place]
+    changes = [SheetChange(place=place, edit=edit, is_true=False, before=before)]
+    window[place] = draft.text
+    twin = _twin(window, place, longer=number % 2 == 1)
+    if twin is not None:
+        change, text = twin
+        window[change.place] = text
+        changes.append(change)
+    text, spans = lay_out(window)
+    return ExamSheet(
+        number=number,
+        case=draft.case,
+        form="statements",
+        texts=(text,),
+        spans=spans,
+        changes=tuple(changes),
+        answer=answer,
+    )
+
+
+def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[SheetChange, str] | None:
+    """A harmless edit of the nearest sentence to the edited one that allows it."""
+    places = sorted((place for place in range(len(window)) if place != edited), key=lambda place: abs(place - edited))
+    for place in places:
+        text = lengthen(window[place]) if longer else reword(window[place])
+        if text is not None:
+            name = LONGER if longer else REWORDED
+            return SheetChange(place=place, edit=name, is_true=True, before=window[place]), text
+    return None
+
+
+def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamSheet]:
+    """A text without one of the case's decisive findings, and the whole text."""
+    made = 0
+    for case in cases:
+        sentences = sentences_of(case.reference.findings)
+        for finding in list_by_rule(case).findings:
+            kept = delete_finding(sentences, finding.text) if finding.text in sentences else None
+            if kept is None or made == plan.items:
+                continue
+            for edit, texts in ((DELETED, kept), (UNTOUCHED, sentences)):
+                change = SheetChange(place=0, edit=edit, is_true=edit == UNTOUCHED, before=finding.text)
+                yield ExamSheet(
+                    number=next(numbers),
+                    case=case.id,
+                    form="omission",
+                    texts=(" ".join(texts),),
+                    finding=finding.text,
+                    changes=(change,),
+                )
+            made += 1
+            break
+
+
+def _length_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamSheet]:
+    """A discussion, and the same padded with sentences that say nothing about the case, in both orders."""
+    discussed = [case for case in cases if case.reference.discussion.strip()]
+    for case in discussed[: plan.pairs]:
+        text = case.reference.discussion.strip()
+        longer = f"{text} {' '.join(_FILLER)}"
+        yield from pair_sheets(numbers, case.id, text, longer, contender=LONGER)

@@ -1,0 +1,141 @@
+"""What the runs add over guessing: each compared with a rule, trained guessers if requested, and its own blind runs."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from medthink.audit.benchmark import ALPHA, Probe, probe_benchmark
+from medthink.audit.rivals import rival_guesses
+from medthink.audit.runs import Audit, audit_run
+from medthink.cases.benchmark import Benchmark
+from medthink.core.markup import Markup, Table, fold, tag
+from medthink.core.numbers import as_p_value, as_percent, as_points
+from medthink.report.runs import Entry, Group
+from medthink.report.summary import name_some
+from medthink.report.tables import table_markup
+from medthink.scoring.scores import percent
+from medthink.stats.estimate import Estimate, Measured
+
+_MEANING = (
+    "Diagnostic gain is accuracy minus that of the strongest rival on the same cases, in points. A rival lacks the "
+    "decisive input: a guesser, or the same model without the images. If the interval includes zero, the run has not "
+    "shown more than the rival."
+)
+_UNTRAINED = (
+    "medthink report --probe also audits the benchmark itself: what each guesser gets right, and whether that is more "
+    "than chance."
+)
+
+
+class Audited(NamedTuple):
+    """The audits of a group's runs; `probe` is that of the benchmark, None where no guessers were trained."""
+
+    audits: tuple[tuple[Entry, Audit], ...]
+    probe: Probe | None
+
+
+def audit_group(group: Group, data: Path | None = None, *, trains: bool) -> Audited:
+    """Audit every run that answered by letter; `trains` also probes the benchmark itself."""
+    if not group.lettered:
+        return Audited((), None)
+    scored = [entry.scores for entry in group.lettered]
+    manifest = group.entries[0].manifest
+    benchmark, split = Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split
+    guesses = rival_guesses(benchmark, split)
+    probe = probe_benchmark(benchmark, split) if trains else None
+    return Audited(tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered), probe)
+
+
+def validity_markup(named: Sequence[tuple[str, Audited]]) -> Iterator[Markup]:
+    """The section, group by group: the definition, one row per run, every rival, and the effect of a change of form."""
+    yield tag("p", _MEANING)
+    if any(audited.probe is None for _, audited in named):
+        yield tag("p", _UNTRAINED, class_="soft")
+    for title, audited in named:
+        yield tag("h3", title)
+        yield from _group_markup(audited)
+
+
+def _group_markup(audited: Audited) -> Iterator[Markup]:
+    if audited.probe:
+        alarms = [one.name for one in audited.probe.alarms]
+        yield tag("p", f"{_alarm_words(alarms)} (α = {ALPHA:g}, Holm over the guessers that should know nothing).")
+        yield table_markup(_probe_table(audited.probe), name="Guessers on the benchmark")
+    yield table_markup(_gain_table(audited.audits), name="Diagnostic gain by run")
+    yield fold("Every rival", table_markup(_rival_table(audited.audits), name="Runs against their rivals"))
+    consistency = _consistency_table(audited.audits)
+    if consistency.rows:
+        yield tag("h4", "The same question in another form")
+        yield table_markup(consistency, name="Consistency when only the form changes")
+
+
+def points(measured: Measured) -> str:
+    """A difference of rates in points: `+4.2 (−1.0 to +9.4)`."""
+    if isinstance(measured, Estimate):
+        return f"{as_points(measured.value)} ({as_points(measured.low)} to {as_points(measured.high)})"
+    return "–" if measured.value is None else f"{as_points(measured.value)} (no interval)"
+
+
+def _alarm_words(alarms: list[str]) -> str:
+    if not alarms:
+        return "The benchmark raises no alarm: no guesser beats chance significantly"
+    return f"The benchmark raises an alarm: {name_some(alarms)} beat{'s' if len(alarms) == 1 else ''} chance"
+
+
+def _probe_table(probe: Probe) -> Table:
+    rows = tuple(
+        (
+            one.name,
+            one.meaning,
+            percent(one.accuracy),
+            "–" if one.p_holm is None else as_p_value(one.p_holm),
+            one.verdict,
+        )
+        for one in probe.scores
+    )
+    return Table(("Guesser", "What it sees", "Right", "p (Holm)", "Verdict"), rows, frozenset({2, 3}))
+
+
+def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+    rows = []
+    for entry, audit in audits:
+        strongest = audit.strongest
+        bias = "–" if audit.place_bias is None else as_p_value(audit.place_bias.p_value)
+        rows.append(
+            (
+                entry.label,
+                percent(audit.accuracy),
+                f"{strongest.name}: {as_percent(strongest.accuracy.value or 0)}",
+                points(audit.diagnostic_gain),
+                percent(strongest.on_misses),
+                bias,
+            )
+        )
+    columns = (
+        "Run",
+        "Accuracy",
+        "Strongest rival",
+        "Diagnostic gain (points)",
+        "Accuracy where rival is wrong",
+        "Position bias, p",
+    )
+    return Table(columns, tuple(rows), frozenset({1, 3, 4, 5}))
+
+
+def _rival_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+    rows = tuple(
+        (entry.label, rival.name, percent(rival.accuracy), points(rival.gain), percent(rival.on_misses))
+        for entry, audit in audits
+        for rival in audit.rivals
+    )
+    columns = ("Run", "Rival", "Rival's accuracy", "Run's gain (points)", "Run's accuracy where the rival is wrong")
+    return Table(columns, rows, frozenset({2, 3, 4}))
+
+
+def _consistency_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+    rows = tuple(
+        (entry.label, one.what.replace("_", " "), percent(one.same_answer), points(one.difference))
+        for entry, audit in audits
+        for one in audit.consistency
+    )
+    return Table(("Run", "Changed", "Same answer", "Difference in accuracy"), rows, frozenset({2, 3}))

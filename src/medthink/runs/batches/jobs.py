@@ -1,0 +1,235 @@
+"""Batch jobs in the ledger: what is waiting at a provider, and how each call of a job ended.
+
+A batch is *planned* together with its calls, in one transaction, when its file is on disk and before anything is sent;
+*sent* when the provider's id for it is known; *ended* when the outcome of every call is on record.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from medthink.core.clock import now_utc
+from medthink.models.request import ErrorKind, Reply
+from medthink.runs.ledger.ledger import Call
+
+BatchState = Literal["planned", "sent", "ended"]
+# The endpoint name of an attempt sent in a batch.
+ENDPOINT = "batch "
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS batches (
+  mark TEXT PRIMARY KEY,             -- our own name for it, under which its spool lies in the run's folder
+  model TEXT NOT NULL,
+  state TEXT NOT NULL,               -- planned, sent, ended
+  job TEXT NOT NULL,                 -- the provider's id, when sent
+  after TEXT NOT NULL,               -- the newest job of the provider before it, where jobs have no mark
+  strangers TEXT NOT NULL,           -- jobs that were taken for it and turned out not to be, as a JSON array
+  path TEXT NOT NULL,                -- where a single request of it would be posted
+  calls INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  sha256 TEXT NOT NULL,              -- of the spool
+  tokens INTEGER NOT NULL,           -- of all its prompts, estimated
+  token_cap INTEGER,                 -- the most that may wait at the provider, where it said so
+  planned_at TEXT NOT NULL,
+  sent_at TEXT,
+  ended_at TEXT,
+  detail TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS queued (
+  call_key TEXT PRIMARY KEY,
+  batch TEXT NOT NULL,
+  wants_json INTEGER NOT NULL,
+  worst_usd REAL
+) STRICT;
+"""
+_COLUMNS = (
+    "mark, model, state, job, after, strangers, path, calls, bytes, sha256, tokens, token_cap, planned_at, detail"
+)
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded batch, without its contents."""
+
+    mark: str
+    model: str
+    state: BatchState = "planned"
+    job: str = ""
+    after: str = ""
+    strangers: tuple[str, ...] = ()
+    path: str
+    calls: int
+    size_bytes: int
+    sha256: str
+    tokens: int
+    token_cap: int | None = None
+    planned_at: str = ""
+    detail: str = ""
+
+
+class QueuedCall(NamedTuple):
+    """A call that goes into a batch."""
+
+    call: Call
+    wants_json: bool
+    worst_usd: float | None
+
+
+class QueuedRow(NamedTuple):
+    """A call waiting in a batch, by its key; `worst_usd` is reserved for it."""
+
+    key: str
+    case_id: int
+    wants_json: bool
+    worst_usd: float | None
+
+
+class AnsweredInBatch(NamedTuple):
+    """A call answered by a batch."""
+
+    key: str
+    reply: Reply
+    cost_usd: float | None
+
+
+class FailedInBatch(NamedTuple):
+    """A call that a batch did not answer; without an outcome it was never sent."""
+
+    key: str
+    kind: ErrorKind
+    detail: str
+    cost_usd: float | None
+    outcome: str | None
+
+
+class JobBook:
+    """The batches of a ledger, written in transactions of their own."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.executescript(_SCHEMA)
+
+    def plan(self, batch: Batch, calls: Iterable[QueuedCall]) -> None:
+        """Commit that these calls are about to be sent as this batch."""
+        now = now_utc()
+        with self._connection:
+            self._connection.execute(
+                f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, 'planned', '', ?, '[]', ?, ?, ?, ?, ?, NULL, ?, '')",
+                (batch.mark, batch.model, batch.after, batch.path, batch.calls, batch.size_bytes, batch.sha256,
+                 batch.tokens, now),
+            )  # fmt: skip
+            for call, wants_json, worst_usd in calls:
+                self._connection.execute(
+                    "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at)"
+                    " VALUES (?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (key) DO UPDATE SET state = 'queued',"
+                    " started_at = excluded.started_at, error_kind = NULL, error_detail = NULL",
+                    (call.key, call.asked, call.case_id, call.kind, call.request.decode(), now),
+                )
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO queued VALUES (?, ?, ?, ?)",
+                    (call.key, batch.mark, wants_json, worst_usd),
+                )
+
+    def note_sent(self, mark: str, job: str) -> None:
+        """Commit the provider's id of the job."""
+        self._update(mark, "state = 'sent', job = ?, sent_at = ?", job, now_utc())
+
+    def note_stranger(self, batch: Batch) -> None:
+        """The job taken for this batch belongs to something else: the batch is planned again."""
+        strangers = msgspec.json.encode((*batch.strangers, batch.job)).decode()
+        self._update(batch.mark, "state = 'planned', job = '', sent_at = NULL, strangers = ?", strangers)
+
+    def note_detail(self, mark: str, detail: str) -> None:
+        """Store the provider's description of the job."""
+        self._update(mark, "detail = ?", detail)
+
+    def settle(self, job: str, outcomes: Iterable[AnsweredInBatch | FailedInBatch]) -> None:
+        """Commit how calls of a job ended; they are no longer waiting."""
+        now = now_utc()
+        with self._connection:
+            for one in outcomes:
+                if isinstance(one, AnsweredInBatch):
+                    self._settle_reply(one, now)
+                else:
+                    self._settle_failure(one, now)
+                outcome = "ok" if isinstance(one, AnsweredInBatch) else one.outcome
+                if outcome is not None:
+                    self._connection.execute(
+                        "INSERT INTO attempts VALUES (?, 1, ?, ?, 1, 0.0)", (one.key, f"{ENDPOINT}{job}", outcome)
+                    )
+                self._connection.execute("DELETE FROM queued WHERE call_key = ?", (one.key,))
+
+    def end(self, mark: str, detail: str, token_cap: int | None = None) -> None:
+        """Commit that this batch has ended."""
+        self._update(mark, "state = 'ended', ended_at = ?, detail = ?, token_cap = ?", now_utc(), detail, token_cap)
+
+    def all_unsettled(self) -> list[Batch]:
+        """The batches planned or sent, oldest first."""
+        return read_unsettled(self._connection)
+
+    def unsettled(self, model: str) -> list[Batch]:
+        """Those of one model."""
+        return [one for one in self.all_unsettled() if one.model == model]
+
+    def known_jobs(self) -> set[str]:
+        """The providers' ids of all batches, ended ones too."""
+        return {job for (job,) in self._connection.execute("SELECT job FROM batches WHERE job <> ''")}
+
+    def has_outcomes(self, job: str) -> bool:
+        """Whether any call was settled by this job."""
+        found = "SELECT 1 FROM attempts WHERE endpoint = ? LIMIT 1"
+        return self._connection.execute(found, (f"{ENDPOINT}{job}",)).fetchone() is not None
+
+    def rows(self, mark: str) -> list[QueuedRow]:
+        """The calls that wait in a batch."""
+        found = self._connection.execute(
+            "SELECT call_key, case_id, wants_json, worst_usd FROM queued JOIN calls ON key = call_key WHERE batch = ?",
+            (mark,),
+        )
+        return [QueuedRow(key, case, bool(wants), worst) for key, case, wants, worst in found]
+
+    def times_asked(self, key: str) -> int:
+        """How often a call was sent in a batch."""
+        found = "SELECT count(*) FROM attempts WHERE call_key = ? AND endpoint LIKE ?"
+        count: int = self._connection.execute(found, (key, f"{ENDPOINT}%")).fetchone()[0]
+        return count
+
+    def token_cap(self, model: str) -> int | None:
+        """The lowest limit on waiting tokens that the provider named."""
+        found = "SELECT min(token_cap) FROM batches WHERE model = ?"
+        cap: int | None = self._connection.execute(found, (model,)).fetchone()[0]
+        return cap
+
+    def _update(self, mark: str, change: str, *values: object) -> None:
+        with self._connection:
+            self._connection.execute(f"UPDATE batches SET {change} WHERE mark = ?", (*values, mark))
+
+    def _settle_reply(self, one: AnsweredInBatch, now: str) -> None:
+        self._connection.execute(
+            "UPDATE calls SET state = 'done', reply = ?, cost_usd = cost_usd + ?, ended_at = ? WHERE key = ?",
+            (msgspec.json.encode(one.reply).decode(), one.cost_usd, now, one.key),
+        )
+
+    def _settle_failure(self, one: FailedInBatch, now: str) -> None:
+        detail = one.detail.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        self._connection.execute(
+            "UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, cost_usd = cost_usd + ?,"
+            " ended_at = ? WHERE key = ?",
+            (one.kind, detail, one.cost_usd, now, one.key),
+        )
+
+
+def read_batches(connection: sqlite3.Connection) -> list[Batch]:
+    """Every batch of a ledger in the order planned; empty if it was written before batches existed."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
+        return []
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM batches ORDER BY rowid").fetchall()
+    names = [name if name != "bytes" else "size_bytes" for name in _COLUMNS.split(", ")]
+    fields = (dict(zip(names, row, strict=True)) for row in rows)
+    return [msgspec.convert(one | {"strangers": msgspec.json.decode(one["strangers"])}, Batch) for one in fields]
+
+
+def read_unsettled(connection: sqlite3.Connection) -> list[Batch]:
+    """The batches of a ledger that are planned or sent, oldest first."""
+    return [one for one in read_batches(connection) if one.state != "ended"]

@@ -1,0 +1,100 @@
+"""Collecting a finished job: its result files, read row by row into outcomes of calls."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from msgspec.structs import replace
+
+from medthink.models.batches import BatchRow, BatchService, Job
+from medthink.models.request import ModelError
+from medthink.runs.batches.jobs import AnsweredInBatch, FailedInBatch, JobBook, QueuedRow
+from medthink.runs.calls.answerers import ModelAnswerer
+
+Thing = TypeVar("Thing")
+BatchOutcome: TypeAlias = AnsweredInBatch | FailedInBatch
+_MOST_FETCHES = 3
+_ROWS_AT_ONCE = 200
+
+
+class NotOurs(Exception):
+    """The job's results belong to other calls than those sent."""
+
+
+class Collector:
+    """Reads the results of jobs."""
+
+    def __init__(self, answerer: ModelAnswerer, client: BatchService, book: JobBook, folder: Path) -> None:
+        self._answerer = answerer
+        self._client = client
+        self._book = book
+        self._folder = folder
+
+    async def collect(self, job: Job, waiting: dict[str, QueuedRow]) -> Iterator[list[BatchOutcome]]:
+        """The outcomes of all calls waiting for the job, in portions; NotOurs if it answers none of them.
+
+        A call missing from the results may have been answered and billed: its outcome is unknown.
+        """
+        files = [await self._fetch(path, number) for number, path in enumerate(job.results)]
+        if not self._client.has_marks and files and not self._is_ours(job, files, waiting):
+            raise NotOurs
+        return self._read_all(files, job, waiting)
+
+    def clear(self) -> None:
+        """Remove the result files: their contents are in the ledger."""
+        for file in self._folder.glob("results-*.jsonl"):
+            file.unlink()
+
+    async def _fetch(self, path: str, number: int) -> Path:
+        """Download a result file, again if it was incomplete."""
+        file = self._folder / f"results-{number}.jsonl"
+        for _ in range(_MOST_FETCHES):
+            await self._client.fetch(path, file)
+            if all(row is not None for row in self._rows(file)):
+                break
+        return file
+
+    def _is_ours(self, job: Job, files: list[Path], waiting: dict[str, QueuedRow]) -> bool:
+        """Whether it answers any call waiting for it, or did so before a session was interrupted."""
+        is_answer = (row is not None and row.key in waiting for file in files for row in self._rows(file))
+        return self._book.has_outcomes(job.id) or any(is_answer)
+
+    def _rows(self, file: Path) -> Iterator[BatchRow | None]:
+        """The rows of a file; None for an invalid line."""
+        with file.open("rb") as stream:
+            for line in stream:
+                if not line.strip():
+                    continue
+                try:
+                    yield self._client.read_row(line)
+                except ValueError:
+                    yield None
+
+    def _read_all(self, files: list[Path], job: Job, waiting: dict[str, QueuedRow]) -> Iterator[list[BatchOutcome]]:
+        left = dict(waiting)
+        rows = (row for file in files for row in self._rows(file) if row is not None)
+        found = ((left.pop(row.key), row) for row in rows if row.key in left)
+        yield from _in_portions(self._settle(queued, row) for queued, row in found)
+        problem = f"the job ended ({job.word}) without an outcome for this request"
+        missing: Iterator[BatchOutcome] = (FailedInBatch(key, "expired", problem, 0.0, "unknown") for key in left)
+        yield from _in_portions(missing)
+
+    def _settle(self, queued: QueuedRow, row: BatchRow) -> BatchOutcome:
+        if row.reply is None:
+            return FailedInBatch(row.key, "expired", row.problem, 0.0, "expired")
+        try:
+            reply = self._answerer.read(row.reply, wants_json=queued.wants_json)
+        except ModelError as error:
+            cost = self._answerer.cost_usd(error.usage) if error.usage else 0.0
+            return FailedInBatch(row.key, error.kind, error.advice, cost, error.kind)
+        asked = self._book.times_asked(row.key) + 1
+        return AnsweredInBatch(
+            row.key, replace(reply, attempts=asked, latency_s=None), self._answerer.cost_usd(reply.usage)
+        )
+
+
+def _in_portions(things: Iterable[Thing]) -> Iterator[list[Thing]]:
+    source = iter(things)
+    while portion := list(islice(source, _ROWS_AT_ONCE)):
+        yield portion

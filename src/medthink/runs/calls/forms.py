@@ -1,0 +1,107 @@
+"""Asking for forms through the ledger: a reply that cannot be used is asked for again, with what is wrong with it."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+
+from medthink.core.errors import DataError, UsageError
+from medthink.core.jsonio import encode_json
+from medthink.models.request import AttemptLog, ImagePart, ModelError, Reply, Request, Usage
+from medthink.runs.calls.answerers import Answerer, Free, ReplayAnswerer, open_model_answerer
+from medthink.runs.calls.asking import Desk, describe_bad_image, encode_images, fill_request
+from medthink.runs.manifest import CallTerms
+from medthink.runs.prediction import Spent
+from medthink.workflow.ask import Unanswered
+from medthink.workflow.condition import Condition
+from medthink.workflow.forms import RULES, Fault, FormPrompt
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
+MAX_TRIES = 3
+
+Read = TypeVar("Read")
+
+
+class FormOutcome(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
+    """What was read, or why there is nothing; the model of the last reply, and what the replies cost."""
+
+    result: Read | Fault | Unanswered
+    model: str
+    spent: tuple[Spent, ...]
+
+
+class FormAsker:
+    """Asks one model; `example` has the settings of its calls, `condition` says how images are sent."""
+
+    def __init__(self, desk: Desk[FormPrompt], example: Request, condition: Condition) -> None:
+        self._desk = desk
+        self._example = example
+        self._condition = condition
+
+    async def ask(
+        self, prompt: FormPrompt, read: Callable[[Reply], Read | Fault], *, case_id: int, first_sample: int = 0
+    ) -> FormOutcome[Read]:
+        """Ask until a reply can be used; the last try's fault is the result where none could."""
+        spent: list[Spent] = []
+        asked, model = prompt, ""
+        result: Read | Fault | Unanswered
+        try:
+            images = await self._encode(prompt)
+            for attempt in range(MAX_TRIES):
+                # Every try is a call of its own, even where two are worded alike.
+                request = fill_request(self._example, asked, images, sample=first_sample + attempt)
+                reply, cost = await self._desk.call(asked, request, case_id)
+                spent.append(cost)
+                model = reply.model
+                result = read(reply)
+                if not isinstance(result, Fault):
+                    break
+                asked = prompt.again(result.complaint)
+        except Unanswered as stop:
+            result = stop
+        return FormOutcome(result=result, model=model, spent=tuple(spent))
+
+    async def _encode(self, prompt: FormPrompt) -> dict[str, ImagePart]:
+        try:
+            return await asyncio.to_thread(encode_images, prompt.parts, self._condition)
+        except DataError as error:
+            raise Unanswered("failed", describe_bad_image(error)) from None
+
+
+class RulesAnswerer(Free):
+    """`baseline/rules`: replies what the asker's own rules say, in the same way as a model."""
+
+    spec = RULES
+
+    async def answer(self, prompt: FormPrompt, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
+        """Reply by rule."""
+        if prompt.by_rules is None:
+            raise ModelError("unsupported", f"{RULES} has no rules for a {prompt.kind} prompt")
+        form = {"call": prompt.call} | msgspec.to_builtins(prompt.by_rules())
+        return Reply(text=encode_json(form).decode(), json=form, usage=Usage(), model=RULES)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def open_form_answerer(
+    spec: str, terms: CallTerms, *, ledger: str, refusal: UsageError, transport: "Transport | None"
+) -> Answerer[FormPrompt]:
+    """Open what answers in forms; a baseline that answers cases cannot, which raises `refusal`.
+
+    `ledger` is the name of the file that a replay is read from.
+    """
+    provider, _, name = spec.partition("/")
+    if spec == RULES:
+        return RulesAnswerer()
+    if provider == "baseline":
+        raise refusal
+    if provider == "replay":
+        return ReplayAnswerer(spec, Path(name), ledger)
+    return open_model_answerer(
+        spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices, is_batch=terms.batch
+    )

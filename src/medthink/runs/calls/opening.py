@@ -1,0 +1,115 @@
+"""The calls of a session, opened together: desks for its models on one ledger and one budget, and batches."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, NamedTuple
+
+from medthink.runs.batches.jobs import Batch, read_unsettled
+from medthink.runs.batches.queue import BatchOffice
+from medthink.runs.batches.run import BatchDesk, take_in_batches, work_by_batches
+from medthink.runs.calls.answerers import Answerer, ModelAnswerer
+from medthink.runs.calls.asking import Asked, Desk, Pass, Siblings
+from medthink.runs.calls.budget import Budget, BudgetReached
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.manifest import CallTerms
+from medthink.runs.progress import Tracker
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
+
+class Common(NamedTuple):
+    """What the runs of a sweep share: one budget, and the calls answered by the others."""
+
+    budget: Budget
+    siblings: Siblings
+
+
+class Calls(Generic[Asked]):
+    """The desks by model, ready to be asked, and where their calls are recorded."""
+
+    def __init__(
+        self, desks: Mapping[str, Desk[Asked]], offices: Sequence[BatchOffice], ledger: Ledger, *, is_patient: bool
+    ) -> None:
+        self.desks = desks
+        self.ledger = ledger
+        self._offices = offices
+        self._is_patient = is_patient
+
+    @property
+    def made(self) -> int:
+        """How many calls were made in this session."""
+        return sum(desk.made for desk in self.desks.values())
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether calls are waiting in a batch; what depends on them is left for a later pass."""
+        return any(desk.waiting for desk in self.desks.values())
+
+    @property
+    def jobs(self) -> tuple[Batch, ...]:
+        """The batches that have not ended."""
+        return tuple(read_unsettled(self.ledger.connection))
+
+    async def work(self, make_pass: Pass) -> BudgetReached | None:
+        """Ask everything: once, or with batches, pass after pass until nothing is left to ask.
+
+        Returns the limit that stopped the last pass early, if any did.
+        """
+        if self._offices:
+            return await work_by_batches(self._offices, make_pass, is_patient=self._is_patient)
+        return await make_pass()
+
+
+@asynccontextmanager
+async def open_calls(
+    answerers: Sequence[Answerer[Asked]],
+    ledger: Ledger,
+    terms: CallTerms,
+    *,
+    spools: Path,
+    tracker: Tracker,
+    transport: "Transport | None" = None,
+    common: Common | None = None,
+    is_checked: bool = False,
+) -> AsyncIterator[Calls[Asked]]:
+    """Open desks for the answerers; the batches' files are in `spools`, the ledger's folder is held by the caller.
+
+    Answerers that are not checked yet are checked before the first call that has to be sent, if the terms want it.
+    """
+    tracker.counts.take_spent(ledger)
+    set_aside_usd = 0.0
+    if terms.cancel_batches or not terms.batch:
+        for model in dict.fromkeys(batch.model for batch in read_unsettled(ledger.connection)):
+            set_aside_usd += await take_in_batches(
+                model, ledger, terms, tracker=tracker, folder=spools, transport=transport
+            )
+    budget, siblings = common or Common(_open_budget(ledger, terms, set_aside_usd), Siblings())
+    places = asyncio.Semaphore(max(one.concurrency for one in answerers))
+    desks: dict[str, Desk[Asked]] = {}
+    offices: list[BatchOffice] = []
+    try:
+        for one in answerers:
+            if terms.batch and isinstance(one, ModelAnswerer):
+                office = BatchOffice(one, ledger, budget, tracker=tracker, folder=spools)
+                offices.append(office)
+                desks[one.spec] = BatchDesk(office, ledger, tracker=tracker, siblings=siblings)
+            else:
+                is_due = terms.preflight and not is_checked
+                desks[one.spec] = Desk(one, ledger, budget, places, tracker, siblings, preflight=is_due)
+        yield Calls(desks, offices, ledger, is_patient=terms.wait)
+    finally:
+        for office in offices:
+            await office.close()
+
+
+def _open_budget(ledger: Ledger, terms: CallTerms, set_aside_usd: float) -> Budget:
+    paid = ledger.paid()
+    return Budget(
+        max_usd=terms.max_usd,
+        max_calls=terms.max_calls,
+        spent_usd=None if paid.cost_usd is None else paid.cost_usd + set_aside_usd,
+        calls=paid.calls,
+    )

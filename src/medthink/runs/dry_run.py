@@ -1,0 +1,229 @@
+"""A rehearsal of a run: the tasks really run and every request is built, but made-up replies lead to the next step.
+
+`--dry-run` and `--show-prompts` therefore use the same code that would send.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from medthink.cases.benchmark import Benchmark
+from medthink.cases.case import Case
+from medthink.models.prices import estimate_text_tokens
+from medthink.models.request import Reply, Request, Schema, Usage
+from medthink.runs.calls.answerers import Answerer, open_answerer
+from medthink.runs.calls.asking import CaseAsk, Siblings, all_replies, call_for
+from medthink.runs.engine import run_to_end
+from medthink.runs.ledger.queries import LEDGER, Records
+from medthink.runs.manifest import Progress, RunSpec
+from medthink.runs.prediction import Spent
+from medthink.runs.run import summarise
+from medthink.runs.selection import Survey, select_cases, survey
+from medthink.runs.session import find_earlier, make_folder, plan_manifest, refuse_early
+from medthink.workflow.ask import Prompt
+from medthink.workflow.tasks import find_task
+from medthink.workflow.view import Showing
+
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
+Witness = Callable[[Prompt, Request], None]
+# A typical reply length for a step; a reasoning model's hidden tokens come on top and cannot be predicted.
+TYPICAL_WORDS = 90
+_TYPICAL_TEXT = " ".join(["finding"] * TYPICAL_WORDS)
+_NOTHING = Spent(0, None, None, 0.0)
+
+
+class Earlier(msgspec.Struct, frozen=True):
+    """The state left by earlier sessions of a run: its ledger, the predictions that stay, and its progress."""
+
+    records: Records
+    kept: frozenset[tuple[int, int]]
+    progress: Progress
+
+
+class SweepRehearsal:
+    """What the rehearsals of a sweep's runs share: the calls already shown, and those on record."""
+
+    def __init__(self, siblings: Siblings | None = None) -> None:
+        self.shown: set[str] = set()
+        self.siblings = siblings or Siblings()
+
+
+class RehearsalDesk:
+    """Makes no calls: recorded calls get their replies, all others are shown to a witness and get made-up ones."""
+
+    def __init__(
+        self,
+        model: str,
+        witness: Witness,
+        *,
+        earlier: Earlier | None = None,
+        filler: str = _TYPICAL_TEXT,
+        sweep: SweepRehearsal | None = None,
+    ) -> None:
+        self._model = model
+        self._witness = witness
+        self._earlier = earlier
+        self._filler = filler
+        self._sweep = sweep or SweepRehearsal()
+        self.cases: set[int] = set()
+
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+        """Show the request if it would be sent, and make up a reply."""
+        key = call_for(self._model, prompt, request, case_id).key
+        if (reply := self._find(key)) is not None:
+            return reply, _NOTHING
+        if key not in self._sweep.shown:
+            # Identical requests within a case, or by two runs of a sweep, are one call.
+            self._sweep.shown.add(key)
+            self.cases.add(case_id)
+            self._witness(prompt, request)
+        made_up = _fill(prompt.schema, len(prompt.question.images), self._filler)
+        return Reply(text=msgspec.json.encode(made_up).decode(), json=made_up), _NOTHING
+
+    def _find(self, key: str) -> Reply | None:
+        """The reply on record, of this run or of one that shares its calls."""
+        if self._earlier is not None and (found := self._earlier.records.finished(key)) is not None:
+            return found.reply
+        shared = self._sweep.siblings.find(key)
+        return None if shared is None else shared.finished.reply
+
+    def is_kept(self, case_id: int, sample: int) -> bool:
+        """Whether the prediction already exists and stays."""
+        return self._earlier is not None and (case_id, sample) in self._earlier.kept
+
+
+class _RehearsalAsk(CaseAsk):
+    """`ask` in order: concurrent requests are shown one after the other."""
+
+    async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
+        """Ask several things."""
+        outcomes = [await asyncio.gather(self(prompt), return_exceptions=True) for prompt in prompts]
+        return all_replies([outcome for (outcome,) in outcomes])
+
+
+class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left to ask in a run, and how much is already done.
+
+    Tokens and money are estimates; `cost_usd` is None if the price is unknown.
+    """
+
+    cases: int
+    calls: int
+    images: int
+    upload_bytes: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    done: Progress | None
+
+
+def estimate(spec: RunSpec, *, transport: "Transport | None" = None, sweep: SweepRehearsal | None = None) -> Rehearsal:
+    """Count what the run still has to send, and estimate its cost; it needs no key."""
+    return run_to_end(_estimate(spec, transport, sweep))
+
+
+async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *, benchmark: Benchmark) -> None:
+    """Take cases through the task without making calls."""
+    condition = spec.condition
+    task = find_task(spec.task, condition)
+    showing = Showing(condition, benchmark[spec.selection.split])
+    for case in cases:
+        left = [sample for sample in range(condition.samples) if not desk.is_kept(case.id, sample)]
+        if not left:
+            continue
+        shown, cues = showing.show(case)
+        for sample in left:
+            ask = _RehearsalAsk(desk, condition, case_id=case.id, sample=sample)
+            await task.run(shown.question, cues, ask, condition)
+
+
+async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRehearsal | None) -> Rehearsal:
+    benchmark = Benchmark.open(spec.benchmark).remembering(rehash=spec.rehash)
+    seen = survey(benchmark, spec.selection, task=spec.task, condition=spec.condition)
+    answerer = open_answerer(
+        spec.model,
+        benchmark=benchmark,
+        base_urls=spec.base_urls,
+        transport=transport,
+        prices=spec.prices,
+        needs_key=False,
+        is_batch=spec.batch,
+    )
+    refuse_early(replace(spec, max_usd=None), answerer)
+    earlier = _open_earlier(spec, seen)
+    tally = _Tally(answerer)
+    desk = RehearsalDesk(spec.model, tally.see, earlier=earlier, sweep=sweep)
+    try:
+        await rehearse(select_cases(benchmark, spec.selection), spec, desk, benchmark=benchmark)
+    finally:
+        await answerer.close()
+        if earlier is not None:
+            earlier.records.close()
+    return Rehearsal(
+        cases=len(desk.cases),
+        calls=tally.calls,
+        images=tally.images,
+        upload_bytes=tally.upload_bytes,
+        input_tokens=tally.input_tokens,
+        output_tokens=tally.output_tokens,
+        cost_usd=tally.cost_usd,
+        done=earlier.progress if earlier else None,
+    )
+
+
+def _open_earlier(spec: RunSpec, seen: Survey) -> Earlier | None:
+    """What is already done in the run, or LedgerError if the run would be refused."""
+    if spec.out is None or not spec.out.exists():
+        return None
+    make_folder(spec.out)
+    new = plan_manifest(spec, seen.fingerprints)
+    old = find_earlier(spec.out, new, seen.digests)
+    if old is None or not (spec.out / LEDGER).exists():
+        return None
+    records = Records.open(spec.out)
+    kept = records.good_predictions() if old.package == new.package else frozenset()
+    return Earlier(records, kept, summarise(records, seen.cases * spec.condition.samples))
+
+
+class _Tally:
+    """Adds up requests as they pass."""
+
+    def __init__(self, answerer: Answerer[Prompt]) -> None:
+        self._answerer = answerer
+        self.calls = self.images = self.upload_bytes = self.input_tokens = self.output_tokens = 0
+        self.cost_usd: float | None = 0.0
+
+    def see(self, prompt: Prompt, request: Request) -> None:
+        """Count one request."""
+        self.calls += 1
+        self.images += len(request.images)
+        self.upload_bytes += self._answerer.upload_bytes(request)
+        made_up = msgspec.json.encode(_fill(prompt.schema, len(prompt.question.images), _TYPICAL_TEXT)).decode()
+        tokens = self._answerer.input_tokens(request)
+        # Without token counts for the prompt, there are none for the reply.
+        usage = Usage(input=tokens, output=estimate_text_tokens(made_up) if tokens else 0)
+        self.input_tokens += usage.input
+        self.output_tokens += usage.output
+        # Call by call, because a long prompt may have a different price.
+        cost_usd = self._answerer.cost_usd(usage)
+        self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
+
+
+def _fill(schema: Schema | None, images: int, text: str) -> Any:
+    """The smallest value that follows the schema, with made-up texts."""
+    return None if schema is None else _fill_node(schema.definition, images, text)
+
+
+def _fill_node(node: dict[str, Any], images: int, text: str) -> Any:
+    if "enum" in node:
+        return node["enum"][0]
+    if node["type"] == "object":
+        return {name: _fill_node(part, images, text) for name, part in node["properties"].items()}
+    if node["type"] == "array":
+        return [_fill_node(node["items"], images, text) for _ in range(images)]
+    return text

@@ -1,0 +1,327 @@
+"""The ledger: every model call of a run, its intent committed before it is sent and its outcome after.
+
+One SQLite file in WAL mode with `synchronous=FULL`: what was acknowledged survives `kill -9` and power loss. A single
+writer thread takes whatever is waiting and commits it together, so storage does not limit throughput. Resuming,
+caching, cost, audit and replay are all just reading this file (`records`).
+"""
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from medthink.core.clock import now_utc
+from medthink.core.errors import LedgerError
+from medthink.core.jsonio import encode_json
+from medthink.models.request import Attempt, Reply
+from medthink.runs.ledger.queries import Records, find_uri, open_reader, unreadable
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,          -- digest of model, case and everything asked: the same call, the same key
+  asked TEXT NOT NULL,               -- digest of what was asked alone: another model's run can be replayed by it
+  case_id INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  request TEXT NOT NULL,             -- what was asked, images by digest
+  state TEXT NOT NULL,               -- open, queued (in a batch), done, failed
+  reply TEXT,                        -- the reply, when done
+  error_kind TEXT,                   -- why it failed, when failed
+  error_detail TEXT,
+  cost_usd REAL DEFAULT 0,           -- all sessions together; NULL when the price is not known
+  started_at TEXT NOT NULL,
+  ended_at TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS calls_asked ON calls (asked);
+CREATE TABLE IF NOT EXISTS attempts (
+  call_key TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  endpoint TEXT NOT NULL,
+  outcome TEXT NOT NULL,             -- ok, cancelled, the kind of the error, or unknown (the process died meanwhile)
+  is_sent INTEGER NOT NULL,
+  latency_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS predictions (
+  case_id INTEGER NOT NULL,
+  sample INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (case_id, sample)
+) STRICT;
+"""
+
+# How each kind of record is written: one statement writes all waiting rows of its kind, as one JSON array.
+_Kind = Literal["intent", "attempt", "reply", "failure", "prediction"]
+_STATEMENTS: dict[_Kind, str] = {
+    "intent": (
+        "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at)"
+        " SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 'open', value ->> 5"
+        " FROM json_each(?) WHERE true"
+        " ON CONFLICT (key) DO UPDATE SET state = 'open', started_at = excluded.started_at,"
+        " error_kind = NULL, error_detail = NULL"
+    ),
+    "attempt": (
+        "INSERT INTO attempts SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5"
+        " FROM json_each(?)"
+    ),
+    # A call that failed in an earlier session was paid for too; one unknown price makes the sum unknown.
+    "reply": (
+        "UPDATE calls SET state = 'done', reply = row ->> 1, cost_usd = cost_usd + (row ->> 2), ended_at = row ->> 3"
+        " FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id, cost_usd"
+    ),
+    "failure": (
+        "UPDATE calls SET state = 'failed', error_kind = row ->> 1, error_detail = row ->> 2,"
+        " cost_usd = cost_usd + (row ->> 3), ended_at = row ->> 4"
+        " FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0"
+    ),
+    "prediction": (
+        "INSERT OR REPLACE INTO predictions SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"
+    ),
+}
+_INTERRUPT = (
+    "UPDATE calls SET state = 'failed', error_kind = 'interrupted',"
+    " error_detail = 'the run was stopped before the reply came' WHERE state = 'open'"
+)
+
+
+class Call(NamedTuple):
+    """A call about to be made."""
+
+    key: str
+    asked: str
+    case_id: int
+    kind: str
+    request: bytes
+
+
+class Settled(NamedTuple):
+    """The id of a call that was answered, and what it cost in all sessions together."""
+
+    id: int
+    cost_usd: float | None
+
+
+_Written = dict[str, Settled]
+Linked = TypeVar("Linked", bound=sqlite3.Connection)
+# SQLite accepts no text over a gigabyte; the largest reply allowed grows at most eightfold.
+_MOST_BYTES = 64 * 1024 * 1024
+_MOST_PLACES = 2**31 - 1
+
+
+class _Order(NamedTuple):
+    """A record to commit, as JSON, and the future to resolve afterwards, if any."""
+
+    kind: _Kind
+    row: bytes
+    done: "asyncio.Future[_Written] | None" = None
+
+
+class Ledger(Records):
+    """The open ledger of a run; one process at a time writes it.
+
+    `places` is how many of the intended calls may be in progress at once, in the order of intents; 0 if unlimited.
+    """
+
+    def __init__(self, path: Path, *, places: int = 0) -> None:
+        self.path = path
+        uri = path.absolute().as_uri()
+        with contextlib.ExitStack() as if_it_fails:
+            try:
+                super().__init__(_prepare(open_reader(uri, path), if_it_fails))
+                self._reader.executescript(_SCHEMA)
+                self._close_open_calls()
+                # Stored for the next session in case this one dies.
+                self._reader.execute(f"PRAGMA user_version = {min(places, _MOST_PLACES)}")
+                writer = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=30)
+                self._connection = _prepare(writer, if_it_fails)
+            except sqlite3.Error as error:
+                raise unreadable(path, error) from None
+            if_it_fails.pop_all()
+        self._failure: sqlite3.Error | None = None
+        self._gathered: list[_Order] = []
+        self._orders: queue.SimpleQueue[list[_Order] | None] = queue.SimpleQueue()
+        self._writer = threading.Thread(target=self._write_orders, name="ledger", daemon=True)
+        self._writer.start()
+
+    async def intend(self, call: Call) -> None:
+        """Commit that this call is about to be made; a call that failed before is opened again."""
+        await self._commit("intent", call.key, call.asked, call.case_id, call.kind, call.request.decode(), now_utc())
+
+    def note_attempt(self, key: str, attempt: Attempt) -> None:
+        """Record one attempt; it is committed before anything awaited after it."""
+        row = (key, attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
+        self._gather(_Order("attempt", encode_json(row)))
+
+    async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> Settled:
+        """Commit the reply and what it cost."""
+        written = await self._commit("reply", key, msgspec.json.encode(reply).decode(), cost_usd, now_utc())
+        return written[key]
+
+    async def fail(self, key: str, *, kind: str, detail: str, cost_usd: float | None) -> None:
+        """Commit that the call failed for good in this session; the next one tries again."""
+        await self._commit("failure", key, kind, detail.replace("\0", "\N{REPLACEMENT CHARACTER}"), cost_usd, now_utc())
+
+    async def save_prediction(self, case_id: int, sample: int, *, state: str, body: bytes) -> None:
+        """Commit the prediction of a case."""
+        await self._commit("prediction", case_id, sample, state, body.decode())
+
+    def take_in(self, other: Path) -> None:
+        """Copy another run's records into this ledger; its calls get new ids, here and in its predictions."""
+        self._reader.execute("ATTACH ? AS other", (find_uri(other),))
+        try:
+            self._copy_other()
+        except (sqlite3.Error, LedgerError) as error:
+            why = error.problem if isinstance(error, LedgerError) else error
+            raise LedgerError(f"{other}: cannot be merged: {why}", remedy="run its command again first") from None
+        self._reader.execute("DETACH other")
+
+    def _copy_other(self) -> None:
+        shift = self._reader.execute("SELECT ifnull(max(id), 0) FROM calls").fetchone()[0]
+        with self._reader:
+            columns = ", ".join(row[1] for row in self._reader.execute("PRAGMA table_info(calls)") if row[1] != "id")
+            self._reader.execute(
+                f"INSERT INTO calls (id, {columns}) SELECT id + ?, {columns} FROM other.calls", (shift,)
+            )
+            self._reader.execute("INSERT INTO attempts SELECT * FROM other.attempts")
+            self._reader.execute(
+                "INSERT INTO predictions SELECT case_id, sample, state, json_set(body, '$.calls', json(("
+                "SELECT json_group_array(value + ?) FROM json_each(body, '$.calls')))) FROM other.predictions",
+                (shift,),
+            )
+
+    def end_writing(self) -> None:
+        """Write what is waiting, and mark open calls as stopped; after that the ledger is read-only."""
+        if self._writer.is_alive():
+            self._hand_over()
+            self._orders.put(None)
+            self._writer.join()
+
+    def close(self) -> None:
+        """Write what is waiting, and close."""
+        self.end_writing()
+        super().close()
+
+    async def _commit(self, kind: _Kind, *row: Any) -> _Written:
+        # A cancelled task does not lose its record: the writer commits it in any case.
+        done: asyncio.Future[_Written] = asyncio.get_running_loop().create_future()
+        self._gather(_Order(kind, encode_json(row), done))
+        return await done
+
+    def _gather(self, order: _Order) -> None:
+        """Collect records until the loop's iteration ends, then pass them to the writer together."""
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self._hand_over)
+        self._gathered.append(order)
+
+    def _hand_over(self) -> None:
+        if self._gathered:
+            self._orders.put(self._gathered)
+            self._gathered = []
+
+    def _write_orders(self) -> None:
+        is_last = False
+        while not is_last and (first := self._orders.get()) is not None:
+            orders, is_last = self._take_waiting(first)
+            # Nothing is written after a missing record: the counts would no longer be correct.
+            written = self._failure or _write_together(self._connection, orders)
+            self._failure = written if isinstance(written, sqlite3.Error) else None
+            _report(orders, written)
+        # A call still open was stopped, and its attempts are all on record. Where the disk took no more it stays open,
+        # and the next session counts an attempt that nobody knows the end of.
+        if self._failure is None:
+            with contextlib.suppress(sqlite3.Error), self._connection:
+                self._connection.execute(_INTERRUPT)
+        self._connection.close()
+
+    def _take_waiting(self, first: list[_Order]) -> tuple[list[_Order], bool]:
+        """Everything that waits right now, and whether the end of the queue was reached."""
+        orders = first
+        while not self._orders.empty():
+            more = self._orders.get()
+            if more is None:
+                return orders, True
+            orders += more
+        return orders, False
+
+    def _close_open_calls(self) -> None:
+        """Mark calls left open by a process that died: their outcome is unknown.
+
+        Calls still waiting for a place cannot have been sent, and have no attempt.
+        """
+        places = self.places()
+        with self._reader:
+            self._reader.execute(
+                "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0 FROM calls WHERE state = 'open'"
+                " ORDER BY started_at, id LIMIT ?",
+                (places or -1,),
+            )
+            self._reader.execute(_INTERRUPT)
+
+
+def _prepare(connection: Linked, if_it_fails: contextlib.ExitStack) -> Linked:
+    if_it_fails.callback(connection.close)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Written | sqlite3.Error:
+    """Commit the orders in one transaction; returns the calls that were settled."""
+    rows: dict[_Kind, list[bytes]] = {}
+    for order in orders:
+        rows.setdefault(order.kind, []).append(order.row)
+    try:
+        with connection:
+            # Kind by kind, in the order of a call's life: its intent and reply may be waiting together.
+            written = {kind: _write_rows(connection, kind, rows[kind]) for kind in _STATEMENTS if kind in rows}
+    except sqlite3.Error as error:
+        return error
+    return {key: Settled(call_id, cost_usd) for key, call_id, cost_usd in written.get("reply", [])}
+
+
+def _write_rows(connection: sqlite3.Connection, kind: _Kind, rows: list[bytes]) -> list[tuple[Any, ...]]:
+    arrays = (f"[{b','.join(portion).decode()}]" for portion in _portions(rows))
+    return [row for array in arrays for row in connection.execute(_STATEMENTS[kind], (array,))]
+
+
+def _portions(rows: list[bytes]) -> Iterator[list[bytes]]:
+    """The rows in as few portions as the maximum statement size allows."""
+    portion: list[bytes] = []
+    size = 0
+    for row in rows:
+        if portion and size + len(row) > _MOST_BYTES:
+            yield portion
+            portion, size = [], 0
+        portion.append(row)
+        size += len(row)
+    yield portion
+
+
+def _report(orders: list[_Order], written: _Written | sqlite3.Error) -> None:
+    told: dict[asyncio.AbstractEventLoop, list[asyncio.Future[_Written]]] = {}
+    for order in orders:
+        if order.done is not None:
+            told.setdefault(order.done.get_loop(), []).append(order.done)
+    for loop, waiting in told.items():
+        # Once for the whole group, because waking a loop costs a system call. The waiting task may be gone, and the
+        # loop too; the record is on disk all the same.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_tell, waiting, written)
+
+
+def _tell(waiting: "list[asyncio.Future[_Written]]", written: _Written | sqlite3.Error) -> None:
+    for done in waiting:
+        if done.done():
+            continue
+        if isinstance(written, sqlite3.Error):
+            done.set_exception(
+                LedgerError(f"the ledger cannot be written: {written}", remedy="check the disk, then run again")
+            )
+        else:
+            done.set_result(written)

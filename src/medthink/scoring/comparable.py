@@ -1,0 +1,60 @@
+"""Which results may be ranked together, and their one ranking: the same in a comparison, a report and on a board."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from medthink.core.digest import digest_bytes, seed_from
+from medthink.scoring.scores import Scores
+from medthink.stats.comparisons.ranks import Ranking, rank_runs
+
+
+def why_incomparable(a: Scores, b: Scores) -> str:
+    """Why two results cannot be compared, in words, or "".
+
+    A file of predictions does not know the images of its benchmark, and may stand beside runs. Results with expert cues
+    and without may be compared for one model, to see the cues' effect; never across two models, nor ranked together.
+    """
+    if a.origin.text_fingerprint != b.origin.text_fingerprint:
+        return "the benchmark's fingerprint (text_fingerprint) differs"
+    if None not in (a.origin.fingerprint, b.origin.fingerprint) and a.origin.fingerprint != b.origin.fingerprint:
+        return "the benchmark's fingerprint (images) differs"
+    if not a.cases or not b.cases:
+        return "whether there are letters to compare (task or show_options) differs"
+    if [one.case for one in a.cases] != [one.case for one in b.cases]:
+        return "the selection of cases differs"
+    if not share_kind((a, b)) and a.origin.model != b.origin.model:
+        return "one of them was shown expert cues, and such runs can only be compared for the same model"
+    return ""
+
+
+def comparable_kind(scores: Scores) -> str:
+    """The kind of condition; a submission, which states none, is taken as unaided, as the card's rules require."""
+    return "unaided" if scores.origin.kind == "submitted" else scores.origin.kind
+
+
+def share_kind(scored: Iterable[Scores]) -> bool:
+    """Whether all were made under conditions of one kind: unaided results and cued ones are never ranked together."""
+    return len({comparable_kind(one) for one in scored}) == 1
+
+
+def is_whole(scores: Scores) -> bool:
+    """Whether the model was shown all of each case; assumed of a submission, which states no condition."""
+    condition = scores.origin.condition or {}
+    is_complete = condition.get("image_share", 1) == 1 and condition.get("show_history", True)
+    return is_complete and not condition.get("swap_images", False)
+
+
+def rank_together(rights: npt.ArrayLike, cases: Sequence[int], *, with_pairs: bool = True) -> Ranking:
+    """The ranking of results by their shares of right answers (one row each) on these cases.
+
+    It depends on the answers alone: names and order change nothing, so it is the same wherever it is shown.
+    """
+    return rank_runs(rights, cases=cases, rng=answers_rng(rights, cases), with_pairs=with_pairs)
+
+
+def answers_rng(rights: npt.ArrayLike, cases: Sequence[int]) -> np.random.Generator:
+    """A generator seeded with the answers themselves, whatever the order of results and cases."""
+    table = np.asarray(rights, dtype="<f8")[:, np.argsort(cases)]
+    return np.random.default_rng(seed_from("ranks", digest_bytes(b"".join(sorted(row.tobytes() for row in table)))))

@@ -1,0 +1,205 @@
+"""What is scored: predictions from a run or a submission, with their cases."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from medthink.cases.benchmark import HeldSplit
+from medthink.cases.case import Case
+from medthink.cases.sections import SECTIONS, split_discussion
+from medthink.core.errors import DataError, UsageError
+from medthink.runs.manifest import Manifest
+from medthink.runs.prediction import Prediction
+from medthink.runs.run import PREDICTIONS_FILE, Run
+from medthink.runs.selection import ReadSelected, Selection, read_selected
+from medthink.scoring.scores import Partial
+from medthink.scoring.submission_file import read_submission, refuse_problems
+from medthink.workflow.tasks import has_letters
+
+SUBMISSION = "submission"
+"""What stands for the task of predictions that were made elsewhere."""
+
+
+class Material(NamedTuple):
+    """Predictions and their cases; `manifest` is None for predictions made elsewhere.
+
+    `missing` are the cases that a stopped or running run has not finished.
+    """
+
+    name: str
+    manifest: Manifest | None
+    text_fingerprint: str
+    cases: dict[int, Case]
+    predictions: list[Prediction]
+    missing: frozenset[int] = frozenset()
+
+    @property
+    def partial(self) -> Partial | None:
+        """How many cases are done, if some are missing."""
+        return Partial(len(self.cases), len(self.due)) if self.missing else None
+
+    @property
+    def due(self) -> frozenset[int]:
+        """All cases it should cover."""
+        return self.missing.union(self.cases)
+
+    @property
+    def has_options(self) -> bool:
+        """Whether the options were shown, so that letters were asked for."""
+        return self.manifest is None or self.manifest.condition.show_options
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether letters were asked for: answers can be right or wrong."""
+        return self.manifest is None or has_letters(self.manifest.task, self.manifest.condition)
+
+    @property
+    def task(self) -> str:
+        """The task, or that this is a submission file."""
+        return SUBMISSION if self.manifest is None else self.manifest.task
+
+
+def load_run(path: Path, data: Path | None = None) -> Material:
+    """A run with its references, from its original path or from `data`; changed texts are refused."""
+    return load_runs([path], data)[0]
+
+
+def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[Material]:
+    """Several runs with their references; cases that runs share are read once."""
+    read = cache(read_selected)
+    return [_load(Run.open(path), data, read) for path in paths]
+
+
+def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[Material]:
+    """Runs and submission files alike, in the order given; a file belongs to the `split` of `data`."""
+    read = cache(read_selected)
+    return [_load_either(path, data, split, read) for path in paths]
+
+
+def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) -> Material:
+    if path.is_dir():
+        return _load(Run.open(path), data, read)
+    if not path.exists():
+        raise UsageError(f"{path}: no such run or file", remedy="check the path")
+    if data is None:
+        raise UsageError(
+            f"{path} is a file of predictions and does not name its benchmark", remedy="name it with --data"
+        )
+    return _load_submission(path, read(data, Selection(split=split)))
+
+
+def _load(run: Run, data: Path | None, read: ReadSelected) -> Material:
+    cases, predictions = run.cases(data, read=read), list(run.predictions())
+    whole = Material(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
+    # A case counts once all of its samples are there.
+    made, samples = Counter(one.case for one in predictions), run.manifest.condition.samples
+    if strange := sorted(case_id for case_id, count in made.items() if case_id not in cases or count > samples):
+        raise DataError(
+            f"{made[strange[0]]} predictions of case {strange[0]}, which has {samples if strange[0] in cases else 0}",
+            file=run.path / PREDICTIONS_FILE,
+            remedy="run the same command again",
+        )
+    material = keep_cases(whole, {case_id for case_id in cases if made[case_id] == samples})
+    if not material.cases:
+        raise DataError("no case is finished yet", file=run.path, remedy="run the same command again")
+    return material
+
+
+def keep_cases(material: Material, kept: Set[int]) -> Material:
+    """The material of only these cases; the others count as missing."""
+    if material.cases.keys() <= kept:
+        return material
+    return material._replace(
+        cases={case_id: case for case_id, case in material.cases.items() if case_id in kept},
+        predictions=[one for one in material.predictions if one.case in kept],
+        missing=material.due - kept,
+    )
+
+
+def refuse_partial(material: Material) -> Material:
+    """The material, or UsageError where cases are missing."""
+    if material.partial is not None:
+        raise UsageError(
+            f"{material.name} is not finished: it has {material.partial}", remedy="run its command again first"
+        )
+    return material
+
+
+def _load_submission(path: Path, selected: HeldSplit) -> Material:
+    """Predictions made elsewhere, in the card's submission format; any answer key in them is ignored."""
+    submission = read_submission(path, selected.cases)
+    refuse_problems(path, submission.problems)
+    return Material(str(path), None, selected.text_fingerprint, selected.cases, list(submission.predictions))
+
+
+PairState = Literal["ok", "missing", "empty", "extra", "no reference", "not in reference"]
+
+
+class TextPair(NamedTuple):
+    """One written text with the expert's; `group` is its modality, or a section's name.
+
+    `id` names it in files computed elsewhere: `case/sample/slot` for findings, `case/sample` for a summary or a whole
+    discussion, `case/sample/section` for a section.
+    """
+
+    id: str
+    case: int
+    state: PairState
+    reference: str
+    candidate: str
+    group: str
+
+
+def finding_pairs(material: Material) -> Iterator[TextPair]:
+    """Step 1: every image's finding with its caption; an image without one is `missing`."""
+    for one in material.predictions:
+        case = material.cases[one.case]
+        captions = {
+            image.slot: (known.caption, known.modality)
+            for image, known in zip(case.question.images, case.reference.images, strict=True)
+        }
+        written = (one.prediction_twi and one.prediction_twi.step1_per_image_findings) or ()
+        for place, slot in enumerate(one.slots):
+            caption, modality = captions[slot]
+            text = written[place] if place < len(written) else None
+            yield _pair(f"{one.case}/{one.sample}/{slot}", caption, text, modality)
+        for number, text in enumerate(written[len(one.slots) :], start=1):
+            yield TextPair(f"{one.case}/{one.sample}/extra{number}", one.case, "extra", "", text or "", "")
+
+
+def summary_pairs(material: Material) -> Iterator[TextPair]:
+    """Step 2: the summary with the expert's integrated findings."""
+    for one in material.predictions:
+        written = one.prediction_twi.step2_integrated_summary if one.prediction_twi else None
+        yield _pair(f"{one.case}/{one.sample}", material.cases[one.case].reference.findings, written, "")
+
+
+def discussion_pairs(material: Material) -> Iterator[TextPair]:
+    """The whole discussion, without headings on either side."""
+    for one in material.predictions:
+        reference = split_discussion(material.cases[one.case].reference.discussion).body
+        written = None if one.discussion is None else "\n\n".join(filter(None, map(one.discussion.get, SECTIONS)))
+        yield _pair(f"{one.case}/{one.sample}", reference, written, "")
+
+
+def section_pairs(material: Material) -> Iterator[TextPair]:
+    """The discussion section by section, where the expert's has headings."""
+    for one in material.predictions:
+        sections = split_discussion(material.cases[one.case].reference.discussion).sections
+        for section in SECTIONS if sections else ():
+            text = (one.discussion or {}).get(section)
+            pair = _pair(f"{one.case}/{one.sample}/{section}", sections.get(section, ""), text, section)
+            yield pair._replace(state="not in reference") if section not in sections else pair
+
+
+def _pair(name: str, reference: str, candidate: str | None, group: str) -> TextPair:
+    state: PairState = "ok"
+    if not reference.strip():
+        state = "no reference"
+    elif candidate is None:
+        state = "missing"
+    elif not candidate.strip():
+        state = "empty"
+    return TextPair(name, int(name.partition("/")[0]), state, reference, candidate or "", group)

@@ -1,0 +1,95 @@
+"""The current leaderboard and what is made from it, each made once until something changes."""
+
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from medthink.board.benchmarks import BoardBenchmark, find_benchmark
+from medthink.board.ranking import Leaderboard, make_leaderboard
+from medthink.board.results import ScoreShelf
+from medthink.store import tables
+from medthink.store.engine import BoardStore
+
+# A larger ranking takes seconds: a worker computes it, and until then its rows have no ranks.
+_RANKED_HERE = 60
+_DAYS_KEPT = 8
+# What happens to a submission before it is scored changes nothing on the board, so pages are kept while it happens.
+_UNSEEN = ("received", "checking", "invalid", "failed")
+BoardVersion = tuple[int, int, int]
+Made = TypeVar("Made")
+
+
+class _Entry:
+    """One thing, and the lock of whoever makes it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.made: list[Any] = []
+
+
+class LiveBoard:
+    """The board of one benchmark and what is made from it, for every page of a process."""
+
+    def __init__(self, store: BoardStore, benchmark: str | None = None, *, most: int | None = _RANKED_HERE) -> None:
+        self.store = store
+        self.shelf = ScoreShelf(store)
+        self._name = benchmark
+        self._most = most
+        self._at: BoardVersion | None = None
+        self._kept: defaultdict[str, OrderedDict[Hashable, _Entry]] = defaultdict(OrderedDict)
+        self._lock = threading.Lock()
+
+    def benchmark(self) -> BoardBenchmark:
+        """The benchmark, or UsageError: there is none, or one must be chosen."""
+        return find_benchmark(self.store, self._name)
+
+    def version(self) -> BoardVersion:
+        """A value that changes whenever a page may have changed: the history, rankings and rivals."""
+        counts = (
+            sa.select(sa.func.coalesce(sa.func.max(tables.events.c.id), 0))
+            .where(tables.events.c.what.not_in(_UNSEEN))
+            .scalar_subquery(),
+            sa.select(sa.func.count()).select_from(tables.rankings).scalar_subquery(),
+            sa.select(sa.func.count()).select_from(tables.rivals).scalar_subquery(),
+        )
+        with self.store.read() as connection:
+            events, rankings, rivals = connection.execute(sa.select(*counts)).one()
+        return (events, rankings, rivals)
+
+    def made(self, as_of: str | None = None) -> Leaderboard:
+        """The current board, or the one as of a time."""
+        benchmark = self.benchmark()
+
+        def make() -> Leaderboard:
+            return make_leaderboard(self.store, benchmark, as_of, shelf=self.shelf, most=self._most)
+
+        return self.once("board", as_of or "", make, most=_DAYS_KEPT)
+
+    def once(self, kind: str, key: Hashable, make: Callable[[], Made], *, most: int) -> Made:
+        """What `make` returns for this key at the board's version; of a kind, the last asked for are kept.
+
+        One request makes it and concurrent ones for the same wait; nothing is kept when the board has changed.
+        """
+        entry = self._entry(kind, key, most)
+        with entry.lock:
+            if not entry.made:
+                entry.made.append(make())
+            made: Made = entry.made[0]
+            return made
+
+    def _entry(self, kind: str, key: Hashable, most: int) -> _Entry:
+        # Read before anything is made: what is made from a newer board is then made once more, but never too old.
+        version = self.version()
+        with self._lock:
+            if version != self._at:
+                self._at = version
+                self._kept.clear()
+            kept = self._kept[kind]
+            entry = kept.setdefault(key, _Entry())
+            kept.move_to_end(key)
+            while len(kept) > most:
+                kept.popitem(last=False)
+            return entry

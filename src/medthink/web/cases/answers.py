@@ -1,0 +1,145 @@
+"""What people answer in the case explorer: one answer for each reader and case, kept before anything is revealed.
+
+A reader is a random code in a cookie, or an account. The time when a case was first opened is stored here, so that
+response times are measured by the server. An answer cannot be changed.
+"""
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+import sqlalchemy as sa
+from litestar.datastructures import Cookie
+from litestar.response import Response
+
+from medthink.accounts.account import Account
+from medthink.cases.case import Case
+from medthink.readers.studies.setup import is_awaited
+from medthink.store import tables
+from medthink.store.engine import BoardStore, insert_once
+from medthink.web.app.access import Asked, caller_of
+from medthink.web.app.benchmarks import OpenBenchmark
+
+
+class HumanAnswer(msgspec.Struct, frozen=True):
+    """One reader's answer; `letter` is None where the case was revealed without one."""
+
+    reader: str
+    case: int
+    letter: str | None
+    confidence: int | None
+    seconds: float
+
+
+class HumanAnswers:
+    """The answers in a board's store."""
+
+    def __init__(self, store: BoardStore) -> None:
+        self._store = store
+
+    def open_case(self, reader: str, benchmark: str, case_id: int) -> None:
+        """Record when the reader first saw the case."""
+        row = {"reader": reader, "benchmark": benchmark, "case_id": case_id, "at": time.time()}
+        with self._store.write() as connection:
+            connection.execute(insert_once(connection, tables.openings, row))
+
+    def commit(self, reader: str, benchmark: str, case_id: int, letter: str | None, confidence: int | None) -> None:
+        """Store the reader's answer, or that there is none; the first one counts."""
+        now, table = time.time(), tables.openings
+        key = {"reader": reader, "benchmark": benchmark, "case_id": case_id}
+        same = sa.and_(*(table.c[name] == value for name, value in key.items()))
+        with self._store.write() as connection:
+            opened_at = connection.execute(sa.select(table.c.at).where(same)).scalar()
+            seconds = 0.0 if opened_at is None else now - opened_at
+            row = key | {"letter": letter, "confidence": confidence, "seconds": seconds, "at": now}
+            connection.execute(insert_once(connection, tables.answers, row))
+
+    def of_reader(self, reader: str, benchmark: str) -> dict[int, HumanAnswer]:
+        """Everything that this reader committed, by case."""
+        return {one.case: one for one in self._read(benchmark, tables.answers.c.reader == reader)}
+
+    def of_all(self, benchmark: str) -> list[HumanAnswer]:
+        """Every answer for a benchmark, except those without a letter."""
+        return self._read(benchmark, tables.answers.c.letter.is_not(None))
+
+    def _read(self, benchmark: str, where: sa.ColumnElement[bool]) -> list[HumanAnswer]:
+        table = tables.answers
+        columns = (table.c.reader, table.c.case_id, table.c.letter, table.c.confidence, table.c.seconds)
+        query = sa.select(*columns).where(table.c.benchmark == benchmark, where).order_by(table.c.at)
+        with self._store.read() as connection:
+            return [HumanAnswer(*row) for row in connection.execute(query)]
+
+
+COOKIE = "medthink_reader"
+_YEAR_S = 365 * 86400
+_Answer = TypeVar("_Answer", bound=Response[Any])
+
+
+def reader_of(request: Asked) -> str:
+    """The reader's code: that of the account, from the cookie, or a new one."""
+    account = caller_of(request).account
+    if account is not None:
+        return account_reader(account)
+    given = request.cookies.get(COOKIE, "")
+    return given if len(given) == 32 and given.isalnum() and given.isascii() else secrets.token_hex(16)
+
+
+def account_reader(account: Account) -> str:
+    """The code of an account as a reader."""
+    return f"account {account.id}"
+
+
+def remember_reader(response: _Answer, request: Asked, reader: str) -> _Answer:
+    """Store a new reader's code in the browser; no script and no other site can read it."""
+    if caller_of(request).account is None and request.cookies.get(COOKIE) != reader:
+        response.set_cookie(
+            Cookie(key=COOKIE, value=reader, max_age=_YEAR_S, httponly=True, samesite="strict", path="/")
+        )
+    return response
+
+
+class RevealedCases:
+    """What one reader may see of a benchmark."""
+
+    def __init__(self, bench: OpenBenchmark, numbers: Mapping[int, object]) -> None:
+        self._bench = bench
+        self._numbers = numbers
+
+    def cases(self) -> Iterator[Case]:
+        """The revealed cases, in the order of their numbers."""
+        return (self._bench.cases[number] for number in sorted(self._numbers) if number in self._bench.cases)
+
+    def code(self, case: Case) -> str:
+        """The name of a case in addresses."""
+        return self._bench.code(case.id)
+
+    def image_ids(self, case: Case) -> tuple[str, ...]:
+        """The first images of a case."""
+        return tuple(self._bench.id_of(image) for image in case.question.images[:4])
+
+
+class Reveals:
+    """What each reader may see of one benchmark, except what they still have to read blind in a study."""
+
+    def __init__(self, bench: OpenBenchmark, store: BoardStore) -> None:
+        self.bench = bench
+        self._store = store
+
+    def answers(self, request: Asked) -> dict[int, HumanAnswer]:
+        """What the reader who asks has committed to, by case: the cases that are revealed to them."""
+        found = HumanAnswers(self._store).of_reader(reader_of(request), self.bench.text_fingerprint)
+        return {number: one for number, one in found.items() if not self.awaits(request, number)}
+
+    def awaits(self, request: Asked, number: int) -> bool:
+        """Whether the account that asks has still to read this case blind in a study."""
+        account = caller_of(request).account
+        if account is None:
+            return False
+        with self._store.read() as connection:
+            return is_awaited(connection, account.name, self.bench.benchmark.path, number)
+
+    def of(self, request: Asked) -> RevealedCases:
+        """What the calling reader may see."""
+        return RevealedCases(self.bench, self.answers(request))

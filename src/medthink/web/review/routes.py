@@ -1,0 +1,89 @@
+"""The review desk for curators: undecided cases, and a sample of automatic decisions, with their evidence.
+
+The sheet of `medthink curate` is what is read and written: the desk and a spreadsheet are two ways to fill in the same
+file, and the next build applies it.
+"""
+
+import threading
+from typing import Any
+
+import msgspec
+from litestar import get, post
+from litestar.params import URLEncodedBody
+from litestar.response import Redirect, Response
+
+from medthink.core.errors import MedThinkError
+from medthink.curate.review import ReviewRow, Rulings, StageErrors, answer_row, read_rows
+from medthink.web.app.access import Asked, account_of, needs
+from medthink.web.app.application import Feature, html
+from medthink.web.app.rendering import render
+from medthink.web.serve_app import GivenApp, ServeApp
+
+_SHOWN = 50
+_TURN = threading.Lock()
+
+
+class ReviewPage(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of the waiting rows, and the results of the checks so far."""
+
+    rows: tuple[ReviewRow, ...]
+    waiting: int
+    answered: int
+    errors: tuple[StageErrors, ...]
+    problem: str = ""
+
+
+class RulingForm(msgspec.Struct):
+    """A person's answer to one row."""
+
+    stage: str = ""
+    case: str = ""
+    seen: str = ""
+    ruling: str = ""
+    value: str = ""
+    is_right: str = ""
+    note: str = ""
+
+
+def _sheet_page(app: ServeApp, *, problem: str = "") -> str:
+    """What waits for a person."""
+    rows = read_rows(app.sheet)
+    waiting = [row for row in rows if not row.is_answered]
+    page = ReviewPage(
+        rows=tuple(waiting[:_SHOWN]),
+        waiting=len(waiting),
+        answered=len(rows) - len(waiting),
+        errors=tuple(Rulings.read(app.sheet).errors()),
+        problem=problem,
+    )
+    return render("review.html", page, app.site, here="review")
+
+
+def _keep_answer(app: ServeApp, form: RulingForm, who: str) -> str:
+    """Store an answer with its author; returns why it was not stored."""
+    if form.ruling not in ("", "in", "out") or form.is_right not in ("", "yes", "no"):
+        return "Choose one of the answers."
+    note = f"{form.note.strip()} ({who})".strip()
+    filled = {"ruling": form.ruling, "value": form.value, "is_right": form.is_right, "note": note}
+    try:
+        with _TURN:
+            is_kept = answer_row(app.sheet, (form.stage, form.case, form.seen), filled)
+    except MedThinkError as error:
+        return str(error)
+    return "" if is_kept else "This row no longer exists: the sheet was rebuilt."
+
+
+@get("/review", guards=[needs("coordinator")], sync_to_thread=True)
+def show_review(app: GivenApp) -> Response[str]:
+    """What waits for a person."""
+    return html(_sheet_page(app))
+
+
+@post("/review", guards=[needs("coordinator")], sync_to_thread=True)
+def rule(request: Asked, app: GivenApp, data: URLEncodedBody[RulingForm]) -> Response[Any]:
+    """Decide an undecided case, or check an automatic decision."""
+    problem = _keep_answer(app, data, account_of(request).name)
+    return html(_sheet_page(app, problem=problem), status=422) if problem else Redirect("/review", status_code=303)
+
+
+review_feature = Feature(routes=[show_review, rule])

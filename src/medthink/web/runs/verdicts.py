@@ -1,0 +1,105 @@
+"""Judges' verdicts on a run's texts, unit by unit, as pages show them."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from medthink.judge.exam.results import BELOW_FLOOR, EXAMS_FILE, read_results, tell_exam
+from medthink.judge.judged import JUDGEMENTS_FILE, read_judgements
+from medthink.judge.judgement import Judgement, UnitVerdict, label_seats, name_seats
+from medthink.judge.kinds import KINDS
+from medthink.judge.kinds.kind import JudgeKind
+from medthink.judge.units import UnitSet, read_units
+
+Tone = Literal["good", "bad", "unsure"]
+_TONES: dict[str, Tone] = {"supported": "good", "correct": "good", "contradicted": "bad", "incorrect": "bad"}
+
+
+class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One judge's verdict on one unit."""
+
+    text: str
+    word: str
+    tone: Tone
+    note: str
+
+
+class SeatVerdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that one judge said of one text, and how it did in its exam; `unjudged`: why there is no verdict."""
+
+    seat: str
+    what: str
+    is_smoke_test: bool
+    exam: str
+    verdicts: tuple[ToldVerdict, ...]
+    unjudged: str
+
+    @property
+    def is_below_floor(self) -> bool:
+        """Whether the judge's word does not count by its exam."""
+        return self.exam.startswith(BELOW_FLOOR)
+
+    @property
+    def bad(self) -> int:
+        """How many units are contradicted."""
+        return sum(verdict.tone == "bad" for verdict in self.verdicts)
+
+
+CaseVerdicts = dict[tuple[int, int], tuple[SeatVerdicts, ...]]
+"""Verdicts by case and sample."""
+
+
+def load_verdicts(run: Path) -> CaseVerdicts:
+    """The verdicts of a run, none where it was never judged; read again when the file changes."""
+    judged = _state(run / JUDGEMENTS_FILE)
+    return _load(run, judged, _state(run / EXAMS_FILE)) if judged else {}
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """By which a change of a file is seen; None where it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=16)
+def _load(run: Path, judged: tuple[int, int], examined: tuple[int, int] | None) -> CaseVerdicts:  # noqa: ARG001
+    units, exams = read_units(run), read_results(run / EXAMS_FILE)
+    judgements = [one for one in read_judgements(run) if one.repeat == 0]
+    names = name_seats({one.seat: one.seat.label() for one in judgements} | label_seats(judgements))
+    found: dict[tuple[int, int], list[SeatVerdicts]] = {}
+    for one in judgements:
+        told = _tell_seat(one, names[one.seat], units.get(one.key), tell_exam(exams, one.seat, one.what))
+        found.setdefault((one.case, one.sample), []).append(told)
+    return {key: tuple(listed) for key, listed in found.items()}
+
+
+def _tell_seat(one: Judgement, seat: str, units: UnitSet | None, exam: str) -> SeatVerdicts:
+    kind = KINDS[one.what]
+    texts = {item.id: item.text or item.part for item in kind.items(units)} if units else {}
+    why = (one.why or one.state).replace("_", " ") + (f": {one.detail}" if one.detail else "")
+    return SeatVerdicts(
+        seat=seat,
+        what=one.what,
+        is_smoke_test=one.seat.is_smoke_test,
+        exam=exam,
+        verdicts=tuple(_tell(verdict, texts.get(verdict.id, ""), kind) for verdict in one.verdicts),
+        unjudged="" if one.state == "ok" else why,
+    )
+
+
+def _tell(verdict: UnitVerdict, text: str, kind: JudgeKind[Any, Any]) -> ToldVerdict:
+    """The leading label as the verdict, other labels as a note."""
+    labels = dict(kind.labels(verdict))
+    main = kind.leading if kind.leading in labels else next(iter(labels))
+    said = labels.pop(main)
+    word = str(said) if main == kind.leading else f"{main} {said}"
+    also = [name.removeprefix("error: ") for name, is_so in labels.items() if is_so is True and name != "factual"]
+    notes = [verdict.reason, *also]
+    return ToldVerdict(
+        text=text, word=word, tone=_TONES.get(word, "unsure"), note=" · ".join(note for note in notes if note)
+    )
